@@ -1,6 +1,5 @@
-"""The REST API: declared routes, their errors and documentation, and the server that speaks HTTP.
+"""The REST API: declared routes, their errors and documentation, and the application.
 
-``http`` and ``routes`` are what a group of routes is written with, ``rest`` holds the groups,
-``app`` puts them together, ``application`` answers requests. What the routes ask is not here: the
-node answers through ``context``.
+Groups of routes are written with ``http`` and ``routes`` and live in ``rest``. ``app`` combines
+them, ``application`` handles requests. Handlers reach the node through ``context``.
 """

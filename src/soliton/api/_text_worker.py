@@ -1,4 +1,4 @@
-"""The process that works on texts: ``python -m soliton.api._text_worker``, started by ``texts``."""
+"""The worker process for texts: ``python -m soliton.api._text_worker``, started by ``texts``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The whole REST API: which groups of routes there are, and the application made of them.
+"""The whole REST API: the groups of routes, and the application made of them.
 
 What lives here: the list of groups. What does not: the routes (one module of ``rest`` for each
-group, with its ``ROUTES``), and serving (``server``).
+group, with its ``ROUTES``), and serving (``soliton.web``).
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
 
 
 def all_routes() -> tuple[Route, ...]:
-    """The routes of all groups in their order of precedence."""
+    """The routes of all groups, in order of precedence."""
     return tuple(route for group in GROUPS for route in group.ROUTES)
 
 
 def routes_for(context: ApiContext) -> tuple[Route, ...]:
-    """The routes that an API with this context has."""
+    """The routes of an API with this context."""
     if context.node is None:
         return utils.ROUTES
     family = context.node.network.family
@@ -66,7 +66,7 @@ def routes_for(context: ApiContext) -> tuple[Route, ...]:
     if not context.obeys:
         others = tuple(route for route in routes if route.tag != devnet.TAG)
         return (*others, *devnet.refused(context.no_controls)) if context.no_controls else others
-    # What time it is only the process knows that has the clock.
+    # Only the process that has the controls knows the time of such a chain.
     return tuple(
         replace(route, reads=Reads.NODE) if route.reads is Reads.CHAIN else route
         for route in routes
@@ -77,7 +77,7 @@ def build_app(
     context: ApiContext,
     adapt: Callable[[Sequence[Route]], Sequence[Route]] = lambda routes: routes,
 ) -> Application:
-    """The application that a server serves; ``adapt`` may exchange what answers its routes."""
+    """The application for a server. ``adapt`` may replace the handlers of its routes."""
     routes = routes_for(context)
     groups = GROUPS if context.node is not None else ()
     guarded = tuple(prefix for group in groups for prefix in getattr(group, "GUARDED", ()))

@@ -1,10 +1,10 @@
-"""The application: from a request to its answer.
+"""The application: turns a request into a response.
 
 What lives here: the order of checks (path, method, API key, parameters, content type, body,
-handler), turning results and errors into answers, CORS. What does not: sockets and HTTP parsing
-(``soliton.web``), declarations (``routes``).
+handler), conversion of results and errors to responses, CORS. What does not: sockets and HTTP
+parsing (``soliton.web``), declarations (``routes``).
 
-The answers to requests that no route takes are those of the reference node, whose routes end in
+Requests that no route matches get the responses of the reference node, whose routes end in
 ``complete(404)``: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/CompositeHttpService.scala``, ``ApiRoute.scala``.
 """
@@ -54,13 +54,13 @@ from soliton.web.types import Headers
 from soliton.web.websocket import accept_key
 
 REQUEST_SECONDS = 20.0
-"""How long a handler may take to answer (akka-http's request-timeout)."""
+"""The timeout of a handler (akka-http's request-timeout)."""
 
 PIECE_BYTES = 64 * 1024
-"""A longer answer is sent in pieces of this size, as fast as the client takes them."""
+"""A longer body is streamed in chunks of this size, with backpressure from the client."""
 
 MAX_CLIENT_BYTES = 256
-"""Of the name that a client has with whoever passes its requests on: longer than any address."""
+"""The longest client name taken from a proxy's header; no address is as long."""
 
 NOT_FOUND = Whole(
     b"The requested resource could not be found but may be available again in the future.",
@@ -84,7 +84,7 @@ OPTIONS_OK = Whole(b"OK")
 NOT_MODIFIED = Whole(b"", APPLICATION_JSON, 304)
 
 _GUARD: Final = "debug"
-"""The scope that opens what stands under a guarded prefix."""
+"""The scope required below a guarded path prefix."""
 
 logger = logging.getLogger("soliton.api")
 _FAILED = "%s %s failed"
@@ -92,7 +92,7 @@ _FAILED = "%s %s failed"
 
 @dataclass(frozen=True, slots=True)
 class _Later:
-    """A handler's coroutine, and the routes that may still try when it rejects the request."""
+    """A handler's coroutine, and the routes to try next if it rejects the request."""
 
     coroutine: Coroutine[object, object, object]
     rest: Iterator[Match]
@@ -100,14 +100,14 @@ class _Later:
 
 
 class Application:
-    """The service made of declared routes."""
+    """Serves the declared routes."""
 
     request_class = Request
 
     def __init__(
         self, context: ApiContext, routes: Sequence[Route], guarded: Sequence[str] = ()
     ) -> None:
-        """``guarded`` are path prefixes under which nothing is said without the API key."""
+        """``guarded`` are path prefixes below which even a 404 requires the API key."""
         self.context = context
         self.cors = context.cors
         self.body_limits = BodyLimits(context.limits.body_bytes)
@@ -126,42 +126,42 @@ class Application:
         self._is_patient = node is not None and node.store.below is not None
 
     def respond(self, request: Request) -> Answer:
-        """The answer; nothing but a cancellation ever leaves here."""
+        """Return the response. Raises nothing: errors become responses."""
         request.context = self.context
-        request.wish = accepted(request.headers.get(b"accept"))
+        request.accepts = accepted(request.headers.get(b"accept"))
         request.client = self._client(request)
         request.fair = self._fair
-        given = self._respond(request)
-        if isinstance(given, Whole) and len(given.body) <= PIECE_BYTES:
-            return self._for_page(request, given)
-        if isinstance(given, Deferred):
-            return Deferred(given.ask, partial(self._respond_then, request, given.then))
+        result = self._respond(request)
+        if isinstance(result, Whole) and len(result.body) <= PIECE_BYTES:
+            return self._with_headers(request, result)
+        if isinstance(result, Deferred):
+            return Deferred(result.ask, partial(self._respond_then, request, result.then))
         if request.is_websocket:
-            return Awaited(self._wait_for_socket(request, given), ends_with_client=True)
-        ends_with_client = not (isinstance(given, _Later) and given.route.key)
-        # What needs the key changes the node: that is carried to its end.
-        return Awaited(self._wait(request, given), ends_with_client)
+            return Awaited(self._wait_for_socket(request, result), ends_with_client=True)
+        # A route with a key changes the node, so it is not cancelled when the client disconnects.
+        ends_with_client = not (isinstance(result, _Later) and result.route.key)
+        return Awaited(self._wait(request, result), ends_with_client)
 
-    async def _wait_for_socket(self, request: Request, given: object) -> Whole | Stream | Upgrade:
-        """An answer that becomes a WebSocket if it is a stream of events."""
-        answer = await self._wait(request, given)
+    async def _wait_for_socket(self, request: Request, result: object) -> Whole | Stream | Upgrade:
+        """Upgrade an event stream to a WebSocket; return any other response unchanged."""
+        answer = await self._wait(request, result)
         if not isinstance(answer, Stream) or not is_event_stream(answer):
             return answer
         headers = request.headers
         if not self.cors.admits(headers.get(b"origin"), headers.get(b"host", b"")):
             await end_of(answer.chunks)
-            return self._for_page(request, ORIGIN_NOT_ADMITTED)
+            return self._with_headers(request, ORIGIN_NOT_ADMITTED)
         if accept_key(request) is None:
-            # The server says what is wrong with the request.
+            # The server rejects the handshake and reports the reason.
             await end_of(answer.chunks)
         return Upgrade(partial(send_events, answer.chunks))
 
     def refuse(self, request: Request, reason: Unread) -> Whole:
-        """The answer to a request whose body will not be read."""
-        return self._for_page(request, TOO_LONG if reason is Unread.TOO_LONG else TIMED_OUT)
+        """The response to a request whose body is not read."""
+        return self._with_headers(request, TOO_LONG if reason is Unread.TOO_LONG else TIMED_OUT)
 
-    def _for_page(self, request: Request, answer: Whole) -> Whole:
-        """The answer with what is said about pages of other origins, and with its tag."""
+    def _with_headers(self, request: Request, answer: Whole) -> Whole:
+        """Add the CORS headers and the ``ETag``."""
         more = self.cors.headers(request.method, request.headers.get(b"origin"))
         tag = request.tag
         if tag is not None and answer.status in _TAGGED:
@@ -174,21 +174,21 @@ class Application:
     def _respond_then(
         self, request: Request, then: Callable[[object], object], outcome: object
     ) -> Whole:
-        """The answer to what has waited; its client pays for the second part as for the first."""
+        """The response to a deferred request. The client is charged for this part as well."""
         started = time.perf_counter()
         try:
-            response = _render(then(outcome), request.wish)
+            response = _render(then(outcome), request.accepts)
         except ApiError as error:
             response = _error_answer(error, request)
         except Exception as error:  # noqa: BLE001 - the last line of defence
             response = self._failed(request, error)
         self._fair.charge(request.client, time.perf_counter() - started)
         assert isinstance(response, Whole)
-        return self._for_page(request, response)
+        return self._with_headers(request, response)
 
     def _failed(self, request: Request, fault: Exception) -> Whole:
-        """A fault of ours must not end the connection or the process; nor does a trouble with the
-        disk, which has an error of its own.
+        """The response to an unexpected exception: a storage error has a code of its own, any
+        other is logged and answered with error 0.
         """
         trouble = self._troubles.answer(fault)
         if trouble is not None:
@@ -204,7 +204,7 @@ class Application:
         return header_text(headers[name][:MAX_CLIENT_BYTES]) if name in headers else UNCOUNTED
 
     def _respond(self, request: Request) -> object:
-        """The answer, as far as it can be given without waiting; or ``_Later``."""
+        """The response, or ``_Later`` if the handler is a coroutine."""
         try:
             self.context.refresh()
         except StorageProblem as error:
@@ -227,7 +227,7 @@ class Application:
             if request.method == "OPTIONS":
                 return OPTIONS_OK
             matches = iter(self._router.find(request.path))
-            return _render(self._dispatch(request, matches), request.wish)
+            return _render(self._dispatch(request, matches), request.accepts)
         except RejectionError:
             return NOT_FOUND
         except ApiError as error:
@@ -235,32 +235,32 @@ class Application:
         except Exception as error:  # noqa: BLE001 - the last line of defence
             return self._failed(request, error)
 
-    async def _wait(self, request: Request, given: object) -> Whole | Stream:
-        """An answer that takes more than a moment, which has to find a place."""
-        later = given if isinstance(given, _Later) else None
+    async def _wait(self, request: Request, result: object) -> Whole | Stream:
+        """Await a long answer, which takes one of the limited slots."""
+        later = result if isinstance(result, _Later) else None
         if later is not None and later.route.relayed:
-            # The other process sees to places and accounts.
-            return await self._finish(request, given, _free_of_charge, _nobody_waits)
+            # The other process counts slots and costs.
+            return await self._finish(request, result, _free_of_charge, _no_slot)
         waits = later is not None and later.route.seconds is not None
-        idle = waits or (isinstance(given, Stream) and given.endless)
+        idle = waits or (isinstance(result, Stream) and result.endless)
         client = request.client
         try:
             self._fair.enter(client, idle=idle)
         except ApiError as error:
             if later is not None:
                 later.coroutine.close()
-            return self._for_page(request, _error_answer(error, request))
+            return self._with_headers(request, _error_answer(error, request))
         leave = partial(self._fair.leave, client, idle=idle)
         answer: Whole | Stream | None = None
         try:
-            answer = await self._finish(request, given, self._charge_for(client), leave)
+            answer = await self._finish(request, result, self._charge_for(client), leave)
             return answer
         finally:
             if not isinstance(answer, Stream):
                 leave()
 
     def _charge_for(self, client: str) -> Callable[[int], None]:
-        """What puts the bytes that are sent on the client's account."""
+        """Return a callback that charges the client for a number of sent bytes."""
         fair = self._fair
         if not fair.counts(client):
             return _free_of_charge
@@ -269,49 +269,48 @@ class Application:
     async def _finish(
         self,
         request: Request,
-        given: object,
+        result: object,
         charge: Callable[[int], None],
         leave: Callable[[], None],
     ) -> Whole | Stream:
-        """Wait for what is not there yet. A stream begins with its first chunk: errors until there
-        still show.
+        """Await the handlers. A stream's first chunk is awaited too, so that an error before it
+        still becomes an error response.
         """
         try:
-            while isinstance(given, _Later):
-                given = await self._carry_on(request, given)
-            if isinstance(given, Stream):
-                first = await anext(given.chunks, None)
+            while isinstance(result, _Later):
+                result = await self._carry_on(request, result)
+            if isinstance(result, Stream):
+                first = await anext(result.chunks, None)
                 origin = request.headers.get(b"origin")
-                headers = with_cors(given.headers, self.cors, request.method, origin)
-                opened = Opened(first, given.chunks, charge, leave, self._troubles.note)
-                return Stream(opened, headers, given.status, given.endless)
+                headers = with_cors(result.headers, self.cors, request.method, origin)
+                opened = Opened(first, result.chunks, charge, leave, self._troubles.note)
+                return Stream(opened, headers, result.status, result.endless)
         except ApiError as error:
-            given = _error_answer(error, request)
+            result = _error_answer(error, request)
         except TimeoutError:
-            given = TIMED_OUT
+            result = TIMED_OUT
         except Exception as error:  # noqa: BLE001 - the last line of defence
-            given = self._failed(request, error)
-        assert isinstance(given, Whole)
-        answer = self._for_page(request, given)
+            result = self._failed(request, error)
+        assert isinstance(result, Whole)
+        answer = self._with_headers(request, result)
         if len(answer.body) > PIECE_BYTES:
-            rest = _pieces(answer.body)
-            opened = Opened(None, rest, charge, leave, self._troubles.note)
+            opened = Opened(None, _pieces(answer.body), charge, leave, self._troubles.note)
             return Stream(opened, _with_length(answer), answer.status)
         charge(len(answer.body))
         return answer
 
     async def _carry_on(self, request: Request, later: _Later) -> object:
-        # The chain may go on while the answer is made.
+        # The chain may advance meanwhile, which would make the ETag wrong.
         request.tag = None
         try:
             async with asyncio.timeout(later.route.seconds or REQUEST_SECONDS):
                 result = await measured(later.coroutine, request.charge)
         except RejectionError:
             result = self._dispatch(request, later.rest)
-        return _render(result, request.wish)
+        return _render(result, request.accepts)
 
     def _dispatch(self, request: Request, matches: Iterator[Match]) -> object:
-        """What the first route that takes the request says; else 403, 405 or 404 text."""
+        """The result of the first route that accepts the request; else 403, 405 or 404."""
         methods: set[str] = set()
         reason = ""
         for match in matches:
@@ -342,17 +341,17 @@ class Application:
             self._check_key(request, route.scope)
         if (route.path or route.queries) and not route.convert(request, segments):
             raise RejectionError("parameter")
-        if request.wish is Accepted.NOTHING and route.is_json:
+        if request.accepts is Accepted.NOTHING and route.is_json:
             raise RejectionError("accept")
         if body is not None:
             _check_declared_body(request, body)
         self._calls[route.number] += 1
         if route.of_chain and self.context.node is not None:
-            request.tag = self._tags.tag(self.context.node.chain, request.wish)
+            request.tag = self._tags.tag(self.context.node.chain, request.accepts)
             known = request.headers.get(b"if-none-match")
             if known is not None and is_known(known, request.tag):
                 return NOT_MODIFIED
-        # What needs the key changes the node, and is not begun twice.
+        # A route with a key changes the node, so it must not run twice.
         patient = self._is_patient and not route.key
         result = answered(route.handler, request) if patient else route.handler(request)
         return _Later(result, rest, route.route) if isinstance(result, Coroutine) else result
@@ -372,7 +371,7 @@ class Application:
         raise API_KEY_NOT_VALID.error().with_hint(self._about_key(offered, scope, known))
 
     def _about_key(self, offered: str, scope: str, known: frozenset[str]) -> str:
-        """What to do about a key that is not enough."""
+        """A hint about a missing, wrong or insufficient key."""
         if not offered:
             return NO_KEY
         if self.context.is_api_key_hash(offered):
@@ -399,18 +398,18 @@ def _check_declared_body(request: Request, body: Body) -> None:
             raise RejectionError("malformed JSON") from error
 
 
-def _render(result: object, wish: Accepted) -> object:
-    """A handler's result as bytes, if it is there and no stream."""
+def _render(result: object, accepts: Accepted) -> object:
+    """Encode a handler's result as JSON, unless it is a response already."""
     if isinstance(result, (Whole, _Later, Deferred, Stream)):
         return result
-    return json_answer(result, wish)
+    return json_answer(result, accepts)
 
 
 def _error_answer(error: ApiError, request: Request) -> Whole:
     request.context.traffic.count_error(error.kind.status)
     after = error.retry_after
     headers: Headers = () if after is None else ((b"retry-after", b"%d" % after),)
-    return json_answer(error.body(), request.wish, error.kind.status, headers)
+    return json_answer(error.body(), request.accepts, error.kind.status, headers)
 
 
 _TAGGED: Final = (200, 304)
@@ -422,14 +421,14 @@ def _with_length(answer: Whole) -> Headers:
 
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:
-    """A long answer so that other connections may send theirs in between."""
+    """Yield a long body in chunks, so that other connections can send in between."""
     for start in range(0, len(body), PIECE_BYTES):
         yield body[start : start + PIECE_BYTES]
 
 
 def _free_of_charge(_length: int) -> None:
-    """For clients that nobody counts."""
+    """The charge callback for clients without limits."""
 
 
-def _nobody_waits() -> None:
-    """For answers that have taken no place."""
+def _no_slot() -> None:
+    """The leave callback for answers that occupy no slot."""

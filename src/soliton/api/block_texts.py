@@ -1,9 +1,10 @@
-"""Blocks as JSON text: made in turns when they are long, and kept for those who ask again.
+"""Blocks as JSON text: large ones are rendered in time slices, and all are cached.
 
-A block never changes under its id, so its text can be kept as long as there is room. What clients
-poll is the last block; what takes long is a full one.
+A block never changes under its id, so its text is cached without expiry. Clients poll the last
+block, and rendering a full block takes long.
 
-What lives here: making, keeping. What does not: what a block's JSON says (``json_blocks``).
+What lives here: rendering and caching. What does not: the JSON of headers and transactions
+(``json_blocks``).
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from soliton.chain.transactions import codec
 from soliton.node.blockchain import Blockchain
 
 MAX_KEPT_BYTES: Final = 32 * 1024 * 1024
-"""Some ten full blocks, or all that anybody asks for where blocks are small."""
+"""The size of the cache: about ten full blocks."""
 FEW_TRANSACTIONS: Final = 32
-"""Shorter blocks are made at once: that takes less than a turn."""
+"""Shorter blocks are rendered at once, which takes less than a time slice."""
 
 _Key = tuple[bytes, bool]
 encode_json = msgspec.json.Encoder().encode
 
 
 class BlockTexts:
-    """The texts of the blocks that were asked for last."""
+    """An LRU cache of rendered blocks."""
 
     __slots__ = ("_bytes", "_kept", "_under_way")
 
@@ -50,8 +51,8 @@ class BlockTexts:
     ) -> bytes | asyncio.Task[bytes]:
         """The text of the block at a height, with large numbers as ``strings`` or not.
 
-        Of a long one that is not there yet, the task that makes it; who waits for it does so
-        shielded, others may wait as well. Raises ``KeyError`` where there is no such block.
+        Returns a task for a large block that is not cached. Several requests may await the task, so
+        they must shield it. Raises ``KeyError`` if there is no such block.
         """
         meta = chain.meta(height)
         key = meta.id, strings
@@ -59,18 +60,18 @@ class BlockTexts:
         if kept is not None:
             self._kept.move_to_end(key)
             return kept
-        # All of the block's bytes now: at its height may be something else in a turn or two.
+        # Read all of the block now: the chain may have another one at this height later.
         text, pieces = _Text(chain, height, strings=strings), _pieces(chain, height)
         if meta.transaction_count <= FEW_TRANSACTIONS:
             for piece in pieces:
                 text.add(piece)
             return self._keep(key, text.whole())
-        making = self._under_way.get(key)
-        if making is None:
-            making = asyncio.create_task(self._make(key, text, pieces, slices))
-            self._under_way[key] = making
-            making.add_done_callback(lambda _task: self._under_way.pop(key))
-        return making
+        task = self._under_way.get(key)
+        if task is None:
+            task = asyncio.create_task(self._make(key, text, pieces, slices))
+            self._under_way[key] = task
+            task.add_done_callback(lambda _task: self._under_way.pop(key))
+        return task
 
     async def _make(
         self, key: _Key, text: _Text, pieces: Iterable[bytes], slices: TimeSlices
@@ -83,7 +84,7 @@ class BlockTexts:
             else:
                 text.add(piece)
         whole = text.whole()
-        # A block that has grown is asked for by another id.
+        # A block that has grown since has another id.
         return self._keep(key, whole) if text.is_of(key[0]) else whole
 
     def _keep(self, key: _Key, text: bytes) -> bytes:
@@ -96,7 +97,7 @@ class BlockTexts:
 
 
 class _Text:
-    """A block's text that grows."""
+    """The text of a block under construction."""
 
     __slots__ = ("_chain", "_fee", "_head", "_height", "_is_legacy", "_items", "_strings")
 
@@ -121,10 +122,10 @@ class _Text:
             raise BLOCK_DOES_NOT_EXIST.error()
 
     def add(self, piece: bytes, *, check: bool = False) -> None:
-        """The next transaction of the block.
+        """Append the next transaction.
 
-        With ``check`` raises ``ApiError`` where the block has been taken off: nothing says what
-        came of its transactions.
+        With ``check`` raises ``ApiError`` if the block has been rolled back, because the outcome of
+        its transactions is unknown then.
         """
         chain_id = self._chain.network.chain_id
         plain = None if self._is_legacy else plain_text(piece, chain_id)
@@ -146,7 +147,7 @@ class _Text:
         self._items.append(with_strings(encoded) if self._strings else encoded)
 
     def whole(self) -> bytes:
-        """The text when all transactions are in."""
+        """The text with all transactions."""
         head = self._encoded(self._head | {"fee": self._fee})
         return b'%s,"transactions":[%s]}' % (head[:-1], b",".join(self._items))
 
@@ -156,7 +157,7 @@ class _Text:
 
 
 def _pieces(chain: Blockchain, height: int) -> Iterable[bytes]:
-    """The bytes of each transaction of a block, one after the other."""
+    """The bytes of each transaction of a block."""
     data = chain.store.block_data(height)
     if data is None:
         raise KeyError(height)

@@ -1,7 +1,7 @@
-"""What the REST API needs from the program around it.
+"""Settings and services of the REST API.
 
-What lives here: the record that an application is built with and that every handler sees as
-``request.context``. What does not: making the parts (the node's composition root does).
+What lives here: the record that an application is built with, which handlers see as
+``request.context``. What does not: making the services (the node's composition root does).
 """
 
 from __future__ import annotations
@@ -26,74 +26,73 @@ from soliton.web.cors import Cors
 
 
 def no_api_key(_key: str) -> bool:
-    """The key check of a node without a valid ``api-key-hash``: every key is wrong."""
+    """The key check of a node without a valid ``api-key-hash``: rejects every key."""
     return False
 
 
 def no_scopes(_key: str) -> frozenset[str]:
-    """The keys of a node without named ones."""
+    """The scopes of any key on a node without named keys."""
     return frozenset()
 
 
 def nothing_to_refresh() -> None:
-    """For a node that writes itself."""
+    """The ``refresh`` of a node that writes its own store."""
 
 
 EXPOSED_HEADERS = ("ETag", "Link", "Retry-After", "X-Hint")
-"""Headers of our own that pages of other origins may read."""
+"""Response headers that pages of other origins may read."""
 OPEN = Cors(exposed=EXPOSED_HEADERS)
-"""All of them may read, and none may send an API key."""
+"""Pages of any origin may read, and none may send an API key."""
 NO_LIMITS = ApiLimits(client_percent=0)
-"""No client has a limit of its own on its requests."""
+"""No limit on the requests of a single client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiContext:
-    """Settings and services of one API; the clock and the randomness are injected."""
+    """Settings and services of one API, with clock and randomness as arguments."""
 
     title: str
     version: str
     check_api_key: Callable[[str], bool] = no_api_key
     scopes_of_key: Callable[[str], frozenset[str]] = no_scopes
-    """What other keys are good for."""
+    """Returns the scopes of a named key."""
     limits: ApiLimits = NO_LIMITS
-    """What one client may take."""
     is_api_key_hash: Callable[[str], bool] = no_api_key
-    """Whether a text is the hash of the key that is in the settings."""
+    """Whether a text is the configured hash, which users confuse with the key."""
     cors: Cors = OPEN
     """Which pages of other origins may read the answers."""
     clock: Callable[[], int] = system_clock
     """Milliseconds of the machine's clock."""
     network_clock: Callable[[], int] = system_clock
-    """Milliseconds of the clock that blocks are made with, corrected by NTP where that is on."""
+    """Milliseconds of the clock for block timestamps, corrected by NTP if that is enabled."""
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
     refresh: Callable[[], None] = nothing_to_refresh
     """Called before each request, so that it sees what another process has written."""
     controls: Controls | None = None
-    """What a private chain is told by, in the process that has it."""
+    """The controls of a private chain, in the process that has them."""
     obeys: bool = False
-    """Whether it is a private chain that is told by somebody, in this process or another."""
+    """Whether the chain has controls, in this process or another."""
     no_controls: str = ""
-    """Why the controls that others like it have are refused here; without it there are none."""
+    """Why this chain has no controls; if empty, the control routes do not exist."""
     node: Node | None = None
-    """The node that most routes ask; an API without one has the routes under ``/utils`` only."""
+    """An API without a node has only the routes under ``/utils``."""
     signatures: SignatureChecker | None = None
-    """Who checks signatures on another core, if somebody does."""
+    """Checks signatures on another core, if set."""
     sources: Sources = field(default_factory=Sources)
-    """What a private chain has compiled."""
+    """Scripts that a private chain has compiled."""
     workers: ThreadPool = field(default_factory=ThreadPool)
-    """Threads for what takes long."""
+    """Threads for long work."""
     texts: Texts = field(default_factory=Texts)
-    """Processes for the texts of strangers."""
+    """Worker processes that parse untrusted text."""
     time_slices: TimeSlices = field(default_factory=TimeSlices)
-    """Who has long work to do takes turns."""
+    """Cooperative scheduling of long answers on the event loop."""
     block_texts: BlockTexts = field(default_factory=BlockTexts)
-    """Blocks as they are sent."""
+    """A cache of blocks as JSON."""
     event_streams: EventStreams = field(default_factory=EventStreams)
-    """What the clients of the event streams share."""
+    """State shared by the clients of the event streams."""
     traffic: Traffic = field(default_factory=Traffic)
-    """What the API has been asked, and what its clients have taken."""
+    """Counters of requests and of the clients' use."""
     client_header: bytes | None = None
-    """The header in which whoever passes requests on says whose they are."""
+    """The header in which a proxy names the client."""
     waiting: Waiting = field(default_factory=Waiting)
-    """Requests that wait for something to happen."""
+    """Requests that wait for an event."""

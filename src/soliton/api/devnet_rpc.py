@@ -1,11 +1,11 @@
-"""The controls of a private chain under the names that anvil and Hardhat gave them, on ``/eth``.
+"""The controls of a private chain as JSON-RPC methods of anvil and Hardhat, on ``/eth``.
 
-Units are those of these tools: seconds, wei, addresses of 20 bytes. Differences that they leave
-open: ``evm_setIntervalMining`` counts in milliseconds, as Hardhat, ``anvil_setIntervalMining`` in
-seconds; a snapshot stays after a revert to it.
+Units are those of these tools: seconds, wei, addresses of 20 bytes. Where they differ:
+``evm_setIntervalMining`` takes milliseconds, as in Hardhat, and ``anvil_setIntervalMining``
+seconds; a snapshot is kept after a revert to it.
 
-What lives here: names and arguments. What does not: what the calls do (``soliton.controls``), the
-form of JSON-RPC and Ethereum's own methods (``ethereum_rpc``).
+What lives here: names and arguments. What does not: the controls (``soliton.controls``), the form
+of JSON-RPC and Ethereum's own methods (``ethereum_rpc``).
 
 Sources: foundry-rs/foundry ``crates/anvil/core/src/eth/mod.rs``; https://hardhat.org reference of
 JSON-RPC methods.
@@ -42,7 +42,7 @@ _PREFIX: Final = "0x"
 _MAX_NUMBER: Final = 2**256
 _MAX_SECONDS: Final = 2**53 // _MS
 _ALREADY_MS: Final = 10**11
-"""A time in seconds beyond the year 5138 is meant in milliseconds."""
+"""A time from this number on (the year 5138 in seconds) is taken as milliseconds."""
 
 Call = Callable[[list[object], Controls], object]
 
@@ -54,10 +54,10 @@ def _argument(values: list[object], place: int) -> object:
     return values[place] if place < len(values) else None
 
 
-def _number(value: object, usual: int | None = None) -> int:
-    """A number, or its digits in hexadecimal or decimal."""
-    if value is None and usual is not None:
-        return usual
+def _number(value: object, default: int | None = None) -> int:
+    """A number, or a string of hexadecimal or decimal digits."""
+    if value is None and default is not None:
+        return default
     found = value if isinstance(value, int) and not isinstance(value, bool) else None
     if isinstance(value, str) and 0 < len(value) <= 80 and value.isascii():
         try:
@@ -91,13 +91,13 @@ def _flag(values: list[object]) -> bool:
 
 
 def _time(value: object) -> int:
-    """A time in milliseconds from one in seconds."""
+    """A time in seconds as milliseconds."""
     number = _number(value)
     return number if number >= _ALREADY_MS else number * _MS
 
 
-def _seconds(value: object, usual: int | None = None) -> int:
-    seconds = _number(value, usual)
+def _seconds(value: object, default: int | None = None) -> int:
+    seconds = _number(value, default)
     if seconds > _MAX_SECONDS:
         raise ControlRefused(f"{seconds} seconds: at most {_MAX_SECONDS} are possible")
     return seconds
@@ -132,16 +132,16 @@ async def _mine(values: list[object], controls: Controls) -> None:
 
 
 async def _mine_one(values: list[object], controls: Controls) -> str:
-    await _mine_as_wanted(values, controls)
+    await _mine_with_options(values, controls)
     return quantity(0)
 
 
-async def _mine_as_wanted(values: list[object], controls: Controls) -> int:
-    """Blocks, the first one perhaps at a certain time: how many."""
-    given, count = _argument(values, 0), 1
-    time: object = given
-    if isinstance(given, dict):
-        time, count = given.get("timestamp"), _number(given.get("blocks"), 1)
+async def _mine_with_options(values: list[object], controls: Controls) -> int:
+    """Mine blocks, the first one optionally at a given time; return their number."""
+    first, count = _argument(values, 0), 1
+    time: object = first
+    if isinstance(first, dict):
+        time, count = first.get("timestamp"), _number(first.get("blocks"), 1)
     if time is not None:
         controls.set_next_block_time(_time(time))
     await _mined(controls, count)
@@ -150,7 +150,7 @@ async def _mine_as_wanted(values: list[object], controls: Controls) -> int:
 
 async def _mine_detailed(values: list[object], controls: Controls) -> list[Members]:
     chain = controls.chain
-    count = await _mine_as_wanted(values, controls)
+    count = await _mine_with_options(values, controls)
     heights = range(chain.height - count + 1, chain.height + 1)
     return [block_json(chain, height, whole=True) for height in heights]
 
@@ -180,11 +180,10 @@ def _interval(_values: list[object], controls: Controls) -> float | None:
 
 
 def _reorganize(values: list[object], controls: Controls) -> None:
-    first = _argument(values, 0)
-    depth_given, pairs = first, _argument(values, 1)
+    first, pairs = _argument(values, 0), _argument(values, 1)
     if isinstance(first, dict):
-        depth_given, pairs = first.get("depth"), first.get("tx_block_pairs")
-    depth = _number(depth_given)
+        first, pairs = first.get("depth"), first.get("tx_block_pairs")
+    depth = _number(first)
     chosen: list[list[AnyTransaction]] = [[] for _ in range(min(depth, MAX_REORG))]
     for pair in pairs if isinstance(pairs, list) else ():
         if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
@@ -249,7 +248,7 @@ def _deal_asset(values: list[object], controls: Controls) -> None:
 
 
 def _set_code(values: list[object], controls: Controls) -> bool:
-    """A script of this chain's language: Ethereum's machine is not here."""
+    """Set a script of this chain's language; there is no Ethereum virtual machine."""
     text = address_text(_address(_argument(values, 0), controls))
     code = _data(_argument(values, 1))
     controls.edit([ScriptEdit(text, base64.b64encode(code).decode() if code else None)])
@@ -284,17 +283,17 @@ def _drop_all(_values: list[object], controls: Controls) -> None:
 
 def _drop_of(values: list[object], controls: Controls) -> None:
     sender, chain_id = _address(_argument(values, 0), controls), controls.chain.network.chain_id
-    waiting = controls.node.pool.transactions()
-    keys = {each.sender_public_key for each in waiting if each.sender_public_key}
+    unconfirmed = controls.node.pool.transactions()
+    keys = {each.sender_public_key for each in unconfirmed if each.sender_public_key}
     theirs = {key for key in keys if from_public_key(key, chain_id) == sender}
-    controls.drop({each.id for each in waiting if each.sender_public_key in theirs})
+    controls.drop({each.id for each in unconfirmed if each.sender_public_key in theirs})
 
 
 def _pool_status(_values: list[object], controls: Controls) -> Members:
     return {"pending": quantity(len(controls.node.pool)), "queued": quantity(0)}
 
 
-# --- the whole ------------------------------------------------------------------------------------
+# --- the whole chain ------------------------------------------------------------------------------
 
 
 def _reset(values: list[object], controls: Controls) -> bool:
@@ -380,4 +379,4 @@ METHODS: Final[Mapping[str, Call]] = {
     **_both("metadata", _metadata),
     "anvil_nodeInfo": _node_info,
 }
-"""All methods by their names; a coroutine is waited for."""
+"""All methods by name; coroutines are awaited."""

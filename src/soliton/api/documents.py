@@ -1,7 +1,7 @@
-"""Long documents that are written piece by piece, with requests in between.
+"""Encoding of long documents in steps, so that other requests are served in between.
 
-What lives here: a document as parts, the parts as pieces of JSON or YAML, and bytes that are made
-when they are first asked for, in slices. What does not: what is in a document (``openapi``).
+What lives here: documents as parts, encoding parts as JSON or YAML, and bytes that are made at the
+first request, in time slices. What does not: the content (``openapi``).
 """
 
 from __future__ import annotations
@@ -16,58 +16,52 @@ import msgspec
 from soliton.api.time_slices import TimeSlices
 
 Part = tuple[tuple[str, ...], object]
-"""Where it is in a document, as the names on the way there, and what it is. Parts of one object
-come one after another.
-"""
+"""The path of a value in a document, and the value. Parts of one object are consecutive."""
 
 
 def whole(parts: Iterable[Part]) -> dict[str, Any]:
-    """The document that the parts make, as JSON values."""
+    """The document made of the parts, as JSON values."""
     document: dict[str, Any] = {}
-    for (*way, name), value in parts:
+    for (*path, name), value in parts:
         inner = document
-        for each in way:
+        for each in path:
             inner = inner.setdefault(each, {})
         inner[name] = value
     return document
 
 
 def json_pieces(parts: Iterable[Part]) -> Iterator[bytes]:
-    """The document as JSON: a piece for each part, and one for either end."""
-    inside: list[str] = []
-    before = b""
+    """The document as JSON: a piece for each part, and one for each end."""
+    parent: list[str] = []
+    separator = b""
     yield b"{"
-    for (*way, name), value in parts:
-        same = _same_steps(inside, way)
-        closing = b"}" * (len(inside) - same)
-        opening = b"".join(_member(step) + b"{" for step in way[same:])
-        yield closing + before + opening + _member(name) + msgspec.json.encode(value)
-        inside, before = way, b","
-    yield b"}" * (len(inside) + 1)
+    for (*path, name), value in parts:
+        common = _common_length(parent, path)
+        closing = b"}" * (len(parent) - common)
+        opening = b"".join(_member(step) + b"{" for step in path[common:])
+        yield closing + separator + opening + _member(name) + msgspec.json.encode(value)
+        parent, separator = path, b","
+    yield b"}" * (len(parent) + 1)
 
 
 def _member(name: str) -> bytes:
     return msgspec.json.encode(name) + b":"
 
 
-def _same_steps(one: list[str], other: list[str]) -> int:
-    count = 0
-    for mine, yours in zip(one, other, strict=False):
-        if mine != yours:
-            break
-        count += 1
-    return count
+def _common_length(one: list[str], other: list[str]) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def yaml_pieces(parts: Iterable[Part]) -> Iterator[bytes]:
-    """The document as block-style YAML; strings are quoted as in JSON, which YAML 1.2 contains."""
-    inside: list[str] = []
-    for (*way, name), value in parts:
-        same = _same_steps(inside, way)
-        lines = [f"{'  ' * depth}{json.dumps(way[depth])}:" for depth in range(same, len(way))]
-        indent = "  " * len(way)
+    """The document as block-style YAML. Strings are quoted as in JSON, a subset of YAML 1.2."""
+    parent: list[str] = []
+    for (*path, name), value in parts:
+        common = _common_length(parent, path)
+        lines = [f"{'  ' * depth}{json.dumps(path[depth])}:" for depth in range(common, len(path))]
+        indent = "  " * len(path)
         lines += _yaml_entry(f"{indent}{json.dumps(name)}:", value, indent)
-        inside = way
+        parent = path
         yield ("\n".join(lines) + "\n").encode()
 
 
@@ -91,10 +85,10 @@ def _yaml_entry(head: str, value: object, indent: str) -> Iterator[str]:
 
 
 class MadeInSlices:
-    """Bytes that are made when they are first asked for, a slice in each turn.
+    """Bytes that are made at the first request, in time slices.
 
-    All who ask meanwhile carry the same work on, so that it is done once, also where some of them
-    go away.
+    Concurrent requests share the work: each continues it, so that it also ends when some of them
+    are cancelled.
     """
 
     __slots__ = ("_begin", "_done", "_made", "_rest")
@@ -107,11 +101,11 @@ class MadeInSlices:
 
     @property
     def done(self) -> bytes | None:
-        """The bytes, if they are there already."""
+        """The bytes if they are complete."""
         return self._done
 
     async def get(self, slices: TimeSlices) -> bytes:
-        """The bytes, as soon as they are there."""
+        """Make the bytes, or the rest of them, and return them."""
         while self._done is None:
             self._carry_on(await slices.take())
         return self._done
@@ -125,7 +119,7 @@ class MadeInSlices:
                 if time.perf_counter() >= end:
                     return
         except BaseException:
-            # What has failed half-way is begun anew, and is never taken for whole.
+            # Restart after a failure, so that a partial result is never returned.
             self._rest, self._made = None, []
             raise
         if self._done is None:

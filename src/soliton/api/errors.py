@@ -1,9 +1,9 @@
 """The errors of the REST API: one table of code, HTTP status, message and extra members.
 
-What lives here: the kinds of error, the exception that carries one, and the rejection that lets
-the next route try. What does not: deciding which error a rule of the chain becomes (the routes
-do), and answering (``application``). The same table makes ``docs/reference/errors.md`` and the
-error responses of the OpenAPI document.
+What lives here: the kinds of error, the exception that carries one, and the rejection that makes
+the application try the next route. What does not: choosing the error for a rule of the chain
+(``translate`` and the routes), and responding (``application``). ``docs/reference/errors.md`` and
+the error responses of the OpenAPI document are generated from the table.
 
 Source of codes and messages: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/ApiError.scala``. Codes 1, 10, 111, 112, 114,
@@ -22,7 +22,7 @@ from soliton.web.request import RejectionError as RejectionError
 
 
 class ApiError(SolitonError):
-    """An error with a code of the table, ready to become a response body."""
+    """An error of the table with its message and members."""
 
     def __init__(
         self, kind: ErrorKind, message: str, members: Mapping[str, object], hint: str | None = None
@@ -35,18 +35,18 @@ class ApiError(SolitonError):
         self.hint = hint
 
     def body(self) -> dict[str, object]:
-        """The JSON object that the client gets; ``hint`` is an addition of ours at its end."""
+        """The JSON object of the response. ``hint`` is an addition to the reference."""
         body: dict[str, object] = {"error": self.kind.code, "message": self.message, **self.members}
         if self.hint is not None:
             body["hint"] = self.hint
         return body
 
     def with_hint(self, hint: str) -> ApiError:
-        """The same error with a sentence that says what to do about it."""
+        """The same error with a sentence on how to avoid it."""
         return ApiError(self.kind, self.message, self.members, hint)
 
     def after(self, seconds: float) -> ApiError:
-        """The same error, saying when the same request may be answered."""
+        """Set ``Retry-After`` to at least ``seconds``; returns the error."""
         self.retry_after = max(1, ceil(seconds))
         return self
 
@@ -63,10 +63,10 @@ class ErrorKind:
     members: tuple[str, ...] = ()
     example: Mapping[str, object] = field(default_factory=dict)
     retry_after: int | None = None
-    """After so many seconds the same request may be answered."""
+    """The value of ``Retry-After`` in seconds."""
 
     def error(self, **values: object) -> ApiError:
-        """The exception: ``values`` fill the places of the message and the extra members."""
+        """The exception. ``values`` fill the fields of the message and the extra members."""
         message = self.message
         if "{" in message:
             texts = {name: _text(value) for name, value in values.items()}
@@ -88,7 +88,7 @@ def _text(value: object) -> str:
 
 
 def _row(head: str, message: str, when: str, members: str = "", /, **example: object) -> ErrorKind:
-    """A kind: its code, status and name, and after how many seconds to ask again, if that helps."""
+    """A kind; ``head`` is its code, status, name and, optionally, ``Retry-After`` in seconds."""
     code, status, name, *retry_after = head.split()
     kind = ErrorKind(int(code), int(status), name, message, when, tuple(members.split()), example)
     return replace(kind, retry_after=int(retry_after[0])) if retry_after else kind
@@ -268,13 +268,13 @@ ERRORS: tuple[ErrorKind, ...] = tuple(
 
 
 def state_check_failed(inner: ApiError, transaction: object) -> ApiError:
-    """Error 112 around ``inner``, whose own members stay visible (details of 402, for one)."""
+    """Error 112 around ``inner``, whose members are kept (``details`` of 402, for example)."""
     outer = STATE_CHECK_FAILED.error(reason=inner.message, transaction=transaction)
     return ApiError(outer.kind, outer.message, {**inner.members, **outer.members}, inner.hint)
 
 
 def invalid_request(message: str) -> ApiError:
-    """Error 199: any rule that has no code of its own."""
+    """Error 199, for every rule without a code of its own."""
     return CUSTOM_VALIDATION_ERROR.error(message=message)
 
 

@@ -1,13 +1,11 @@
-"""Blocks and transactions of the chain as clients of Ethereum expect to see them.
+"""Blocks and transactions of the chain in the form of Ethereum's JSON-RPC.
 
 What lives here: the JSON of blocks, of Ethereum transactions and of their receipts. What does not:
-the methods that are asked for them (``ethereum_rpc``), and other types of transactions, which
-Ethereum knows nothing of.
+the methods (``ethereum_rpc``), and other transaction types, which Ethereum does not have.
 
-Members with a meaning on this chain have it; the others have the value that says "nothing". Gas is
-counted in wavelets: at 10 gwei a unit the fee in wei comes out right. Blocks have no
-``baseFeePerGas`` when asked for by number, by which clients see that they have to send transactions
-of the legacy type.
+Members without a meaning on this chain have a neutral value. Gas is counted in wavelets; a gas
+price of 10 gwei makes the fee in wei correct. Blocks by number have no ``baseFeePerGas``, which
+tells clients to send legacy transactions.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/eth/EthRpcRoute.scala``;
@@ -34,12 +32,12 @@ _MS_PER_SECOND: Final = 1_000
 
 
 def quantity(value: int) -> str:
-    """A number as JSON-RPC writes it: hexadecimal without zeros in front."""
+    """A number in JSON-RPC: hexadecimal without leading zeros."""
     return hex(value)
 
 
 def hexadecimal(data: bytes) -> str:
-    """Bytes as JSON-RPC writes them."""
+    """Bytes in JSON-RPC: hexadecimal with a prefix."""
     return "0x" + data.hex()
 
 
@@ -50,8 +48,8 @@ _NO_BLOOM: Final = hexadecimal(bytes(_BLOOM_BYTES))
 def block_json(chain: Blockchain, height: int, *, whole: bool) -> Members:
     """The block at a height, with its Ethereum transactions ``whole`` or only their hashes.
 
-    Ids of 64 bytes, as old blocks have, are cut to the 32 that clients can hold. Raises
-    ``KeyError`` where there is no such block.
+    The 64-byte ids of old blocks are truncated to 32 bytes, which clients expect. Raises
+    ``KeyError`` if there is no such block.
     """
     block = chain.last_block if height == chain.height else chain.block_at(height)
     meta, header = chain.meta(height), block.header
@@ -90,7 +88,7 @@ def block_json(chain: Blockchain, height: int, *, whole: bool) -> Members:
 
 
 def pending_json() -> Members:
-    """The block that comes next, of which nothing is known."""
+    """The next block, which is unknown."""
     return {"number": None}
 
 
@@ -101,7 +99,7 @@ def _hash(name: bytes) -> str:
 def transaction_json(
     transaction: AnyTransaction, location: TransactionLocation | None, chain: Blockchain
 ) -> Members:
-    """An Ethereum transaction, on the chain or (``location`` is ``None``) waiting for a block."""
+    """An Ethereum transaction; an unconfirmed one has no ``location``."""
     payload: ethereum.Ethereum = transaction.payload
     recovery_id = payload.v - 2 * transaction.chain_id - ethereum.EIP155_OFFSET
     return {
@@ -128,7 +126,7 @@ def transaction_json(
 def receipt_json(
     transaction: AnyTransaction, location: TransactionLocation, chain: Blockchain
 ) -> Members:
-    """What became of an Ethereum transaction on the chain."""
+    """The receipt of a confirmed Ethereum transaction."""
     payload: ethereum.Ethereum = transaction.payload
     return {
         "transactionHash": hexadecimal(transaction.id),

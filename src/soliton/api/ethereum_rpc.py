@@ -1,13 +1,12 @@
-"""Ethereum's JSON-RPC, as far as wallets and libraries of Ethereum need it here: they connect, ask
-for balances, send transactions and wait for their receipts.
+"""Ethereum's JSON-RPC, as far as Ethereum wallets and libraries need it: connecting, balances,
+sending transactions and waiting for receipts.
 
-What lives here: the methods, and requests, batches and errors in the form of JSON-RPC 2.0. What
-does not: the route (``rest.ethereum``), and what blocks and transactions look like to Ethereum
-(``ethereum_json``).
+What lives here: the methods, and requests, batches and errors of JSON-RPC 2.0. What does not: the
+route (``rest.ethereum``), and the JSON of blocks and transactions (``ethereum_json``).
 
-Where the reference node puts an error of its REST API into ``result``, or answers ``{}`` to a
-method that it does not have, the answer here has an ``error``, which is what clients look for; its
-``data`` is the error of the REST API.
+The reference node puts an error of its REST API into ``result``, and answers ``{}`` to an unknown
+method. Clients expect an ``error``, so the response here has one; its ``data`` is the error of the
+REST API.
 
 Sources: https://www.jsonrpc.org/specification; wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/eth/EthRpcRoute.scala``;
@@ -38,6 +37,7 @@ from soliton.api.translate import refusal
 from soliton.chain.addresses import PUBLIC_KEY_HASH_LENGTH, Address, from_public_key_hash
 from soliton.chain.ethereum_encoding import SELECTOR_LENGTH, WORD, write_text, write_word
 from soliton.chain.transactions import codec, ethereum
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.controls.control import Controls
 from soliton.controls.errors import ControlRefused
@@ -46,29 +46,30 @@ from soliton.ledger.scripts import account_script
 from soliton.ledger.state import ASSET_BALANCES, ASSET_NAMES, ASSET_VOLUMES, ASSETS, ERC20, WAVES
 from soliton.node.node import Node
 from soliton.ride.script import parse_script
+from soliton.storage.layout import TransactionLocation
 from soliton.storage.patience import once_from_here, patiently
 
 MAX_BATCH: Final = 100
-"""Calls in one request; as many as ethers.js puts together."""
+"""The limit on calls in a batch; ethers.js sends as many."""
 
 PARSE_ERROR: Final = -32_700
 INVALID_REQUEST: Final = -32_600
 METHOD_NOT_FOUND: Final = -32_601
 INVALID_PARAMS: Final = -32_602
 REJECTED: Final = -32_000
-"""The node understood the call and says no; ``data`` says why in the words of the REST API."""
+"""The node rejects the call; ``data`` is the error of the REST API."""
 
 _PREFIX: Final = "0x"
 _MAX_BLOCK_DIGITS: Final = 16
 _MAX_VALUE_DIGITS: Final = 64
-_SOMEBODY: Final = (1).to_bytes(32, "big")
-"""A private key that signs what is only to be priced: everybody pays the same."""
-_NOBODY: Final = bytes(PUBLIC_KEY_HASH_LENGTH)
-_PRICED: Final = 100_000
+_ANY_KEY: Final = (1).to_bytes(32, "big")
+"""A private key for transactions that are only estimated: the fee does not depend on the sender."""
+_ZERO_ADDRESS: Final = bytes(PUBLIC_KEY_HASH_LENGTH)
+_ANY_FEE: Final = 100_000
 _HAS_CODE: Final = "0xff"
 _NO_DATA: Final = "0x"
 _FIRST_OF_A_LIST: Final = b"\x80"
-"""Transactions of later types begin with their type, which is a smaller byte (EIP-2718)."""
+"""Typed transactions begin with their type, which is a smaller byte (EIP-2718)."""
 _LEGACY_ONLY: Final = "Only transactions of type 0 (legacy) are supported"
 _TRANSACTION_HINT: Final = (
     "send a transaction of type 0 (legacy) with the chain id of the network, a gas price of 10 "
@@ -79,7 +80,7 @@ Call = Callable[["Arguments", Node], object]
 
 
 class RpcError(SolitonError):
-    """An error with a code of JSON-RPC, ready to become the ``error`` of an answer."""
+    """An error of JSON-RPC."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -88,13 +89,13 @@ class RpcError(SolitonError):
         self.data = data
 
     def body(self) -> Members:
-        """The JSON object."""
+        """The ``error`` object of the response."""
         members: Members = {"code": self.code, "message": self.message}
         return members if self.data is None else members | {"data": self.data}
 
 
 class Arguments:
-    """The ``params`` of a call; what is missing or of another kind raises ``RpcError``."""
+    """The ``params`` of a call. Missing and ill-typed arguments raise ``RpcError``."""
 
     __slots__ = ("_values",)
 
@@ -107,7 +108,7 @@ class Arguments:
 
     @property
     def values(self) -> list[object]:
-        """All of them."""
+        """All arguments."""
         return self._values
 
     def text(self) -> str:
@@ -134,8 +135,8 @@ class Arguments:
 
 
 async def answer(body: bytes, node: Node, controls: Controls | None = None) -> object:
-    """What a request is answered: an object, or a list of them for a batch. A private chain has its
-    ``controls``.
+    """The response to a request: an object, or a list of objects for a batch. Only a private chain
+    has ``controls``.
     """
     try:
         request = parse_json(body)
@@ -144,14 +145,14 @@ async def answer(body: bytes, node: Node, controls: Controls | None = None) -> o
     if not isinstance(request, list):
         return await _one(request, node, controls)
     if not 0 < len(request) <= MAX_BATCH:
-        words = f"a batch has 1 to {MAX_BATCH} calls, this one {len(request)}"
-        return _failed(None, RpcError(INVALID_REQUEST, words))
-    answers = []
+        message = f"a batch has 1 to {MAX_BATCH} calls, this one {len(request)}"
+        return _failed(None, RpcError(INVALID_REQUEST, message))
+    responses = []
     for each in request:
-        answers.append(await _one(each, node, controls))
-        # A batch is as many requests: others get their turn between them.
+        responses.append(await _one(each, node, controls))
+        # Yield to other requests between the calls of a batch.
         await asyncio.sleep(0)
-    return answers
+    return responses
 
 
 async def _one(request: object, node: Node, controls: Controls | None) -> Members:
@@ -181,7 +182,7 @@ async def _called(call: Call, arguments: Arguments, node: Node) -> object:
 
 
 async def _control(method: str, arguments: Arguments, controls: Controls) -> object:
-    """What a private chain does that is told so; what it refuses has the words for it."""
+    """Call a control of a private chain. Its refusal becomes an ``RpcError``."""
     once_from_here()
     try:
         result = devnet_rpc.METHODS[method](arguments.values, controls)
@@ -202,7 +203,7 @@ def _failed(name: object, error: RpcError) -> Members:
 def _bytes(text: str) -> bytes:
     digits = text.removeprefix(_PREFIX)
     try:
-        # Numbers may come without the zero in front that makes whole bytes of them.
+        # Numbers may have an odd number of digits.
         return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
     except ValueError as error:
         raise RpcError(INVALID_PARAMS, "an argument is not hexadecimal") from error
@@ -226,12 +227,12 @@ def _address(text: object, node: Node) -> Address:
 
 
 def _asset(key_hash: bytes, node: Node) -> AssetId | None:
-    """The asset that wallets know by this address."""
+    """The asset whose token contract has this address in wallets."""
     return node.chain.store.get(ERC20, key_hash)
 
 
 def _call_data(obj: Members) -> bytes:
-    """What is called; newer clients name it `input`."""
+    """The call data, which newer clients name ``input``."""
     text = obj.get("data", obj.get("input", _NO_DATA))
     return _bytes(text) if isinstance(text, str) else b""
 
@@ -248,7 +249,7 @@ def _block_number(_arguments: Arguments, node: Node) -> str:
 
 
 def _transaction_count(_arguments: Arguments, node: Node) -> str:
-    """The next nonce of every account: nonces are times."""
+    """The next nonce of every account: nonces are timestamps."""
     return quantity(node.clock())
 
 
@@ -296,36 +297,38 @@ def _send(arguments: Arguments, node: Node) -> str:
 
 def _transaction(arguments: Arguments, node: Node) -> Members | None:
     name = arguments.data()
-    waiting = node.pool.get(name)
-    if waiting is not None and waiting.type_id == ethereum.TYPE_ID:
-        return transaction_json(waiting, None, node.chain)
-    location = node.chain.store.transaction_location(name)
-    found = node.chain.transaction(name)
-    if found is None or location is None or found.transaction.type_id != ethereum.TYPE_ID:
-        return None
-    return transaction_json(found.transaction, location, node.chain)
+    unconfirmed = node.pool.get(name)
+    if unconfirmed is not None and unconfirmed.type_id == ethereum.TYPE_ID:
+        return transaction_json(unconfirmed, None, node.chain)
+    found = _confirmed(name, node)
+    return None if found is None else transaction_json(*found, node.chain)
 
 
 def _receipt(arguments: Arguments, node: Node) -> Members | None:
-    name = arguments.data()
+    found = _confirmed(arguments.data(), node)
+    return None if found is None else receipt_json(*found, node.chain)
+
+
+def _confirmed(name: bytes, node: Node) -> tuple[AnyTransaction, TransactionLocation] | None:
+    """An Ethereum transaction of the chain."""
     location = node.chain.store.transaction_location(name)
     found = node.chain.transaction(name)
     if found is None or location is None or found.transaction.type_id != ethereum.TYPE_ID:
         return None
-    return receipt_json(found.transaction, location, node.chain)
+    return found.transaction, location
 
 
 def _estimate(arguments: Arguments, node: Node) -> str:
     obj = arguments.obj()
-    to = _NOBODY if obj.get("to") is None else _key_hash(obj["to"])
+    to = _ZERO_ADDRESS if obj.get("to") is None else _key_hash(obj["to"])
     value = 0 if obj.get("value") is None else _number(obj["value"], _MAX_VALUE_DIGITS)
     data = _call_data(obj)
     try:
         transaction = ethereum.sign(
-            _SOMEBODY,
+            _ANY_KEY,
             chain_id=node.network.chain_id,
             timestamp=node.clock(),
-            fee=_PRICED,
+            fee=_ANY_FEE,
             to=to,
             value=value,
             data=data,
@@ -348,13 +351,13 @@ def _code(arguments: Arguments, node: Node) -> str:
 def _call(arguments: Arguments, node: Node) -> str:
     obj = arguments.obj()
     data = _call_data(obj)
-    ask = _QUESTIONS.get(data[:SELECTOR_LENGTH])
-    if ask is None:
+    method = _TOKEN_METHODS.get(data[:SELECTOR_LENGTH])
+    if method is None:
         return _NO_DATA
-    return hexadecimal(ask(_asset(_key_hash(obj.get("to")), node), data, node))
+    return hexadecimal(method(_asset(_key_hash(obj.get("to")), node), data, node))
 
 
-# --- what contracts of tokens are asked -----------------------------------------------------------
+# --- methods of token contracts -------------------------------------------------------------------
 
 
 def _name(asset_id: AssetId | None, _data: bytes, node: Node) -> bytes:
@@ -385,7 +388,7 @@ def _supports_interface(_asset_id: AssetId | None, _data: bytes, _node: Node) ->
     return write_word(0)
 
 
-_QUESTIONS: Final[Mapping[bytes, Callable[[AssetId | None, bytes, Node], bytes]]] = {
+_TOKEN_METHODS: Final[Mapping[bytes, Callable[[AssetId | None, bytes, Node], bytes]]] = {
     bytes.fromhex("06fdde03"): _name,
     bytes.fromhex("95d89b41"): _name,
     bytes.fromhex("313ce567"): _decimals,
@@ -412,10 +415,10 @@ METHODS: Final[Mapping[str, Call]] = {
     "eth_estimateGas": _estimate,
     "eth_gasPrice": lambda _arguments, _node: quantity(ethereum.GAS_PRICE),
     "eth_getCode": _code,
-    # What libraries ask besides, and a chain without logs and accounts of its own can tell.
+    # Libraries call these as well; this chain has no logs and no accounts of its own.
     "eth_accounts": lambda _arguments, _node: [],
     "eth_getLogs": lambda _arguments, _node: [],
     "eth_syncing": lambda _arguments, _node: False,
     "web3_clientVersion": lambda _arguments, node: node.agent,
 }
-"""All methods by their names."""
+"""All methods by name."""

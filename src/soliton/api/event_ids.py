@@ -1,13 +1,13 @@
-"""Names of places on a chain: the ``id`` of an event, from which a client can go on later.
+"""Event ids: places on a chain from which a client can resume its stream.
 
-An id says how far a client has come: a block's height, how many of the block's transactions it
-knows and how many it has been told that there are; a digest of what identifies the block and of the
-transactions that it knows; and, so that a client on an abandoned fork can be told how far to go
-back, the beginnings of the ids of some blocks below. It
-holds all that is needed to go on: the node remembers nothing about its clients, and another node of
-the network can take over.
+An id has the height of a block, the number of its transactions that the client has received, and
+the number that it has been told of; a digest of the block's identity and of the received
+transactions; and the first bytes of the ids of some earlier blocks, which tell a client on an
+abandoned fork how far to roll back. An id is complete: the node keeps no state about its clients,
+and a client can resume at another node.
 
-What lives here: the text, and finding a place on a chain. What does not: events (``feed``).
+What lives here: the text form, and finding a place on a chain. What does not: events
+(``event_stream``).
 """
 
 from __future__ import annotations
@@ -23,40 +23,38 @@ from soliton.storage.damage import UNREADABLE, unreadable
 from soliton.storage.layout import BLOCK, height_key
 
 MAX_HISTORY_BLOCKS: Final = 10_000
-"""So far back a client can go on; as far as the store can take blocks back by default."""
+"""How far back a client can resume: as far as the store can roll back by default."""
 MAX_ID_CHARS: Final = 128
 
 _DIGEST_BYTES: Final = 12
 _BEGINNING_BYTES: Final = 6
 _STEPS_BACK: Final = (1, 2, 4, 8, 16, 32, 64, 100)
-"""Which blocks below are named: near ones closely; no node follows a fork of over 100 blocks."""
+"""Distances of the earlier blocks in an id. No node switches to a fork of over 100 blocks."""
 _PARTS: Final = 5
 _MAX_DIGITS: Final = 10
 
 
 class UnknownPlace(InputError):
-    """An id that is none, is too old, or belongs to no chain that has blocks in common with ours
-    where the id names them.
-    """
+    """An id that is malformed, too old, or has no block in common with this chain."""
 
 
 class Place(NamedTuple):
-    """Behind so many transactions of the block at a height; places of one chain have an order."""
+    """The place after ``offset`` transactions of a block. Places of one chain are ordered."""
 
     height: int
-    behind: int
+    offset: int
 
 
 class BlockBytes:
-    """The transactions of one block, with digests of the first of them.
+    """The transactions of one block, and digests of its prefixes.
 
-    The digest covers what does not change while the block grows.
+    The digest covers only what does not change while the block grows.
     """
 
     __slots__ = ("_below", "_hashed", "_hasher", "_start", "data", "height", "spans")
 
     def __init__(self, chain: Blockchain, height: int) -> None:
-        """The block at a height of the chain; raises ``KeyError`` where there is none."""
+        """Read the block at a height; raises ``KeyError`` if there is none."""
         self.height = height
         data = _data(chain, height)
         try:
@@ -76,7 +74,7 @@ class BlockBytes:
         self.data = data
 
     def follow(self, chain: Blockchain) -> None:
-        """Take over the block's present form, which is longer or the same."""
+        """Reload the block if it has grown."""
         if self.height == chain.height:
             if self.data is chain.last_block.data:
                 return
@@ -99,12 +97,12 @@ class BlockBytes:
         self._hashed = count
         return self._hasher.copy().digest()
 
-    def event_id(self, count: int, told: int) -> str:
-        """The id of the place behind ``count`` transactions of the block, of which the client was
-        told that it has ``told``.
+    def event_id(self, count: int, known: int) -> str:
+        """The id of the place after ``count`` transactions, for a client that was told that the
+        block has ``known``.
         """
         digest = urlsafe_b64encode(self.digest(count)).decode()
-        return f"{self.height}.{count}.{told}.{digest}.{self._below}"
+        return f"{self.height}.{count}.{known}.{digest}.{self._below}"
 
 
 def _data(chain: Blockchain, height: int) -> bytes:
@@ -115,23 +113,23 @@ def _data(chain: Blockchain, height: int) -> bytes:
 
 
 class Found(NamedTuple):
-    """Where to go on: the place, how many transactions the client has been told that the block has,
-    and whether it has to go back to there first.
+    """Where to resume: the place, the number of the block's transactions that the client was told
+    of, and whether the client has to roll back to the place first.
     """
 
     place: Place
-    told: int
+    known: int
     back: bool
 
 
 def find_place(chain: Blockchain, text: str) -> Found:
-    """Where to go on behind an event; raises ``UnknownPlace``."""
-    place, told, digest, below = _parse(text)
+    """Where to resume after an event; raises ``UnknownPlace``."""
+    place, known, digest, below = _parse(text)
     oldest = max(1, chain.height - MAX_HISTORY_BLOCKS)
     if oldest <= place.height <= chain.height:
         block = BlockBytes(chain, place.height)
-        if place.behind <= len(block.spans) and block.digest(place.behind) == digest:
-            return Found(place, max(place.behind, min(told, len(block.spans))), False)
+        if place.offset <= len(block.spans) and block.digest(place.offset) == digest:
+            return Found(place, max(place.offset, min(known, len(block.spans))), False)
     for step, beginning in zip(_STEPS_BACK, below, strict=False):
         height = place.height - step
         if oldest <= height <= chain.height and chain.meta(height).id.startswith(beginning):
@@ -146,7 +144,7 @@ def _parse(text: str) -> tuple[Place, int, bytes, list[bytes]]:
     parts = text.split(".")
     if len(text) > MAX_ID_CHARS or len(parts) != _PARTS:
         raise UnknownPlace("this is no id of an event")
-    height, count, told = (_number(part) for part in parts[:3])
+    height, count, known = (_number(part) for part in parts[:3])
     try:
         digest, joined = (urlsafe_b64decode(part.encode()) for part in parts[3:])
     except ValueError as error:
@@ -155,7 +153,7 @@ def _parse(text: str) -> tuple[Place, int, bytes, list[bytes]]:
     below = [joined[at : at + _BEGINNING_BYTES] for at in starts]
     if any(len(each) != _BEGINNING_BYTES for each in below):
         raise UnknownPlace("this is no id of an event")
-    return Place(height, count), told, digest, below
+    return Place(height, count), known, digest, below
 
 
 def _number(text: str) -> int:

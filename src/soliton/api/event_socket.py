@@ -1,11 +1,11 @@
-"""The same events over a WebSocket: each event of the stream is a message.
+"""Event streams over a WebSocket: each event is one message.
 
-A message is a JSON object with ``event`` and, as the event has them, ``id`` and ``data``. What is
-sent waits until the client has taken what came before, so who reads slowly is served slowly; what
-a client says is not wanted, and ends the connection.
+A message is a JSON object with ``event`` and, if the event has them, ``id`` and ``data``. Sending
+applies backpressure: a slow client is served slowly. A message from the client ends the
+connection.
 
-What lives here: from server-sent events to messages. What does not: the events (``event_stream``),
-who may open one (``soliton.web.cors``), frames (``soliton.web.websocket``).
+What lives here: conversion of server-sent events to messages. What does not: the events
+(``event_stream``), allowed origins (``soliton.web.cors``), frames (``soliton.web.websocket``).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _END: Final = b"\n\n"
 
 
 def is_event_stream(stream: Stream) -> bool:
-    """Whether an answer is one whose events can be messages."""
+    """Whether a response is a stream of server-sent events."""
     return (b"content-type", EVENT_STREAM) in stream.headers
 
 
 async def send_events(chunks: AsyncIterator[bytes], socket: WebSocket) -> None:
-    """Send what a stream of events has to say, until it ends or the client goes."""
+    """Send the events of a stream until it ends or the client disconnects."""
     tasks = [
         asyncio.ensure_future(_send(chunks, socket)),
         asyncio.ensure_future(_listen(socket)),
@@ -39,38 +39,38 @@ async def send_events(chunks: AsyncIterator[bytes], socket: WebSocket) -> None:
     finally:
         for task in tasks:
             task.cancel()
-        found = await asyncio.gather(*tasks, return_exceptions=True)
+        results = await asyncio.gather(*tasks, return_exceptions=True)
         await end_of(chunks)
-    for each in found:
+    for each in results:
         if isinstance(each, Exception) and not isinstance(each, WebSocketClosed):
             raise each
 
 
 async def end_of(chunks: AsyncIterator[bytes]) -> None:
-    """Let go of what feeds a stream."""
+    """Close the generator of a stream."""
     close = getattr(chunks, "aclose", None)
     if close is not None:
         await close()
 
 
 async def _send(chunks: AsyncIterator[bytes], socket: WebSocket) -> None:
-    waiting = b""
+    buffer = b""
     async for chunk in chunks:
-        *whole, waiting = (waiting + chunk).split(_END)
-        for each in whole:
+        *events, buffer = (buffer + chunk).split(_END)
+        for each in events:
             message = _message(each)
             if message:
                 await socket.send(message)
 
 
 async def _listen(socket: WebSocket) -> None:
-    """Return when the client goes, or has said something."""
+    """Wait for a message of the client, and close the connection."""
     await socket.receive()
     socket.close(POLICY_VIOLATION, "nothing is to be said here")
 
 
 def _message(text: bytes) -> bytes:
-    """An event as JSON; empty for what only matters to streams."""
+    """An event as JSON; empty for a field like ``retry``, which has no event."""
     if text.startswith(b":"):
         return _HEARTBEAT
     fields = dict(line.split(b": ", 1) for line in text.split(b"\n") if b": " in line)

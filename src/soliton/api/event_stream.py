@@ -1,13 +1,13 @@
-"""What one client of ``/events`` gets: the chain from its place on, then what happens.
+"""The events that one client of ``/events`` receives: the chain from its place on, then live ones.
 
-Events of the chain are not queued for a client. It has a place on the chain, and what lies between
-that and the end of the chain is read from the store when the client is ready for more: history and
-the present take the same way, and who reads slowly costs nothing. Only what happens in the pool has
-to be kept until a client takes it, up to a limit; a client that falls further behind is told so,
-and may come back with the id of its last event.
+Events of the chain are not queued. A client has a place on the chain, and when it is ready for
+more, the events between that place and the tip are read from the store. History and live events
+take the same path, and a slow client costs nothing. Only pool events are queued, up to a limit. The
+stream of a client that falls further behind is closed with a reason; the client may resume from the
+id of its last event.
 
-What lives here: the order of events and their form. What does not: parameters (``rest.events``),
-ids (``event_ids``), the node's own notices (``soliton.node.events``).
+What lives here: the order and the form of events. What does not: parameters (``rest.events``), ids
+(``event_ids``), the node's own events (``soliton.node.events``).
 
 The form is that of server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.
 """
@@ -50,18 +50,18 @@ from soliton.node.events import (
 from soliton.node.node import Node
 
 HEARTBEAT_SECONDS: Final = 15.0
-"""So that proxies do not take a quiet stream for a dead one."""
+"""Keeps proxies from closing a quiet stream."""
 MAX_WAITING: Final = 20_000
-"""Notices about the pool that wait for one client; they share the transactions with the pool."""
+"""The limit on queued pool events of one client; they share the transactions with the pool."""
 _STEP_EVENTS: Final = 64
-"""So many events are made before others get their turn: a few milliseconds."""
+"""Events rendered before yielding to the event loop: a few milliseconds."""
 _RETRY_MS: Final = 2_000
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client wants to be told; no types or no accounts mean all of them."""
+    """A client's event filter. An empty set of types or accounts matches all."""
 
     blocks: bool = True
     microblocks: bool = True
@@ -72,7 +72,7 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventStream:
-    """One client's events, as bytes of a stream."""
+    """One client's events as server-sent events."""
 
     __slots__ = (
         "_at_end",
@@ -80,13 +80,13 @@ class EventStream:
         "_block",
         "_filter",
         "_floor",
+        "_known_count",
         "_live",
         "_place",
         "_reason",
         "_shared",
         "_slices",
         "_start",
-        "_told_count",
         "_waiting",
         "_wake",
         "node",
@@ -95,14 +95,14 @@ class EventStream:
     def __init__(
         self,
         node: Node,
-        wanted: EventFilter,
+        filters: EventFilter,
         shared: EventStreams,
         slices: TimeSlices,
         start: Callable[[], Found],
     ) -> None:
-        """``start`` finds where to begin, when the stream does; what it raises, ``chunks`` does."""
+        """``start`` finds the first place when the stream begins; ``chunks`` raises its errors."""
         self.node = node
-        self._filter = wanted
+        self._filter = filters
         self._shared = shared
         self._slices = slices
         self._start = start
@@ -110,7 +110,7 @@ class EventStream:
         self._floor: Place | None = None
         self._behind = False
         self._block: BlockBytes | None = None
-        self._told_count = 0
+        self._known_count = 0
         self._at_end = False
         self._live = False
         self._reason: str | None = None
@@ -118,9 +118,9 @@ class EventStream:
         self._wake = asyncio.Event()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The stream; it ends when the client falls behind or the node stops.
+        """Yield the stream, which ends when the client falls behind or the node stops.
 
-        Raises ``ApiError`` when there are too many, and what ``start`` raises.
+        Raises ``ApiError`` when there are too many streams, and the errors of ``start``.
         """
         if self._shared.open >= MAX_STREAMS:
             raise TOO_MANY_WAITING.error()
@@ -129,13 +129,13 @@ class EventStream:
         self.node.events.subscribe(self._notice)
         try:
             yield b"retry: %d\n\n" % _RETRY_MS
-            # One of those who read what has been, in each round: there may be hundreds.
+            # Hundreds of streams may read history, so each takes time slices.
             ends_at = await self._slices.take()
             while (chunk := self._chain_events(ends_at)) or not self._at_end:
                 if chunk:
                     yield chunk
                 ends_at = await self._slices.take()
-            # From here to the first wait nothing else runs: the pool is that of the chain's end.
+            # There is no await up to the snapshot of the pool, so it matches the chain's tip.
             self._live = True
             if self._filter.pool:
                 present = self.node.pool.transactions()
@@ -153,7 +153,7 @@ class EventStream:
             self._shared.open -= 1
 
     def _begin(self, found: Found) -> None:
-        self._place, self._told_count, self._behind = found
+        self._place, self._known_count, self._behind = found
         if self._behind:
             self._floor = self._place
 
@@ -161,7 +161,7 @@ class EventStream:
         while True:
             self._wake.clear()
             while self._waiting and self._reason in (None, _STOPS):
-                # A block wakes all streams at once.
+                # A block wakes all streams at once, so each takes time slices.
                 ends_at = await self._slices.take()
                 yield self._next(ends_at)
             if self._reason is not None:
@@ -173,25 +173,27 @@ class EventStream:
                 yield b": heartbeat\n\n"
 
     def _next(self, ends_at: float) -> bytes:
-        """Some of what waits; the chain's part stays in line until all of it is told."""
-        told = bytearray()
+        """Render some of the queue. ``None`` in it means the chain's events, and stays there until
+        all of them are rendered.
+        """
+        chunk = bytearray()
         for _ in range(_STEP_EVENTS):
             if not self._waiting:
                 break
             notice = self._waiting[0]
             if notice is None:
-                told += self._chain_events(ends_at)
+                chunk += self._chain_events(ends_at)
                 if not self._at_end:
                     break
             else:
                 make = partial(_pool_event, self.node, notice)
-                told += self._shared.told(id(notice), make, notice)
+                chunk += self._shared.rendered(id(notice), make, notice)
             self._waiting.popleft()
             if time.perf_counter() >= ends_at:
                 break
-        return bytes(told)
+        return bytes(chunk)
 
-    # --- notices of the node ----------------------------------------------------------------------
+    # --- events of the node -----------------------------------------------------------------------
 
     def _notice(self, event: NodeEvent) -> None:
         match event:
@@ -222,43 +224,43 @@ class EventStream:
         self._wake.set()
 
     def _concerns(self, event: PoolEvent) -> bool:
-        wanted = self._filter
-        if wanted.types and event.transaction.type_id not in wanted.types:
+        filters = self._filter
+        if filters.types and event.transaction.type_id not in filters.types:
             return False
-        return not wanted.accounts or any(
-            account in event.moved.accounts for account in wanted.accounts
+        return not filters.accounts or any(
+            account in event.moved.accounts for account in filters.accounts
         )
 
     # --- the chain --------------------------------------------------------------------------------
 
     def _chain_events(self, ends_at: float) -> bytes:
-        """The next events between the client's place and the end of the chain, until a moment."""
-        told = bytearray()
+        """Render events between the client's place and the tip, until ``ends_at``."""
+        chunk = bytearray()
         if self._floor is not None:
-            told += self._go_back(self._floor)
+            chunk += self._go_back(self._floor)
         chain = self.node.chain
         self._at_end = False
         for _ in range(_STEP_EVENTS):
             block = self._block_here()
-            if block is not None and self._place.behind < len(block.spans):
-                told += self._next_of(block)
+            if block is not None and self._place.offset < len(block.spans):
+                chunk += self._next_of(block)
             elif self._place.height < chain.height:
-                told += self._next_block()
+                chunk += self._next_block()
             else:
                 self._at_end = True
                 break
             if time.perf_counter() >= ends_at:
                 break
-        return bytes(told)
+        return bytes(chunk)
 
     def _go_back(self, floor: Place) -> bytes:
-        """What was taken off since the client was told of it has to go."""
-        known = Place(self._place.height, max(self._told_count, self._place.behind))
+        """Render the rollback of events that the client has and the chain no longer has."""
+        known = Place(self._place.height, max(self._known_count, self._place.offset))
         must, self._behind, self._floor, self._block = self._behind, False, None, None
         if floor >= known and not must:
             return b""
         self._place = min(self._place, floor)
-        self._told_count = floor.behind
+        self._known_count = floor.offset
         return self._event("rollback", self._tip(floor), at_place=True)
 
     def _block_here(self) -> BlockBytes | None:
@@ -277,29 +279,29 @@ class EventStream:
         self._place = Place(height, 0)
         block = self._block_here()
         assert block is not None
-        self._told_count = len(block.spans)
+        self._known_count = len(block.spans)
         if not self._filter.transactions:
             self._place = Place(height, len(block.spans))
         if not self._filter.blocks:
             return b""
         chain = self.node.chain
         key = ("block", height, chain.meta(height).id)
-        header = self._shared.told(key, lambda: _encode(header_json(chain, height)))
+        header = self._shared.rendered(key, lambda: _encode(header_json(chain, height)))
         return _event(b"block", header, self._id()) + self._edits(height)
 
     def _edits(self, height: int) -> bytes:
-        """What was changed by hand with the block, on a private chain."""
+        """The state that a private chain's controls edited with the block."""
         found = self.node.chain.store.by_hand(height)
         if found is None or not found.edits:
             return b""
         return self._event("edited", {"height": height, "edits": found.edits})
 
     def _next_of(self, block: BlockBytes) -> bytes:
-        """That the block has grown, or its next transaction."""
+        """The growth of the block (``microblock``), or its next transaction."""
         height, count = self._place
         total = len(block.spans)
-        if self._told_count < total:
-            added, self._told_count = total - self._told_count, total
+        if self._known_count < total:
+            added, self._known_count = total - self._known_count, total
             if not self._filter.transactions:
                 self._place = Place(height, total)
             if not self._filter.microblocks:
@@ -310,34 +312,35 @@ class EventStream:
             self._place = Place(height, total)
             return b""
         place, self._place = self._place, Place(height, count + 1)
-        found = self._wanted(block, place)
+        found = self._matching(block, place)
         if found is None:
             return b""
         chain = self.node.chain
         key = (found.transaction.id, place)
-        shown = self._shared.told(key, lambda: _transaction_data(chain, found, place))
+        shown = self._shared.rendered(key, lambda: _transaction_data(chain, found, place))
         return _event(b"transaction", shown, self._id())
 
-    def _wanted(self, block: BlockBytes, place: Place) -> FoundTransaction | None:
-        wanted, chain = self._filter, self.node.chain
-        if wanted.accounts and not any(
-            chain.store.is_listed(account, *place) for account in wanted.accounts
+    def _matching(self, block: BlockBytes, place: Place) -> FoundTransaction | None:
+        """The transaction at a place, if it passes the filter."""
+        filters, chain = self._filter, self.node.chain
+        if filters.accounts and not any(
+            chain.store.is_listed(account, *place) for account in filters.accounts
         ):
             return None
         if block.data is chain.last_block.data:
-            transaction: AnyTransaction = chain.last_block.transactions[place.behind]
+            transaction: AnyTransaction = chain.last_block.transactions[place.offset]
         else:
             legacy = block.data[0] < blocks.PROTOBUF_VERSION
             decode = codec.decode_legacy if legacy else codec.decode_protobuf
-            transaction = decode(block.piece(place.behind), chain.network.chain_id)
-        if wanted.types and transaction.type_id not in wanted.types:
+            transaction = decode(block.piece(place.offset), chain.network.chain_id)
+        if filters.types and transaction.type_id not in filters.types:
             return None
         location = chain.store.transaction_location(transaction.id)
         assert location is not None
         return FoundTransaction(transaction, place.height, location.status, location.complexity)
 
     def _tip(self, place: Place | None = None) -> dict[str, object]:
-        """A block's name and how many of its transactions count."""
+        """The height, the id and the number of transactions of a place's block."""
         height, count = place or self._place
         name = base58.encode(self.node.chain.meta(height).id) if height else None
         return {"height": height, "id": name, "transactionCount": count}
@@ -347,12 +350,12 @@ class EventStream:
         return b"" if block is None else self._id_in(block)
 
     def _id_in(self, block: BlockBytes) -> bytes:
-        return block.event_id(self._place.behind, self._told_count).encode()
+        return block.event_id(self._place.offset, self._known_count).encode()
 
     # --- the pool ---------------------------------------------------------------------------------
 
     def _present(self, transaction: AnyTransaction) -> bytes:
-        """A transaction that was in the pool when the client came, if it still is."""
+        """A transaction from the pool's snapshot, if it is still there and passes the filter."""
         if transaction.id not in self.node.pool:
             return b""
         event = PoolAccepted(transaction, self.node.pool.moved(transaction.id))
@@ -367,10 +370,10 @@ _STOPS: Final = "the node stops"
 
 
 def _transaction_data(chain: Blockchain, found: FoundTransaction, place: Place) -> bytes:
-    """A transaction of the chain, with the balances that it left behind."""
+    """A confirmed transaction with the balances after it."""
     location = chain.store.transaction_location(found.transaction.id)
     changes = None if location is None else chain.store.transaction_changes(location)
-    members: dict[str, object] = {"height": place.height, "index": place.behind}
+    members: dict[str, object] = {"height": place.height, "index": place.offset}
     members |= {"transaction": confirmed_json(found, chain)}
     return _encode(members | {"balances": balances_json(changes or {})})
 
@@ -390,7 +393,7 @@ def _pool_event(node: Node, event: PoolEvent) -> bytes:
 
 
 def _balances(node: Node, moved: Moved) -> Changes:
-    """What the accounts have, with all that waits in the pool."""
+    """The balances of the accounts after all transactions of the pool."""
     state = node.pool.state()
     return {
         WAVES: {address: state.get(WAVES, address) for address in moved.waves},

@@ -1,7 +1,7 @@
-"""The explorer at ``/``: pages to look at the chain.
+"""The explorer at ``/``: pages that show the chain.
 
-What lives here: its routes, and who gets it. What does not: its files (``soliton.pages``), and the
-interactive page that all others get (``swagger``).
+What lives here: its routes, and detecting browsers. What does not: its files (``soliton.pages``),
+and the interactive page for other clients (``swagger``).
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ from soliton.web.parameters import TEXT, Parameter
 from soliton.web.types import Headers
 
 MAX_NODE_CHARACTERS = 300
-"""Of the address of another node that the page shall look at."""
+"""The limit on the URL of another node that the page should show."""
 
-_TAG = "explorer"
 _VARY: Headers = ((b"vary", b"Accept"),)
 _FILE = Parameter("file", TEXT, "File name", "style.css")
 _VERSION = Parameter("version", TEXT, "Version of the files", "0123456789ab")
 
 
 def explorer_routes(context: ApiContext, interactive: Whole) -> tuple[Route, ...]:
-    """The page and its files; ``interactive`` leads those to the API's page who do not say that
-    they read HTML.
-    """
+    """The routes of the page and its files. Clients that do not accept HTML get ``interactive``."""
     other = Whole(
         interactive.body,
         interactive.content_type,
@@ -38,30 +35,30 @@ def explorer_routes(context: ApiContext, interactive: Whole) -> tuple[Route, ...
     )
     node = context.node
     if node is None:
-        return (_route("/", lambda _request: other),)
+        return (page_route("/", lambda _request: other),)
     values = {
         "network": node.network.name,
         "coin": node.network.coin,
         "family": node.network.family,
         "obeys": "yes" if context.obeys else "no",
     }
-    made = page("explorer", "explorer.js", values)
+    content = page("explorer", "explorer.js", values)
 
     def root(request: Request) -> Whole:
         if not reads_html(request.headers.get(b"accept")):
             return other
         (also, *_) = request.query.get("node", [""])
-        return page_answer(made, request.headers, also[:MAX_NODE_CHARACTERS], _VARY)
+        return page_answer(content, request.headers, also[:MAX_NODE_CHARACTERS], _VARY)
 
     return (
-        _route("/", root),
-        _route("/pages/{file}", _file, _FILE),
-        _route("/pages/{version}/{file}", _file, _VERSION, _FILE),
+        page_route("/", root),
+        page_route("/pages/{file}", _file, _FILE),
+        page_route("/pages/{version}/{file}", _file, _VERSION, _FILE),
     )
 
 
 def reads_html(accept: bytes | None) -> bool:
-    """Whether a client asks for HTML by name, as browsers do; ``*/*`` says nothing."""
+    """Whether ``Accept`` contains ``text/html``, as browsers send it; ``*/*`` does not count."""
     for part in (accept or b"").lower().split(b","):
         name, *parameters = part.replace(b" ", b"").split(b";")
         if name == b"text/html":
@@ -69,13 +66,14 @@ def reads_html(accept: bytes | None) -> bool:
     return False
 
 
-def _route(path: str, handler: Callable[[Request], Whole], *parameters: Parameter) -> Route:
+def page_route(path: str, handler: Callable[[Request], Whole], *parameters: Parameter) -> Route:
+    """A route of a page or its files, which the OpenAPI document leaves out."""
     return Route(
         methods=GET,
         path=path,
         handler=handler,
-        tag=_TAG,
-        summary="The explorer",
+        tag="pages",
+        summary="A page",
         parameters=parameters,
         response={"type": "string"},
         example="",

@@ -1,12 +1,12 @@
-"""Fair limits: how much of the node one client may take, and how many long answers there are.
+"""Fair limits: the working time of each client, and the number of concurrent long answers.
 
-Each client has a budget of working time (``soliton.web.budgets``), which all processes of an API
-share. A request over it is refused, and told when to come again. To empty the bucket of somebody
-else's cell takes working time of the node, of which there is so much and no more: with the usual
-limits four buckets for each core.
+Each client has a token bucket of working time (``soliton.web.budgets``), shared by all processes of
+an API. A request over it is refused with ``Retry-After``. Clients whose keys collide share a
+bucket, but emptying the bucket of another client takes working time, which is limited: with the
+default limits a core has the time of four buckets.
 
-What lives here: whose time counts, the places for long answers. What does not: what a request costs
-(``application`` measures), and who a client is (``soliton.web.clients``).
+What lives here: which clients are limited, slots for long answers. What does not: measuring a
+request (``application``), and telling clients apart (``soliton.web.clients``).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from soliton.web.clients import LOCAL
 from soliton.web.shared_counters import IDLE, LONG, SharedCounters
 
 LEAST_COST_SECONDS: Final = 50e-6
-"""What a request costs besides its handler: reading it, sending the answer."""
+"""The cost of a request without its handler: parsing it and sending the response."""
 SECONDS_PER_BYTE: Final = 30e-9
-"""What a long answer costs: making and sending JSON."""
+"""The cost of a long answer: encoding and sending JSON."""
 UNCOUNTED: Final = "-"
-"""In place of a client: who asks has been counted before."""
+"""The client of a forwarded request, which the forwarding process has counted."""
 
 
 class FairLimits:
-    """What the clients of one API have taken, of all of its processes."""
+    """The limits of one API, over all of its processes."""
 
     __slots__ = ("_budgets", "_idle", "_limits", "_long")
 
@@ -40,7 +40,7 @@ class FairLimits:
         counters: SharedCounters,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``clock`` gives seconds that never go back, the same in all processes."""
+        """``clock`` returns monotonic seconds, the same in all processes."""
         self._limits = limits
         self._budgets: Budgets | None = None
         if limits.client_percent:
@@ -50,7 +50,7 @@ class FairLimits:
         self._idle = counters.counts(IDLE)
 
     def counts(self, client: str) -> bool:
-        """Whether this client has limits of its own."""
+        """Whether this client is limited."""
         return client not in (LOCAL, UNCOUNTED) or (client == LOCAL and self._limits.local_clients)
 
     def admit(self, client: str) -> None:
@@ -65,19 +65,18 @@ class FairLimits:
             self._budgets.charge(client, seconds)
 
     def enter(self, client: str, *, idle: bool = False) -> None:
-        """Begin a long answer; raises ``ApiError`` 503 or 429. ``leave`` has to follow.
+        """Begin a long answer; raises ``ApiError`` 503 or 429. The caller must call ``leave``.
 
-        One that is ``idle`` waits for something to happen. How many of these there may be of all
-        clients together is not decided here.
+        An ``idle`` one waits for an event. The total number of these is limited elsewhere.
         """
-        places, counted = self._idle if idle else self._long, self.counts(client)
-        if not idle and places.total() >= self._limits.long_answers:
+        slots, counted = self._idle if idle else self._long, self.counts(client)
+        if not idle and slots.total() >= self._limits.long_answers:
             raise TOO_MANY_LONG_ANSWERS.error()
-        if counted and places.of(client) >= self._limits.long_answers_per_client:
+        if counted and slots.of(client) >= self._limits.long_answers_per_client:
             raise TOO_MANY_OF_CLIENT.error()
-        places.add(client if counted else None)
+        slots.add(client if counted else None)
 
     def leave(self, client: str, *, idle: bool = False) -> None:
         """End a long answer."""
-        places = self._idle if idle else self._long
-        places.add(client if self.counts(client) else None, -1)
+        slots = self._idle if idle else self._long
+        slots.add(client if self.counts(client) else None, -1)

@@ -1,10 +1,9 @@
-"""Hints: what a person who got lost may have meant. Programs need not read them.
+"""Hints for people about a failed request. Programs can ignore them.
 
-A hint is a further member ``hint`` at the end of an error's JSON object, or, where the reference
-answers with a bare sentence, the header ``X-Hint``. Errors stay what they are for those who look
-only for what the reference says.
+A hint is the last member ``hint`` of an error's JSON object, or the header ``X-Hint`` where the
+reference answers in plain text. The rest of the response is that of the reference.
 
-What lives here: recognising what was sent in place of what is asked for. What does not: the errors.
+What lives here: recognising common mistakes. What does not: the errors.
 """
 
 from __future__ import annotations
@@ -53,17 +52,17 @@ _MALFORMED: Final = {
 
 
 def with_hint(error: ApiError, hint: str | None) -> ApiError:
-    """The error, with a hint if there is one."""
+    """The error with the hint, if there is one."""
     return error if hint is None else error.with_hint(hint)
 
 
 def chain_name(chain_id: int) -> str:
-    """A chain id as people know it."""
+    """A chain id as a character and a number."""
     return f"{chr(chain_id)!r} ({chain_id})" if 0 <= chain_id <= _MAX_CHAIN_ID else str(chain_id)
 
 
 def about_address(text: str, chain_id: int) -> str | None:
-    """What was sent in place of an address."""
+    """A hint about a text that is not an address of this chain."""
     if text.startswith("alias:"):
         return f"this is an alias: /alias/by-alias/{text.rpartition(':')[2]} tells its address"
     if _ETHEREUM.fullmatch(text):
@@ -89,7 +88,7 @@ def about_address(text: str, chain_id: int) -> str | None:
 
 
 def about_asset(text: str) -> str | None:
-    """What was sent in place of an asset's id."""
+    """A hint about a text that is not the id of an asset."""
     try:
         is_coin = text.isupper() or base58.decode(text, _MAX_CHARS) in _COIN
     except Base58Error:
@@ -98,31 +97,31 @@ def about_asset(text: str) -> str | None:
 
 
 def about_transaction(name: bytes, node: Node) -> str | None:
-    """What the id of a transaction may be that is not where it was looked for."""
+    """A hint about an id that is not a transaction where the client looked for it."""
     if node.chain.store.transaction_location(name) is not None:
         return "it is in a block: ask /transactions/info/{id}"
     if node.chain.height_of(name) is not None:
         return "this is the id of a block: ask /blocks/{id}"
-    # Of the pool only the process that has it can tell.
+    # Only the writer's process has the pool.
     if node.writes and node.pool.get(name) is not None:
         return "it waits for a block: ask /transactions/unconfirmed/info/{id}"
     return None
 
 
 def about_block(name: bytes, node: Node) -> str | None:
-    """What the id of a block that the chain does not have may be."""
+    """A hint about an id that is not a block of the chain."""
     if node.chain.store.transaction_location(name) is not None:
         return "this is the id of a transaction: ask /transactions/info/{id}"
     return None
 
 
 def about_method(methods: Iterable[str]) -> Headers:
-    """Headers that name the methods that a path takes."""
+    """Headers that name the methods of a path."""
     names = ", ".join(sorted(methods))
     return ((b"allow", names.encode()), (b"x-hint", f"this path wants {names}".encode()))
 
 
 def about_request(reason: str) -> Headers:
-    """Headers that tell why a route did not take a request with a method that it has."""
+    """Headers with the reason why a route rejected a request with the right method."""
     hint = _MALFORMED.get(reason)
     return () if hint is None else ((b"x-hint", hint.encode()),)

@@ -1,7 +1,7 @@
-"""Requests as handlers of the REST API see them, and the JSON that they answer with.
+"""The request class of the REST API, and JSON responses.
 
-What lives here: what a request has beside that of all services. What does not: choosing the handler
-(``routes``), answering (``application``).
+What lives here: what a request has in addition to ``soliton.web.request``. What does not: choosing
+the handler (``routes``), responding (``application``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ encode_json = msgspec.json.Encoder().encode
 
 
 def next_page(path: str, **query: str | None) -> Headers:
-    """The header ``Link`` (RFC 8288) that leads to the next page of a list."""
+    """The header ``Link`` (RFC 8288) to the next page of a list."""
     pairs = urlencode({name: value for name, value in query.items() if value is not None})
     return ((b"link", f'<{path}?{pairs}>; rel="next"'.encode()),)
 
@@ -40,11 +40,11 @@ def big_number(value: int) -> msgspec.Raw:
 
 
 def json_answer(
-    value: object, wish: Accepted = Accepted.NUMBERS, status: int = 200, headers: Headers = ()
+    value: object, accepts: Accepted = Accepted.NUMBERS, status: int = 200, headers: Headers = ()
 ) -> Whole:
-    """A value as JSON in the form that the client wishes."""
+    """A value as JSON, with long numbers in the form that the client accepts."""
     encoded = encode_json(value)
-    if wish is Accepted.STRINGS:
+    if accepts is Accepted.STRINGS:
         return Whole(with_strings(encoded), JSON_WITH_STRINGS, status, headers)
     return Whole(encoded, APPLICATION_JSON, status, headers)
 
@@ -52,12 +52,12 @@ def json_answer(
 class Request(web.Request):
     """One request of a client.
 
-    ``tag`` is the ``ETag`` of its answer, if that has one; ``client`` is who asks, as
-    ``soliton.web.clients`` tells clients apart, and ``fair`` are the limits that clients have;
-    ``wish`` is what the client can read.
+    ``tag`` is the ``ETag`` of the response, if it has one. ``client`` is the client's key
+    (``soliton.web.clients``), and ``fair`` the limits on clients. ``accepts`` is the form of JSON
+    that the client accepts.
     """
 
-    __slots__ = ("_json", "client", "context", "fair", "tag", "wish")
+    __slots__ = ("_json", "accepts", "client", "context", "fair", "tag")
 
     context: ApiContext
     fair: FairLimits | None
@@ -75,44 +75,40 @@ class Request(web.Request):
         self.tag: bytes | None = None
         self.client = LOCAL
         self.fair = None
-        self.wish = Accepted.NUMBERS
+        self.accepts = Accepted.NUMBERS
         self._json: dict[str, object] | None = None
 
     @property
     def query(self) -> dict[str, list[str]]:
-        """All query parameters, each with its values in order; more than there may be are error
-        10.
-        """
+        """All query parameters, each with its values in order. Too many raise error 10."""
         if self._query is None:
             self._query = parse_query(self.query_string)
         return self._query
 
     def charge(self, seconds: float) -> None:
-        """Put what others work for this request, in whatever thread or process, on its client's
-        account.
-        """
+        """Charge the client for working time of another thread or process."""
         if self.fair is not None:
             self.fair.charge(self.client, seconds)
 
     def json(self) -> dict[str, object]:
-        """The body as a JSON object, or error 1."""
+        """The body as a JSON object; raises error 1 if it is none."""
         if self._json is None:
             self._json = parse_object(self.body)
         return self._json
 
     def reader(self) -> ObjectReader:
-        """The body as a JSON object whose members are taken out one by one."""
+        """A reader of the body's JSON object."""
         return ObjectReader(self.json())
 
     def listed(self, name: str, json_name: str) -> list[str]:
-        """A list sent as query (GET), as form, or as the member ``json_name`` of a JSON object.
+        """A list from the query (GET), a form, or the member ``json_name`` of a JSON object.
 
         Malformed JSON rejects the route, as in the reference (``CustomDirectives.anyParam``).
         """
         if self.method == "GET":
             return self.query.get(name, [])
         if self.content_type() in (FORM_URLENCODED, b""):
-            # Without a type there is no body either: a form with nothing in it.
+            # Without a content type there is no body: an empty form.
             return parse_query(self.body).get(name, [])
         values = self.json().get(json_name)
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
@@ -121,8 +117,8 @@ class Request(web.Request):
 
 
 def parse_query(query: bytes) -> dict[str, list[str]]:
-    """The pairs of a query or form; a malformed escape rejects the request, and more than there may
-    be are error 10.
+    """The pairs of a query or form. A malformed escape rejects the request; too many pairs raise
+    error 10.
     """
     try:
         return web.parse_query(query)

@@ -1,4 +1,4 @@
-"""Assets as the REST API shows them.
+"""Assets in the JSON of the REST API.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/assets/
 AssetsApiRoute.scala`` and ``api/common/CommonAssetsApi.scala``; 0bsnetwork/Zbs ``src/main/scala/
@@ -35,9 +35,9 @@ from soliton.ride.tree_text import tree_text
 def asset_json(
     asset_id: AssetId, chain: Blockchain, *, full: bool, in_list: bool = False
 ) -> Members:
-    """What is known about an asset; raises ``KeyError`` where there is none.
+    """The details of an asset; raises ``KeyError`` if there is none.
 
-    ``full`` adds its script. Lists of NFTs leave out a sponsorship that there is not.
+    ``full`` adds its script. A list of NFTs (``in_list``) omits an absent sponsorship.
     """
     store = chain.store
     info, name = store.get(ASSETS, asset_id), store.get(ASSET_NAMES, asset_id)
@@ -61,14 +61,14 @@ def asset_json(
         "originTransactionId": base58.encode(info.origin),
         "sequenceInBlock": info.sequence,
     }
-    left_out = []
+    omitted = []
     if chain.network.family == OLDEST:
-        left_out = ["issuerPublicKey", "originTransactionId", "sequenceInBlock"]
+        omitted = ["issuerPublicKey", "originTransactionId", "sequenceInBlock"]
     elif chain.network.family == MIDDLE:
-        left_out = ["sequenceInBlock"]
+        omitted = ["sequenceInBlock"]
     if in_list and members["minSponsoredAssetFee"] is None:
-        left_out.append("minSponsoredAssetFee")
-    for key in left_out:
+        omitted.append("minSponsoredAssetFee")
+    for key in omitted:
         del members[key]
     if full and script is not None:
         members["scriptDetails"] = {
@@ -80,7 +80,7 @@ def asset_json(
 
 
 def balance_json(asset_id: AssetId, balance: int, chain: Blockchain) -> Members:
-    """An account's balance of an asset and what is known about that; of none, only the id."""
+    """An account's balance of an asset with its details; only the id if there is no such asset."""
     store = chain.store
     info, volume = store.get(ASSETS, asset_id), store.get(ASSET_VOLUMES, asset_id)
     members: Members = {"assetId": base58.encode(asset_id)}

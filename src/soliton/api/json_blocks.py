@@ -1,13 +1,12 @@
-"""Blocks of the chain as the REST API shows them.
+"""Blocks in the JSON of the REST API.
 
-What lives here: headers, and the transactions in blocks. What does not: transactions one by one
-(``json_transactions``), putting a block together (``block_texts``), which blocks are asked for
-(``rest.blocks``).
+What lives here: headers, and transactions within blocks. What does not: single transactions
+(``json_transactions``), whole blocks (``block_texts``), the routes (``rest.blocks``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/serialization/
 BlockSerializer.scala`` and ``api/BlockMeta.scala``;
-0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/block/Block.scala`` for the oldest generation, whose
-members are all here with some of the newer ones beside them.
+0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/block/Block.scala`` for the oldest generation, all of
+whose members are here together with newer ones.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ from soliton.ledger.environment import BlockMeta
 from soliton.node.blockchain import Blockchain
 
 _WITHOUT_STATUS: Final = frozenset(range(GENESIS_VERSION, PROTOBUF_VERSION))
-"""Versions of blocks whose transactions do not say what came of them."""
+"""Versions of blocks whose transactions have no ``applicationStatus``."""
 
 
 def header_json(chain: Blockchain, height: int) -> Members:
-    """The header of the block at a height; raises ``KeyError`` where there is none."""
+    """The header of the block at a height; raises ``KeyError`` if there is none."""
     meta = chain.meta(height)
     data = chain.store.block_data(height)
     if data is None:
@@ -50,7 +49,7 @@ def header_json(chain: Blockchain, height: int) -> Members:
 
 
 def transaction_json(chain: Blockchain, transaction: AnyTransaction, header: Members) -> Members:
-    """A transaction as a part of the block with this header."""
+    """A transaction within the block with this header."""
     members: Members = to_json(transaction)
     if header["version"] not in _WITHOUT_STATUS:
         members["applicationStatus"] = application_status(chain, transaction.id)
@@ -58,7 +57,7 @@ def transaction_json(chain: Blockchain, transaction: AnyTransaction, header: Mem
 
 
 def application_status(chain: Blockchain, transaction_id: bytes) -> str:
-    """What came of a transaction of a block."""
+    """The ``applicationStatus`` of a transaction of a block."""
     location = chain.store.transaction_location(transaction_id)
     return APPLICATION_STATUSES[0 if location is None else location.status]
 
@@ -81,7 +80,7 @@ def _header_members(
     members["id"] = block_id
     members |= _vote_members(header, header.version, chain.network.chain_id)
     if height == 1 and chain.rules.at(1).has(Feature.LIGHT_NODE):
-        # The bytes of this block have no place for it; the reference shows it all the same.
+        # The bytes of the genesis block do not have it, but the reference shows it.
         members["stateHash"] = base58.encode(meta.snapshot_hash)
     if header.challenged is not None:
         members["challengedHeader"] = {
@@ -101,7 +100,7 @@ def _header_members(
 
 
 def _vote_members(header: BlockHeader | ChallengedHeader, version: int, chain_id: int) -> Members:
-    """What a header says about its generator, and what that one votes for."""
+    """The generator of a header and its votes."""
     members: Members = {}
     if version >= NG_VERSION:
         members["features"] = header.feature_votes
@@ -125,7 +124,7 @@ def _reward_members(chain: Blockchain, height: int, meta: BlockMeta) -> Members:
 
 
 def reward_shares(chain: Blockchain, height: int, meta: BlockMeta) -> list[tuple[bytes, int]]:
-    """Who got which part of the reward of a block, by address; those who got nothing left out."""
+    """The shares of a block's reward above zero, sorted by address."""
     if meta.reward == 0:
         return []
     settings, chain_id = chain.network.functionality, chain.network.chain_id

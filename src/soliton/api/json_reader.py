@@ -1,9 +1,8 @@
-"""Reading JSON objects that strangers sent: bounded parsing, and all faults of an object at once.
+"""Untrusted JSON: bounded parsing, and reporting all errors of an object at once.
 
-What lives here: bytes to values (``parse_json``), and ``ObjectReader``, which takes typed members
-out of an object, notes every missing or ill-typed one and reports them together in the structure
-of play-json (``{"obj.fee":[{"msg":["error.path.missing"],"args":[]}]}``). What does not: the
-meaning of members.
+What lives here: bytes to values (``parse_json``), and ``ObjectReader``, which reads typed members
+of an object and reports all missing or ill-typed ones together in the structure of play-json
+(``{"obj.fee":[{"msg":["error.path.missing"],"args":[]}]}``). What does not: the meaning of members.
 
 Source of the texts: playframework/play-json ``JsError.toJson`` and ``DefaultReads``; the outer
 error is ``WrongJson`` of wavesplatform/Waves
@@ -25,13 +24,13 @@ MAX_JSON_DEPTH = 128
 """Levels of nesting: far above any transaction, far below the interpreter's own stack."""
 
 MAX_JSON_PARTS = 50_000
-"""Objects, arrays and members of a text: a block's worth, and the most that is read in a moment."""
+"""The limit on objects, arrays and members: as many as a block has; more would block the loop."""
 
 _MAX_LONG_DIGITS = 19
 _INT = 2**31
 
 _SEARCHED_BYTES = 16 * 1024
-"""In a longer text nobody looks for the name of a member that is there twice."""
+"""In a longer text the name of a duplicate member is not searched for."""
 
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 
@@ -39,27 +38,27 @@ Value = TypeVar("Value")
 
 
 def wrong_json(cause: str) -> ApiError:
-    """Error 1 for a body that is no JSON."""
+    """Error 1 for a body that is not JSON."""
     return WRONG_JSON.error(cause=cause, validationErrors={})
 
 
 def wrong_texts(name: str, value: object) -> ApiError:
-    """Error 1 for a member that should be a list of texts.
+    """Error 1 for a member that should be a list of strings.
 
     The reference fails at it and answers 500, error 0.
     """
-    said = "error.path.missing" if value is None else "error.expected.jsarray"
+    message = "error.path.missing" if value is None else "error.expected.jsarray"
     if isinstance(value, list):
-        said = "error.expected.jsstring"
-    faults = {f"obj.{name}": [{"msg": [said], "args": []}]}
+        message = "error.expected.jsstring"
+    faults = {f"obj.{name}": [{"msg": [message], "args": []}]}
     return WRONG_JSON_DATA.error(cause=None, validationErrors=faults)
 
 
 def parse_json(data: bytes) -> object:
-    """The JSON value of ``data``; anything wrong with it is error 1.
+    """The JSON value of ``data``; raises error 1 if it is malformed or over a limit.
 
-    Numbers with a point or an exponent come as ``Decimal``, so that no digit is lost. An object
-    with a member twice is refused: two readers of such a text may see two different payments.
+    Numbers with a point or an exponent become ``Decimal``, so that no digit is lost. Duplicate
+    members are rejected, because two parsers of such a text may see different payments.
     """
     if has_more_parts(data, MAX_JSON_PARTS):
         raise wrong_json(f"JSON has more than {MAX_JSON_PARTS} objects, arrays and members")
@@ -72,14 +71,14 @@ def parse_json(data: bytes) -> object:
     except RecursionError as error:
         raise wrong_json(_too_deep()) from error
     members = _count_members(value, 0)
-    # Each member has a colon: only texts with more of them need a closer look.
+    # Each member has a colon: only texts with more of them need the exact count.
     if data.count(b":") > members and outside_texts(data).count(b":") > members:
-        raise wrong_json(_said_twice(data))
+        raise wrong_json(_duplicate_member(data))
     return value
 
 
 def parse_object(data: bytes) -> dict[str, object]:
-    """The JSON object of ``data``; another kind of value is error 1 as well."""
+    """The JSON object of ``data``; raises error 1 for any other value as well."""
     value = parse_json(data)
     if not isinstance(value, dict):
         failure = [{"msg": ["error.expected.jsobject"], "args": []}]
@@ -92,7 +91,7 @@ def _too_deep() -> str:
 
 
 def _count_members(value: object, depth: int) -> int:
-    """How many members all objects have together; also where the depth limit is kept."""
+    """The number of members of all objects; raises error 1 beyond the depth limit."""
     if depth > MAX_JSON_DEPTH:
         raise wrong_json(_too_deep())
     count = 0
@@ -110,8 +109,8 @@ def _count_members(value: object, depth: int) -> int:
     return count
 
 
-def _said_twice(data: bytes) -> str:
-    """What is wrong with a text that has a member twice."""
+def _duplicate_member(data: bytes) -> str:
+    """The message about a text with a duplicate member."""
     if len(data) > _SEARCHED_BYTES:
         return "a member is there twice"
     found = []
@@ -128,10 +127,10 @@ def _said_twice(data: bytes) -> str:
 
 
 class ObjectReader:
-    """Typed members of one JSON object; faults are collected until ``finish``.
+    """Typed members of one JSON object; errors are collected until ``finish``.
 
-    A method returns a value that stands for "absent" (0, "", False) after a fault, so that the
-    reading can go on and find the other faults; call ``finish`` before using any value.
+    After an error a method returns a default (0, "", False), so that the caller can go on and find
+    the other errors. Call ``finish`` before using any value.
     """
 
     __slots__ = ("_faults", "_value")
@@ -144,7 +143,7 @@ class ObjectReader:
         return self._value.get(name) is not None
 
     def finish(self) -> None:
-        """Raise error 1 with every fault noted here."""
+        """Raise error 1 if there were errors."""
         if self._faults:
             raise WRONG_JSON_DATA.error(cause=None, validationErrors=self._faults)
 
@@ -171,14 +170,15 @@ class ObjectReader:
             return value
         return self._wrong(name, "error.expected.jsboolean", False)
 
-    def _wrong(self, name: str, message: str, stand_in: Value) -> Value:
-        said = message if name in self._value else "error.path.missing"
-        self._faults[f"obj.{name}"] = [{"msg": [said], "args": []}]
-        return stand_in
+    def _wrong(self, name: str, message: str, default: Value) -> Value:
+        if name not in self._value:
+            message = "error.path.missing"
+        self._faults[f"obj.{name}"] = [{"msg": [message], "args": []}]
+        return default
 
 
 def _whole(value: Decimal) -> int | None:
-    """The integer of ``1.0`` or ``1e3``; nothing for fractions and for what cannot fit 64 bits."""
+    """The integer of ``1.0`` or ``1e3``; ``None`` for fractions and for numbers over 64 bits."""
     if not value.is_finite() or value.adjusted() >= _MAX_LONG_DIGITS:
         return None
     whole = int(value)

@@ -1,4 +1,4 @@
-"""What a transaction wrote to the state, as the REST API shows it.
+"""State changes of a transaction in the JSON of the REST API.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/
 StateSnapshotJson.scala``.
@@ -71,7 +71,7 @@ def snapshot_json(changes: Changes, transaction_id: bytes, height: int, status: 
 
 
 def balances_json(changes: Changes) -> Rows:
-    """The balances that were written."""
+    """The balances in the changes."""
     waves: list[tuple[bytes, AssetId | None, int]] = [
         (address, None, balance) for address, balance in changes.get(WAVES, {}).items()
     ]
@@ -122,7 +122,7 @@ def _assets(changes: Changes, transaction: str, height: int) -> Members:
             {
                 "id": base58.encode(asset_id),
                 "script": encode_base64(script.script),
-                # Snapshots do not carry it.
+                # Snapshots do not have it.
                 "complexity": 0,
             }
             for asset_id, script in changes.get(ASSET_SCRIPTS, {}).items()
@@ -167,5 +167,5 @@ def _data(changes: Changes) -> Rows:
 
 
 def whole(value: int) -> object:
-    """A number that may be beyond 64 bits: volumes of the first years."""
+    """A number that may exceed 64 bits, as volumes of early assets do."""
     return value if -_MAX_I64 <= value <= _MAX_I64 else big_number(value)

@@ -1,7 +1,7 @@
-"""Traces of scripts as the REST API shows them.
+"""Traces of scripts in the JSON of the REST API.
 
-What lives here: their JSON. What does not: what is in them (``soliton.ledger.traces``), and who may
-ask for them (``rest.transactions``, ``rest.debug``, ``rest.evaluation``).
+What lives here: their JSON. What does not: the traces (``soliton.ledger.traces``), and the routes
+(``rest.transactions``, ``rest.debug``, ``rest.evaluation``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/smart/script/``
 ``trace/TraceStep.scala``.
@@ -24,18 +24,18 @@ from soliton.ledger.traces import AssetTrace, CallTrace, Fault, ScriptTrace, Ver
 from soliton.ride.functions.printing import plain_text
 from soliton.ride.trace import INVOKED_DAPP, INVOKED_FUNCTION, STATE_CHANGES, Step
 
-_LEFT_OUT: Final = (INVOKED_DAPP, INVOKED_FUNCTION, STATE_CHANGES)
+_OMITTED: Final = (INVOKED_DAPP, INVOKED_FUNCTION, STATE_CHANGES)
 
 Changes = Callable[[StateChanges], Members]
-"""How what a dApp answered is shown."""
+"""Converts the state changes of a call to JSON."""
 Watch = Callable[[], None]
-"""Called with each step: lets others pass where this runs beside them, and may raise."""
+"""Called with each step: yields to other work, and may raise to cancel."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
 def trace_json(trace: ScriptTrace, changes: Changes, watch: Watch | None = None) -> Members:
-    """One script that was asked or called, with its steps."""
+    """The trace of one verifier, asset script or call, with its steps."""
     match trace:
         case VerifierTrace(address, fault):
             return {"type": "verifier", "id": address_text(address)} | _outcome(fault, watch)
@@ -70,30 +70,30 @@ def _outcome(fault: Fault | None, watch: Watch | None) -> Members:
 
 
 def steps_json(steps: Iterable[Step], watch: Watch | None = None) -> msgspec.Raw:
-    """The steps of a run: names, and what became of them.
+    """The steps of a run: names with values or errors.
 
-    They are written one by one. All of them as objects would be hundreds of thousands, through
-    which the search for cycles goes, and which are freed at once while everything waits.
+    Each step is encoded by itself. Hundreds of thousands of objects would slow down the garbage
+    collector, and block the process while they are freed.
     """
-    written: list[bytes] = []
+    encoded: list[bytes] = []
     for step in steps:
         if watch is not None:
             watch()
         member: Members = {"name": step.name}
         if step.value is None:
-            written.append(_encode(member | {"error": step.error}))
-        elif step.name not in _LEFT_OUT:
-            written.append(_encode(member | value_json(step.value)))
-    return msgspec.Raw(b"[" + b",".join(written) + b"]")
+            encoded.append(_encode(member | {"error": step.error}))
+        elif step.name not in _OMITTED:
+            encoded.append(_encode(member | value_json(step.value)))
+    return msgspec.Raw(b"[" + b",".join(encoded) + b"]")
 
 
 def short_changes(changes: StateChanges) -> Members:
-    """What a dApp answered, as it stands there."""
+    """State changes with leases as the script returned them."""
     return to_json(changes, short_lease)
 
 
 def short_lease(lease: Lease) -> Members:
-    """A lease that there would be."""
+    """A lease as the script returned it."""
     return {
         "recipient": recipient_text(lease.recipient),
         "amount": lease.amount,
@@ -103,7 +103,7 @@ def short_lease(lease: Lease) -> Members:
 
 
 def changes_with_leases(state: State, chain_id: int) -> Changes:
-    """What a dApp answered, with all that a state knows about leases."""
+    """A converter that shows leases with their details in ``state``."""
 
     def lease(made: Lease) -> Members:
         known = lease_json(made.id, state, chain_id)

@@ -1,10 +1,9 @@
-"""Transactions as the REST API shows them, with what only the chain knows about them.
+"""Transactions in the JSON of the REST API, with members that depend on the chain's state.
 
-What lives here: height and outcome, and what the state adds to some types, with its schemas
-(``OF_STATE``): the status of a lease, the lease that a cancel ends, what an Ethereum transaction
-does. What does not: a transaction's own
-JSON (``soliton.chain.transactions.codec``), which transactions are asked for
-(``rest.transactions``).
+What lives here: height and outcome, and the members that the state adds to some types, with their
+schemas (``STATE_MEMBERS``): the status of a lease, the lease that a cancel ends, the action of an
+Ethereum transaction. What does not: a transaction's own JSON
+(``soliton.chain.transactions.codec``), the routes (``rest.transactions``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/
 TransactionJsonSerializer.scala``; 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/
@@ -37,21 +36,21 @@ from soliton.node.call_records import call_record
 Members = dict[str, object]
 
 MIDDLE: Final = "tn"
-"""The network family whose interface is the generation between the oldest and the newest."""
+"""The network family with the middle generation of the interface."""
 
 
 def confirmed_json(found: FoundTransaction, chain: Blockchain) -> Members:
-    """A transaction of the chain with its height and what came of it."""
+    """A confirmed transaction with its height and outcome."""
     members: Members = to_json(found.transaction)
     members["height"] = found.height
     members |= outcome(found.height, found.status, found.complexity, chain)
-    called = _called(found.transaction, chain)
-    return members | _state_members(found.transaction, chain.store, chain, called)
+    record = _call_record(found.transaction, chain)
+    return members | _state_members(found.transaction, chain.store, chain, record)
 
 
 def listed_json(found: FoundTransaction, chain: Blockchain, address: Address) -> Members:
-    """The same in the list of an account's transactions: of a mass transfer that somebody else
-    sent, the account's own lines only.
+    """A confirmed transaction in the list of an account's transactions. A mass transfer of another
+    sender has only the transfers to the account.
     """
     members = confirmed_json(found, chain)
     transaction = found.transaction
@@ -59,10 +58,10 @@ def listed_json(found: FoundTransaction, chain: Blockchain, address: Address) ->
         changes = holder.get("stateChanges") if isinstance(holder, dict) else None
         if isinstance(changes, dict):
             _drop_compiled(changes)
-    of_state = OF_STATE.get(transaction.type_id)
+    extra = STATE_MEMBERS.get(transaction.type_id)
     sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
-    if of_state is not None and of_state.listed is not None and sender != address:
-        members |= of_state.listed(transaction, address, members, chain)
+    if extra is not None and extra.listed is not None and sender != address:
+        members |= extra.listed(transaction, address, members, chain)
     return members
 
 
@@ -76,7 +75,7 @@ def _own_lines(
 
 
 def _drop_compiled(changes: Members) -> None:
-    """Issues in lists lack the member that is always null elsewhere, as in the reference."""
+    """Remove ``compiledScript``, which is null elsewhere and, as in the reference, not in lists."""
     issues, calls = changes["issues"], changes["invokes"]
     assert isinstance(issues, list) and isinstance(calls, list)
     for issue in issues:
@@ -92,16 +91,16 @@ def _is_to(recipient: Address | Alias, address: Address, chain: Blockchain) -> b
 
 
 def unconfirmed_json(transaction: AnyTransaction, chain: Blockchain) -> Members:
-    """A transaction that waits for a block."""
+    """An unconfirmed transaction."""
     members: Members = to_json(transaction)
-    of_state = OF_STATE.get(transaction.type_id)
-    if of_state is not None and of_state.while_waiting:
-        members |= of_state.members(transaction, chain.store, chain, {})
+    extra = STATE_MEMBERS.get(transaction.type_id)
+    if extra is not None and extra.while_unconfirmed:
+        members |= extra.members(transaction, chain.store, chain, {})
     return members
 
 
 def validated_json(transaction: AnyTransaction, applied: Applied, chain: Blockchain) -> Members:
-    """A transaction as it would be on top of the chain."""
+    """A transaction as if it were applied at the tip."""
     members: Members = to_json(transaction)
     members["height"] = chain.height
     members |= outcome(chain.height, 0, applied.complexity, chain)
@@ -109,14 +108,14 @@ def validated_json(transaction: AnyTransaction, applied: Applied, chain: Blockch
 
 
 def effects_json(transaction: AnyTransaction, applied: Applied, chain: Blockchain) -> Members:
-    """What the state adds to a transaction that is applied on top of the chain."""
+    """The members that the state adds to a transaction that is applied at the tip."""
     state = applied.changes
-    called = call_record(transaction, applied.state_changes, state) or {}
-    return _state_members(transaction, state, chain, called)
+    record = call_record(transaction, applied.state_changes, state) or {}
+    return _state_members(transaction, state, chain, record)
 
 
 def outcome(height: int, status: int, complexity: int, chain: Blockchain) -> Members:
-    """What came of a transaction, as far as the generation tells."""
+    """The outcome of a transaction; older generations have fewer members."""
     members: Members = {}
     family = chain.network.family
     if family == OLDEST:
@@ -129,28 +128,28 @@ def outcome(height: int, status: int, complexity: int, chain: Blockchain) -> Mem
 
 
 def _state_members(
-    transaction: AnyTransaction, state: State, chain: Blockchain, called: Members
+    transaction: AnyTransaction, state: State, chain: Blockchain, record: Members
 ) -> Members:
-    """``called`` is what is kept of a call, nothing of one that was not carried out."""
-    of_state = OF_STATE.get(transaction.type_id)
-    return {} if of_state is None else of_state.members(transaction, state, chain, called)
+    """``record`` is the stored call record, empty if no call was executed."""
+    extra = STATE_MEMBERS.get(transaction.type_id)
+    return {} if extra is None else extra.members(transaction, state, chain, record)
 
 
 def _no_members(
-    _transaction: AnyTransaction, _state: State, _chain: Blockchain, _called: Members
+    _transaction: AnyTransaction, _state: State, _chain: Blockchain, _record: Members
 ) -> Members:
     return {}
 
 
 def _lease_members(
-    transaction: AnyTransaction, state: State, _chain: Blockchain, _called: Members
+    transaction: AnyTransaction, state: State, _chain: Blockchain, _record: Members
 ) -> Members:
     found = state.get(LEASE_STATES, transaction.id)
     return {"status": "active" if found is not None and found.active else "canceled"}
 
 
 def _cancel_members(
-    transaction: AnyTransaction, state: State, chain: Blockchain, _called: Members
+    transaction: AnyTransaction, state: State, chain: Blockchain, _record: Members
 ) -> Members:
     lease_id = transaction.payload.lease_id
     if chain.network.family in (OLDEST, MIDDLE):
@@ -160,29 +159,29 @@ def _cancel_members(
 
 
 def _call_members(
-    _transaction: AnyTransaction, state: State, chain: Blockchain, called: Members
+    _transaction: AnyTransaction, state: State, chain: Blockchain, record: Members
 ) -> Members:
     if chain.network.family == OLDEST:
         return {}
-    return {"stateChanges": _state_changes(called, state, chain)}
+    return {"stateChanges": _state_changes(record, state, chain)}
 
 
-def _called(transaction: AnyTransaction, chain: Blockchain) -> Members:
-    """What is kept of the call of a transaction on the chain."""
+def _call_record(transaction: AnyTransaction, chain: Blockchain) -> Members:
+    """The stored call record of a confirmed transaction."""
     if type_by_id(transaction.type_id).calls(transaction.payload) is None:
         return {}
     location = chain.store.transaction_location(transaction.id)
     return {} if location is None else chain.store.call_record(location) or {}
 
 
-def _state_changes(called: Members, state: State, chain: Blockchain) -> object:
-    """What the dApp did, with what has become of leases."""
-    changes = called.get("stateChanges")
+def _state_changes(record: Members, state: State, chain: Blockchain) -> object:
+    """The state changes of a call, with the current details of leases."""
+    changes = record.get("stateChanges")
     return with_leases(changes, state, chain) if isinstance(changes, dict) else None
 
 
 def with_leases(changes: Members, state: State, chain: Blockchain) -> Members:
-    """State changes in which leases have their ids only, with all that is known about these."""
+    """Replace the leases of recorded state changes, which have only ids, by their details."""
 
     def leases(name: str) -> list[Members]:
         items = changes[name]
@@ -204,7 +203,7 @@ def with_leases(changes: Members, state: State, chain: Blockchain) -> Members:
 
 
 def _ethereum_members(
-    transaction: AnyTransaction, state: State, chain: Blockchain, called: Members
+    transaction: AnyTransaction, state: State, chain: Blockchain, record: Members
 ) -> Members:
     action = transaction.payload.action
     if isinstance(action, EthereumTransfer):
@@ -219,15 +218,15 @@ def _ethereum_members(
         payload = {
             "type": "invocation",
             "dApp": address_text(action.d_app),
-            "call": called.get("call"),
-            "payment": called.get("payment", []),
-            "stateChanges": _state_changes(called, state, chain),
+            "call": record.get("call"),
+            "payment": record.get("payment", []),
+            "stateChanges": _state_changes(record, state, chain),
         }
     return {"payload": payload}
 
 
 def lease_json(lease_id: bytes, state: State, chain_id: int) -> Members:
-    """A lease and what became of it; of one that there is not, only the id."""
+    """The details of a lease; all members but the id are null if there is none."""
     info, status = state.get(LEASE_INFO, lease_id), state.get(LEASE_STATES, lease_id)
     members: Members = {"id": base58.encode(lease_id)}
     if info is None or status is None:
@@ -247,26 +246,26 @@ def lease_json(lease_id: bytes, state: State, chain_id: int) -> Members:
     }
 
 
-class OfState(msgspec.Struct, frozen=True):
-    """What the interface tells of a type that only the state knows.
+class StateMembers(msgspec.Struct, frozen=True):
+    """Members of a transaction type that depend on the state.
 
-    ``members(transaction, state, chain, called)`` are shown of those on the chain, and also
-    ``while_waiting``; ``confirmed`` and ``sometimes`` are their schemas. ``listed`` changes the
-    members in the lists of others than the sender.
+    ``members(transaction, state, chain, record)`` returns those of a confirmed transaction, and
+    also of an unconfirmed one if ``while_unconfirmed``. ``confirmed`` and ``sometimes`` are their
+    schemas. ``listed`` returns members to replace in the lists of accounts other than the sender.
     """
 
     members: Callable[[AnyTransaction, State, Blockchain, Members], Members] = _no_members
     confirmed: Mapping[str, Schema | Named] = {}
     sometimes: Mapping[str, Schema | Named] = {}
-    while_waiting: bool = False
+    while_unconfirmed: bool = False
     listed: Callable[[AnyTransaction, Address, Members, Blockchain], Members] | None = None
 
 
-OF_STATE: Final[Mapping[int, OfState]] = {
-    lease.TYPE.type_id: OfState(
+STATE_MEMBERS: Final[Mapping[int, StateMembers]] = {
+    lease.TYPE.type_id: StateMembers(
         _lease_members, {"status": {"type": "string", "enum": ["active", "canceled"]}}
     ),
-    lease_cancel.TYPE.type_id: OfState(
+    lease_cancel.TYPE.type_id: StateMembers(
         _cancel_members,
         sometimes={
             "lease": or_null(
@@ -278,10 +277,10 @@ OF_STATE: Final[Mapping[int, OfState]] = {
                 }
             )
         },
-        while_waiting=True,
+        while_unconfirmed=True,
     ),
-    mass_transfer.TYPE.type_id: OfState(listed=_own_lines),
-    invoke_script.TYPE.type_id: OfState(
+    mass_transfer.TYPE.type_id: StateMembers(listed=_own_lines),
+    invoke_script.TYPE.type_id: StateMembers(
         _call_members,
         {
             "stateChanges": described(
@@ -289,9 +288,9 @@ OF_STATE: Final[Mapping[int, OfState]] = {
             )
         },
     ),
-    ethereum.TYPE_ID: OfState(
+    ethereum.TYPE_ID: StateMembers(
         _ethereum_members,
         {"payload": {"oneOf": [state_schemas.TRANSFER_PAYLOAD, state_schemas.CALL_PAYLOAD]}},
     ),
 }
-"""One row for each type of which the state knows more; a new type needs none."""
+"""One row for each type with such members; a new type needs none."""

@@ -1,12 +1,12 @@
-r"""Regular expressions for data keys, matched in linear time whatever a stranger writes.
+r"""Regular expressions for data keys, matched in linear time for any pattern.
 
-The reference takes Java's regular expressions, whose matcher can need exponential time; so can
-Python's. Here a pattern becomes an automaton, and a key goes through all of its states at once.
-Supported is what has meaning for a whole key: characters, ``.``, classes, ``\d \w \s`` and their
-opposites, groups, ``|``, the quantifiers (lazy ones are the same for whole matches), ``^`` and
-``$``. Back references, look-around, flags and possessive quantifiers are refused.
+The reference uses Java's regular expressions, whose matcher, like Python's, may need exponential
+time. Here a pattern becomes a nondeterministic automaton, and all of its states are followed at
+once. Supported are characters, ``.``, classes, ``\d \w \s`` and their complements, groups, ``|``,
+quantifiers (lazy ones are the same for whole matches), ``^`` and ``$``. Back references,
+look-around, flags and possessive quantifiers are rejected.
 
-What lives here: parsing and matching. What does not: which keys there are.
+What lives here: parsing and matching. What does not: the keys.
 
 Source of the syntax: ``java.util.regex.Pattern``; of the use: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/common/CommonAccountsApi.scala``.
@@ -27,7 +27,7 @@ MAX_CACHED_CHARACTERS: Final = 1_000
 _STATE_BYTES: Final = (MAX_STATES + 7) // 8
 
 Predicate = Callable[[str], bool]
-# Given the state that comes after, a part adds its states and names its first one.
+# Given the state after it, a part adds its own states and returns the first of them.
 Part = Callable[[int], int]
 
 _LINE_ENDS: Final = "\n\r\u0085\u2028\u2029"
@@ -41,15 +41,14 @@ _ANYWHERE, _START, _END = range(3)
 
 
 class PatternError(InputError):
-    """A pattern that is malformed, too long, or of a kind that is not supported."""
+    """A pattern that is malformed, too long, or not supported."""
 
 
 class KeyPattern:
     """A pattern that a whole key has to match.
 
-    The states that a key may be in are the bits of a number. From eight of them at a time one comes
-    to the next ones by a table, which is filled when it is asked for: a character takes so many
-    steps as the pattern has bytes of states, whatever key and pattern are.
+    The set of current states is a bit mask. A lazily filled table maps each of its bytes to the
+    following states, so a character takes one step for each byte of the mask.
     """
 
     __slots__ = (
@@ -69,16 +68,16 @@ class KeyPattern:
         self._edges: list[list[tuple[int, int]]] = []
         self._accepting = self._add()
         self._start = _Parser(text, self).parse()(self._accepting)
-        # A part that is repeated has one predicate in many states: it is asked once.
+        # The states of a repeated part share one predicate, which is evaluated once.
         self._states_of: dict[Predicate, int] = {}
         for state, predicate in enumerate(self._predicates):
             if predicate is not None:
                 self._states_of[predicate] = self._states_of.get(predicate, 0) | 1 << state
-        # For a place among the bytes and a byte: the states that come after these eight.
+        # For the index of a byte of the mask and its value: the following states.
         self._next: dict[tuple[int, int], int] = {}
-        # The states that take a character.
+        # For a character: the states that accept it.
         self._taking: dict[str, int] = {}
-        # The states after whose character the key may end.
+        # For a state: whether the key may end after its character.
         self._ends: dict[int, bool] = {}
 
     def matches(self, key: str) -> bool:
@@ -116,7 +115,7 @@ class KeyPattern:
         return states
 
     def _of_byte(self, place: int, byte: int) -> int:
-        """The states after some eight that have taken a character."""
+        """The states that follow those of one byte of the mask."""
         states = 0
         for bit in _set_bits(byte):
             alone = (place, 1 << bit)
@@ -135,7 +134,7 @@ class KeyPattern:
         return known
 
     def _bits(self, states: Iterable[int]) -> int:
-        """Those of the states that take characters."""
+        """A mask of those states that consume a character."""
         found = 0
         for state in states:
             if self._predicates[state] is not None:
@@ -143,7 +142,7 @@ class KeyPattern:
         return found
 
     def _closure(self, first: int, *places: int) -> set[int]:
-        """The states reachable without a character, where conditions on the place hold."""
+        """The states reachable without a character, under the conditions that hold (``places``)."""
         states, pending = {first}, [first]
         while pending:
             state = pending.pop()
@@ -167,7 +166,7 @@ class KeyPattern:
         return lambda after: self._add(predicate, (_ANYWHERE, after))
 
     def place(self, condition: int) -> Part:
-        """No character, but a place: the key's start or end."""
+        """No character, but a condition: the key's start or end."""
         return lambda after: self._add(None, (condition, after))
 
     def either(self, options: list[Part]) -> Part:
@@ -177,7 +176,7 @@ class KeyPattern:
         return lambda after: self._add(None, *((_ANYWHERE, part(after)) for part in options))
 
     def repeated(self, part: Part, least: int, most: int | None) -> Part:
-        """A part, several times."""
+        """A part, repeated ``least`` to ``most`` times."""
 
         def build(after: int) -> int:
             if most is None:

@@ -1,8 +1,7 @@
-"""What the handlers of a node's routes share: the node, and texts of a request as protocol values.
+"""Helpers of handlers: the node, and parsing of addresses and ids in requests.
 
-What lives here: addresses, ids and alternatives in paths, with the errors that the generations of
-the interface give for bad ones. What does not: declarations (``routes``), other errors
-(``translate``).
+What lives here: addresses and ids, with the errors that each generation of the interface has for
+malformed ones. What does not: declarations (``routes``), other errors (``translate``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/package.scala``
 (``AddrSegment``, ``TransactionId``, ``BlockId``).
@@ -26,13 +25,13 @@ from soliton.node.node import Node
 
 MAX_ADDRESS_TEXT_CHARS: Final = 256
 MAX_ID_TEXT_CHARS: Final = 1_024
-"""Longer texts are refused unread; an id has at most 88 characters."""
+"""Longer texts are rejected without decoding; an id has at most 88 characters."""
 DIGEST_LENGTH: Final = 32
 SIGNATURE_LENGTH: Final = 64
 
 
 def node_of(request: Request) -> Node:
-    """The node behind the API."""
+    """The node of the API."""
     node = request.context.node
     if node is None:
         raise InvariantBroken("a route of the node is served without one")
@@ -40,17 +39,17 @@ def node_of(request: Request) -> Node:
 
 
 def is_oldest(node: Node) -> bool:
-    """Whether the node speaks the oldest generation of the interface."""
+    """Whether the node has the oldest generation of the interface."""
     return node.network.family == OLDEST
 
 
 def address_argument(request: Request, name: str = "address") -> Address:
-    """A path parameter as an address of the node's chain; error 102 (199 for no base58)."""
+    """A path parameter as an address of the node's chain; raises error 102 (199 if not base58)."""
     return address_of_text(request.text(name), node_of(request))
 
 
 def address_of_text(text: str, node: Node) -> Address:
-    """A text as an address of the node's chain; errors as ``address_argument``."""
+    """A text as an address of the node's chain; raises the errors of ``address_argument``."""
     try:
         data = base58.decode(text, MAX_ADDRESS_TEXT_CHARS)
     except Base58Error as error:
@@ -66,12 +65,12 @@ def address_of_text(text: str, node: Node) -> Address:
 
 
 def transaction_id(text: str, node: Node) -> bytes:
-    """The id of a transaction; error 4001 (101 in the oldest generation)."""
+    """The id of a transaction; raises error 4001 (101 in the oldest generation)."""
     return _identifier(text, node, errors.INVALID_TRANSACTION_ID)
 
 
 def block_id(text: str, node: Node) -> bytes:
-    """The id of a block; error 4002 (101 in the oldest generation)."""
+    """The id of a block; raises error 4002 (101 in the oldest generation)."""
     return _identifier(text, node, errors.INVALID_BLOCK_ID)
 
 
@@ -91,7 +90,7 @@ def _identifier(text: str, node: Node, kind: ErrorKind) -> bytes:
 
 
 def decode_id(text: str) -> bytes | None:
-    """An id of a list, of any length; ``None`` for what is no base58."""
+    """An id of a list, of any length; ``None`` if it is not base58."""
     try:
         return base58.decode(text, MAX_ID_TEXT_CHARS)
     except Base58Error:
@@ -99,7 +98,7 @@ def decode_id(text: str) -> bytes | None:
 
 
 def not_base58(text: str) -> str:
-    """What lists of ids say about one that is no base58, in the words of the reference's JVM."""
+    """The reference's message about an id of a list that is not base58."""
     wrong = next((item for item in text if item not in base58.ALPHABET), "")
     return (
         "java.lang.IllegalArgumentException: requirement failed: "

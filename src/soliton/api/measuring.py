@@ -1,7 +1,7 @@
-"""How long the event loop works for an answer that takes several turns of it.
+"""Working time on the event loop of answers that take several iterations of it.
 
-What lives here: measuring coroutines and iterators. What does not: who pays (``fair_limits``), and
-what threads and processes do (``thread_pool``, ``texts``).
+What lives here: measuring coroutines and iterators. What does not: charging clients
+(``fair_limits``), work of threads and processes (``thread_pool``, ``texts``).
 """
 
 from __future__ import annotations
@@ -17,30 +17,29 @@ Charge = Callable[[float], None]
 
 @types.coroutine
 def measured(coroutine: Coroutine[Any, Any, T], charge: Charge) -> Generator[Any, Any, T]:
-    """What a coroutine returns; each of its steps is charged, and its waiting is not."""
-    given: object = None
+    """Await a coroutine and charge the time of its steps, but not the time between them."""
+    value: object = None
     fault: BaseException | None = None
     while True:
         started = time.perf_counter()
         try:
-            waited = coroutine.send(given) if fault is None else coroutine.throw(fault)
+            waited = coroutine.send(value) if fault is None else coroutine.throw(fault)
         except StopIteration as ended:
             return ended.value  # type: ignore[no-any-return]
         finally:
             charge(time.perf_counter() - started)
-            # It knows the frames that know it.
+            # Break the reference cycle of the exception and its frames.
             fault = None
         try:
-            given = yield waited
-        except BaseException as error:  # noqa: BLE001 - the coroutine has to hear of it
+            value = yield waited
+        except BaseException as error:  # noqa: BLE001 - thrown into the coroutine
             fault = error
 
 
 async def measured_items(items: AsyncIterator[T], charge: Charge) -> AsyncIterator[T]:
-    """The same items; making each is charged."""
+    """Iterate over ``items`` and charge the time that each takes."""
     try:
         while True:
-            # The iterators of our handlers are generators, whose steps are awaited once.
             yield await measured(_next(items), charge)
     except StopAsyncIteration:
         return

@@ -1,7 +1,7 @@
-"""Every figure of ``/metrics``: its name, what it means, and where it is read.
+"""The metrics of ``/metrics``: name, meaning, and how each is read.
 
-What lives here: the list, and the page ``docs/reference/metrics.md`` made from it (run this module
-to write it). What does not: the text form (``soliton.web.prometheus``), counting.
+What lives here: the list, and the page ``docs/reference/metrics.md`` generated from it (run this
+module to write it). What does not: the text form (``soliton.web.prometheus``), counting.
 """
 
 from __future__ import annotations
@@ -13,41 +13,41 @@ from soliton import __version__
 from soliton.api.context import ApiContext
 from soliton.api.traffic import Resource
 from soliton.node.node import Node
-from soliton.node.peering import NetworkFigures
+from soliton.node.peering import NetworkFigures, Peering
 from soliton.storage.environment import MAX_READERS
 from soliton.web.prometheus import COUNTER, GAUGE, Figure, Sample
 
 _MS: Final = 1_000
 _MICRO: Final = 1_000_000
 
+Read = Callable[[ApiContext, Node], Iterable[Sample]]
+
 
 class Metric(NamedTuple):
-    """A figure of a node and how it is read."""
+    """A metric of a node and how it is read."""
 
     name: str
     kind: str
     help: str
-    read: Callable[[ApiContext, Node], Iterable[Sample]]
+    read: Read
     labels: tuple[str, ...] = ()
 
 
 def figures(context: ApiContext, node: Node) -> Iterator[Figure]:
-    """All figures as they are now."""
+    """The current values of all metrics."""
     for metric in METRICS:
         yield Figure(metric.name, metric.kind, metric.help, metric.read(context, node))
 
 
-def _of(read: Callable[[Node], float]) -> Callable[[ApiContext, Node], Iterable[Sample]]:
+def _of(read: Callable[[Node], float]) -> Read:
     return lambda _context, node: (Sample(read(node)),)
 
 
-def _of_api(read: Callable[[ApiContext], float]) -> Callable[[ApiContext, Node], Iterable[Sample]]:
+def _of_api(read: Callable[[ApiContext], float]) -> Read:
     return lambda context, _node: (Sample(read(context)),)
 
 
-def _of_processes(
-    resource: Resource, unit: int = 1
-) -> Callable[[ApiContext, Node], Iterable[Sample]]:
+def _of_processes(resource: Resource, unit: int = 1) -> Read:
     def read(context: ApiContext, _node: Node) -> Iterable[Sample]:
         used = context.traffic.used(resource)
         if used is not None:
@@ -67,7 +67,7 @@ def _departures(_context: ApiContext, node: Node) -> Iterable[Sample]:
 
 
 def _requests(context: ApiContext, _node: Node) -> Iterable[Sample]:
-    """Of routes that have been asked at least once."""
+    """Requests of the routes that have been called at least once."""
     for methods, path, calls in context.traffic.called():
         yield Sample(calls, {"methods": methods, "route": path})
 
@@ -97,30 +97,19 @@ def _heights(_context: ApiContext, node: Node) -> Iterable[Sample]:
         yield Sample(node.chain.height + node.peering.lag(), {"whose": "best peer"})
 
 
-def _lag(_context: ApiContext, node: Node) -> Iterable[Sample]:
-    if node.peering is not None:
-        yield Sample(node.peering.lag())
+def _of_peering(read: Callable[[Peering], float]) -> Read:
+    """A value of a node with a network."""
+    return lambda _context, node: () if node.peering is None else (Sample(read(node.peering)),)
 
 
-def _faulty_forks(_context: ApiContext, node: Node) -> Iterable[Sample]:
-    if node.peering is not None:
-        yield Sample(len(node.peering.faulty_forks))
-
-
-def _of_network(
-    read: Callable[[NetworkFigures], Iterable[Sample]],
-) -> Callable[[ApiContext, Node], Iterable[Sample]]:
-    """A figure that there is only while the node has connections."""
-
-    def samples(_context: ApiContext, node: Node) -> Iterable[Sample]:
-        return () if node.peering is None else read(node.peering.figures())
-
-    return samples
+def _of_network(read: Callable[[NetworkFigures], Iterable[Sample]]) -> Read:
+    """Figures of a node with a network."""
+    return lambda _context, node: () if node.peering is None else read(node.peering.figures())
 
 
 def _each(label: str, counts: Mapping[Any, int], **labels: str) -> Iterator[Sample]:
-    for what, count in sorted(counts.items()):
-        yield Sample(count, {**labels, label: str(what)})
+    for value, count in sorted(counts.items()):
+        yield Sample(count, {**labels, label: str(value)})
 
 
 def _messages(figures: NetworkFigures) -> Iterator[Sample]:
@@ -179,9 +168,11 @@ METRICS: Final = (
            _scores, ("whose",)),
     Metric("soliton_p2p_height", GAUGE, "Height, and about that of the best peer, as scores tell",
            _heights, ("whose",)),
-    Metric("soliton_p2p_lag_blocks", GAUGE, "About so many blocks the best peer is ahead", _lag),
+    Metric("soliton_p2p_lag_blocks", GAUGE, "About so many blocks the best peer is ahead",
+           _of_peering(lambda peering: peering.lag())),
     Metric("soliton_p2p_faulty_forks", GAUGE,
-           "Peers that say they have a better chain, of which a block was refused", _faulty_forks),
+           "Peers that say they have a better chain, of which a block was refused",
+           _of_peering(lambda peering: len(peering.faulty_forks))),
     Metric("soliton_p2p_sync_blocks_per_second", GAUGE,
            "Blocks of peers put on the chain, in the last 30 seconds",
            _of_network(lambda figures: (Sample(figures.blocks_per_second),))),
@@ -213,7 +204,7 @@ METRICS: Final = (
            _of_processes(Resource.OPEN_FILES)),
     Metric("process_max_fds", GAUGE, "How many there may be", _of_processes(Resource.FILE_LIMIT)),
 )  # fmt: skip
-"""In the order in which they are shown."""
+"""In the order of ``/metrics``."""
 
 
 def metrics_reference() -> str:

@@ -1,6 +1,6 @@
-"""The members of the API's answers that become strings for clients whose JSON numbers are doubles.
+"""The members of responses that become strings for clients whose JSON numbers are doubles.
 
-What lives here: the fixed list. What does not: when and how (``soliton.web.number_strings``).
+What lives here: the list. What does not: the conversion (``soliton.web.number_strings``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/CustomJson.scala``.
 """
@@ -42,5 +42,5 @@ LONG_MEMBERS = frozenset(
 
 
 def with_strings(encoded: bytes) -> bytes:
-    """The same JSON with the numbers of the listed members, and of all within them, as strings."""
+    """Convert the numbers of the listed members, and those within them, to strings."""
     return number_strings.with_strings(encoded, LONG_MEMBERS)

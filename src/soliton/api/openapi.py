@@ -1,8 +1,8 @@
-"""The OpenAPI 3.1 document, made from the same declarations that route and validate.
+"""The OpenAPI 3.1 document, made from the declarations of the routes.
 
-What lives here: the document, and the routes that serve it. What does not: the shapes of
-transactions and blocks (``schemas``), writing it piece by piece (``documents``), the page that
-shows it (``swagger``).
+What lives here: the document, and the routes that serve it. What does not: the schemas of
+transactions and blocks (``schemas``), encoding in steps (``documents``), the interactive page
+(``swagger``).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def openapi_document(context: ApiContext, routes: Iterable[Route]) -> dict[str, 
 
 
 def document_parts(context: ApiContext, routes: Iterable[Route]) -> Iterator[Part]:
-    """The document in parts, each of which is made in a moment."""
+    """The document in parts, each of which takes little time to make."""
     documented = [route for route in routes if route.documented]
     by_path: dict[str, list[Route]] = {}
     for route in documented:
@@ -92,8 +92,7 @@ COMMON_ERRORS: Final = (
     errors.TOO_MANY_LONG_ANSWERS,
     errors.NODE_NOT_REACHABLE,
 )
-"""Whatever was asked, the answer may be one of these."""
-
+"""Errors that any operation may answer with."""
 
 _NOT_TAKEN: Final = (
     "No operation takes the request: a parameter is malformed, a header or the body is missing; "
@@ -103,7 +102,7 @@ _SENTENCE: Final = {"schema": openapi.TEXT}
 
 
 class Schemas:
-    """JSON schemas of response and body types; those with a name are kept as components."""
+    """JSON schemas of response and body types. Named ones become components."""
 
     def __init__(self) -> None:
         self._of: dict[type, Mapping[str, object]] = {}
@@ -111,7 +110,7 @@ class Schemas:
         self._has_shapes = False
 
     def of(self, item: type | Mapping[str, object]) -> Mapping[str, object]:
-        """The schema of a type, or the one that is there already."""
+        """The schema of a type; a mapping is a schema already."""
         if isinstance(item, Mapping):
             self._has_shapes |= any(name != _ERROR for name in _names_in(item))
             return item
@@ -125,7 +124,7 @@ class Schemas:
         return self._of[item]
 
     def named(self) -> Iterator[tuple[str, Mapping[str, object]]]:
-        """All that others refer to: the types so far, and the shapes if any of them is needed."""
+        """The components: those of the types so far, and all shapes if any is referred to."""
         yield from self._components.items()
         if self._has_shapes:
             for name, shape in shapes():
@@ -164,18 +163,18 @@ def _operation(route: Route, method: str, schemas: Schemas) -> dict[str, object]
 
 
 def _describe(route: Route) -> str:
-    """The operation in words: what it does, who may ask, how long it may take, its errors."""
-    told = [f"{route.summary}."]
+    """The description of an operation: its summary, key, caching, timeout and errors."""
+    paragraphs = [f"{route.summary}."]
     if route.key:
-        told.append(f"Needs the API key, or a key with the scope `{route.scope}`.")
+        paragraphs.append(f"Needs the API key, or a key with the scope `{route.scope}`.")
     if route.has_tag:
-        told.append("The answer is the same until the next block: its `ETag` says so.")
+        paragraphs.append("The answer is the same until the next block: its `ETag` says so.")
     if route.seconds is not None:
-        told.append(f"The answer may take up to {route.seconds:g} seconds.")
-    refusals = [f"- {kind.code}: {kind.when}" for kind in route.all_errors()]
-    if refusals:
-        told.append("\n".join(("Errors:", "", *refusals)))
-    return "\n\n".join(told)
+        paragraphs.append(f"The answer may take up to {route.seconds:g} seconds.")
+    kinds = [f"- {kind.code}: {kind.when}" for kind in route.all_errors()]
+    if kinds:
+        paragraphs.append("\n".join(("Errors:", "", *kinds)))
+    return "\n\n".join(paragraphs)
 
 
 def _operation_id(method: str, path: str) -> str:
@@ -217,14 +216,7 @@ def _responses(route: Route, schemas: Schemas) -> dict[str, Any]:
     responses: dict[str, Any] = {"200": {"description": "OK", "content": found}}
     for status, description in route.statuses:
         responses[str(status)] = {"description": description}
-    by_status: dict[int, list[ErrorKind]] = {}
-    for kind in route.all_errors():
-        by_status.setdefault(kind.status, []).append(kind)
-    for status, kinds in sorted(by_status.items()):
-        responses[str(status)] = {
-            "description": HTTPStatus(status).phrase,
-            "content": {"application/json": _errors(kinds)},
-        }
+    responses |= _error_responses(route.all_errors())
     headers = _headers(route)
     if headers:
         responses["200"]["headers"] = headers
@@ -242,7 +234,7 @@ def _responses(route: Route, schemas: Schemas) -> dict[str, Any]:
 
 
 def _headers(route: Route) -> dict[str, object]:
-    """The headers of an answer that mean something beyond HTTP itself."""
+    """The response headers ``ETag`` and ``Link``."""
     found = {}
     if route.has_tag:
         found["ETag"] = (
@@ -257,41 +249,31 @@ def _headers(route: Route) -> dict[str, object]:
 
 
 def _common_responses() -> dict[str, object]:
-    """What any operation may answer, by the names that the operations refer to."""
-    by_status: dict[int, list[ErrorKind]] = {}
-    for kind in COMMON_ERRORS:
-        by_status.setdefault(kind.status, []).append(kind)
-    found: dict[str, object] = {
-        str(status): {
-            "description": HTTPStatus(status).phrase,
-            "content": {"application/json": _errors(kinds)},
-        }
-        for status, kinds in by_status.items()
-    }
-    return found | {
+    """The components for the responses that many operations share, by status."""
+    return _error_responses(COMMON_ERRORS) | {
         "304": {"description": "The client has this answer: `If-None-Match` named its `ETag`"},
         "404": {"description": _NOT_TAKEN, "content": {"text/plain": _SENTENCE}},
         "413": {"description": "The body is too long", "content": {"text/plain": _SENTENCE}},
     }
 
 
-def _errors(kinds: Sequence[ErrorKind]) -> dict[str, object]:
+def _error_responses(kinds: Iterable[ErrorKind]) -> dict[str, object]:
+    """The responses for errors, by status."""
+    examples: dict[int, dict[str, object]] = {}
+    for kind in kinds:
+        example = {"summary": kind.when, "value": kind.error(**kind.example).body()}
+        examples.setdefault(kind.status, {})[f"{kind.code}-{kind.name}"] = example
     return {
-        "schema": openapi.ref(_ERROR),
-        "examples": {_example_name(kind): _example(kind) for kind in kinds},
+        str(status): {
+            "description": HTTPStatus(status).phrase,
+            "content": {"application/json": {"schema": openapi.ref(_ERROR), "examples": found}},
+        }
+        for status, found in sorted(examples.items())
     }
 
 
-def _example_name(kind: ErrorKind) -> str:
-    return f"{kind.code}-{kind.name}"
-
-
-def _example(kind: ErrorKind) -> dict[str, object]:
-    return {"summary": kind.when, "value": kind.error(**kind.example).body()}
-
-
 def documentation_routes(context: ApiContext, routes: Sequence[Route]) -> tuple[Route, ...]:
-    """The document in its forms, and the page; the document is made when first asked for."""
+    """The routes for the document and the page. The document is made at the first request."""
 
     def parts() -> Iterator[Part]:
         return document_parts(context, (*routes, *own))

@@ -1,5 +1,5 @@
-"""Long lists out of the store, a page at a time: it may be written between two pages, not within
-one, and other requests get their turn there.
+"""Long lists from the store, page by page. Between two pages the store may be written, and other
+requests are served.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ async def in_pages(
     size: int,
     start: P | None = None,
 ) -> AsyncIterator[list[T]]:
-    """Pages of what ``read`` gives after a place; ``place_of`` is the place of an item."""
+    """Pages of ``size`` items. ``read`` returns the items after a place, ``place_of`` an item's."""
     while True:
         page = list(islice(read(start), size))
         yield page

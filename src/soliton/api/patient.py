@@ -1,10 +1,9 @@
-"""Answers of a node that stands on the chain of another one, which may take its time: others are
-answered meanwhile.
+"""Handlers of a forked chain, whose state is partly read from another node.
 
-A handler that needs what has not been read is called again when that is there. Until then it has
-changed nothing.
+A handler that needs state which has not been read yet is called again when it has been. Handlers
+change nothing before that. Other requests are answered meanwhile.
 
-What lives here: doing so with each kind of result. What does not: beginning again
+What lives here: the retry for each kind of result. What does not: the retry itself
 (``soliton.storage.patience``).
 """
 
@@ -24,22 +23,22 @@ from soliton.storage.patience import NotReadYet, Patience, patiently
 from soliton.web.answers import Deferred, Stream
 
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""Of an answer that is made piece by piece: it is sent when all of it is there."""
+"""The limit on a streamed answer, which a fork buffers as a whole before sending it."""
 _TOO_LONG: Final = f"a fork has to have all of an answer first: {MAX_BYTES} bytes at most"
 
 
 def answered(handler: Handler, request: Request) -> object:
-    """What a handler gives; a coroutine if it takes more than what has been read."""
+    """The result of a handler; a coroutine if more has to be read or awaited."""
     patience = Patience()
     try:
-        given = patience.attempt(partial(handler, request))
+        result = patience.attempt(partial(handler, request))
     except NotReadYet as missing:
         return _again(patience, missing, handler, request)
-    if isinstance(given, (Coroutine, Deferred)) or (
-        isinstance(given, Stream) and not given.endless
+    if isinstance(result, (Coroutine, Deferred)) or (
+        isinstance(result, Stream) and not result.endless
     ):
-        return _finished(patience, given, handler, request)
-    return given
+        return _finished(patience, result, handler, request)
+    return result
 
 
 async def _again(
@@ -50,23 +49,23 @@ async def _again(
 
 
 async def _finished(
-    patience: Patience, given: object, handler: Handler, request: Request
+    patience: Patience, result: object, handler: Handler, request: Request
 ) -> object:
-    begun = [given]
-    return await patiently(lambda: _whole(begun.pop() if begun else handler(request)), patience)
+    first = [result]
+    return await patiently(lambda: _whole(first.pop() if first else handler(request)), patience)
 
 
-async def _whole(given: object) -> object:
-    """A result for which nothing has to be read any more."""
-    if isinstance(given, Coroutine):
-        given = await given
-    if isinstance(given, Deferred):
+async def _whole(result: object) -> object:
+    """The finished result, with all of its chunks if it is a stream."""
+    if isinstance(result, Coroutine):
+        result = await result
+    if isinstance(result, Deferred):
         outcome: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        given.ask(lambda found: None if outcome.done() else outcome.set_result(found))
-        given = given.then(await outcome)
-    if isinstance(given, Stream) and not given.endless:
-        given = msgspec.structs.replace(given, chunks=_each(await _gathered(given.chunks)))
-    return given
+        result.ask(lambda found: None if outcome.done() else outcome.set_result(found))
+        result = result.then(await outcome)
+    if isinstance(result, Stream) and not result.endless:
+        result = msgspec.structs.replace(result, chunks=_each(await _gathered(result.chunks)))
+    return result
 
 
 async def _gathered(chunks: AsyncIterator[bytes]) -> list[bytes]:

@@ -1,11 +1,11 @@
-"""Plain transfers as JSON text, straight from a block's bytes.
+"""Plain transfers as JSON text, directly from a block's bytes.
 
-Long blocks are mostly transfers of the chain's coin from one account to another. Their text differs
-in a few members only, so it is a template that these are put into; making a record and a dictionary
-of each would take twice as long. Templates are made from what ``codec.to_json`` says of a sample,
-and whatever is not plain goes that way. A test compares.
+Large blocks are mostly transfers of the chain's coin from one account to another. Their texts
+differ in a few members, so they are formatted with a template, which takes half the time of
+building a record and a dictionary. Templates are made from ``codec.to_json`` of a sample; all other
+transactions use ``codec.to_json`` itself. A test compares both.
 
-What lives here: that shortcut. What does not: JSON forms (``soliton.chain.transactions``), whole
+What lives here: this fast path. What does not: JSON forms (``soliton.chain.transactions``), whole
 blocks (``block_texts``).
 """
 
@@ -44,12 +44,12 @@ _PLACES: Final[dict[str, object]] = {
     "amount": _NUMBER,
     "attachment": _TEXT,
 }
-"""What differs between plain transfers of one version, in the order in which it is printed."""
+"""The members that differ between plain transfers of one version, in order."""
 _parse = transaction_pb2.SignedTransaction.FromString
 
 
 class PlainText(NamedTuple):
-    """A transfer's id, its fee in wavelets, and its text without the brace at the end."""
+    """A transfer's id, its fee in wavelets, and its JSON without the closing brace."""
 
     id: bytes
     fee: int
@@ -57,7 +57,7 @@ class PlainText(NamedTuple):
 
 
 def plain_text(data: bytes, chain_id: int) -> PlainText | None:
-    """A transfer out of bytes that ``codec.encode_protobuf`` has written, if it is a plain one."""
+    """The plain transfer in bytes of ``codec.encode_protobuf``; ``None`` if it is another one."""
     signed = _parse(data)
     message = signed.waves_transaction
     proofs, version = signed.proofs, message.version
@@ -103,7 +103,7 @@ def plain_text(data: bytes, chain_id: int) -> PlainText | None:
 
 @cache
 def _template(version: int, chain_id: int) -> str:
-    """The text of all plain transfers of a version, with places for what differs."""
+    """The format string for the plain transfers of a version."""
     key = bytes(PUBLIC_KEY_LENGTH)
     sample = codec.build(
         transfer.TYPE,

@@ -1,19 +1,19 @@
-"""The API of a process that only reads: what it answers itself, and what it hands to the writer.
+"""The API of a worker process, which reads the store and forwards the rest to the writer.
 
-With ``rest-api.workers`` other processes than the node's serve the interface. They read the same
-store, see each block as soon as it is written, and answer everything that the chain alone answers.
-What asks for the pool, the wallet, events or anything else that only the node has goes on to it,
-over a unix socket, and its answer comes back as it is. A transaction is read and its signature
-verified here, so that the writer has nothing left to do but apply it.
+With ``rest-api.workers`` worker processes serve the interface. They read the same store, see each
+block as soon as it is written, and answer the requests that depend on the chain alone. Requests
+for the pool, the wallet, events and other state of the node are forwarded over a unix socket, and
+the response is returned unchanged. A worker parses a broadcast transaction and verifies its
+signature, so that the writer only has to apply it.
 
-What lives here: which routes are which, and both ends of the socket. What does not: processes
+What lives here: which routes are forwarded, and both ends of the socket. What does not: processes
 (``soliton.cli.workers``), the socket (``soliton.web.upstream``).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -36,14 +36,14 @@ from soliton.node.node import Node
 from soliton.node.signatures import signed_messages, verified_messages
 from soliton.web.answers import APPLICATION_JSON, Deferred, Stream, Whole
 from soliton.web.channel import Channel, ChannelServer, ChannelSpec
-from soliton.web.client import HttpBusy, HttpTrouble, Response
+from soliton.web.client import HttpBusy, HttpTrouble
 from soliton.web.number_strings import JSON_WITH_STRINGS, Accepted
 from soliton.web.upstream import Upstream
 
 MAX_WAITING: Final = 4_096
-"""Transactions that a worker has checked and the writer has not seen; more are refused."""
+"""Transactions queued for the writer by one worker; more are refused."""
 MAX_GROUP: Final = 64
-"""What the writer does in one go takes about two milliseconds."""
+"""The writer's batch size: about two milliseconds of work."""
 MAX_GROUP_BYTES: Final = 512 * 1024
 
 _log = logging.getLogger(__name__)
@@ -57,31 +57,24 @@ encode_json = msgspec.json.Encoder().encode
 def reader_routes(
     routes: Sequence[Route], upstream: Upstream, channel: TransactionChannel
 ) -> tuple[Route, ...]:
-    """The same routes for a process that reads: others are handed to the writer."""
-    hand_over, broadcast = _passing_on(upstream), _broadcasting(upstream, channel)
+    """The same routes for a worker process: those that need the node are forwarded."""
+    forward, broadcast = partial(_forwarded, upstream), _broadcasting(upstream, channel)
     return tuple(
         route
         if route.reads is not Reads.NODE
         else replace(
             route,
-            handler=broadcast if route.handler is broadcasting.broadcast else hand_over,
+            handler=broadcast if route.handler is broadcasting.broadcast else forward,
             relayed=True,
         )
         for route in routes
     )
 
 
-def _passing_on(upstream: Upstream) -> Handler:
-    def pass_on(request: Request) -> Coroutine[None, None, object]:
-        """The writer's answer to this request."""
-        return _passed_on(request, upstream)
-
-    return pass_on
-
-
-async def _passed_on(request: Request, upstream: Upstream) -> object:
-    answer = await _said(
-        upstream.pass_on(
+async def _forwarded(upstream: Upstream, request: Request) -> object:
+    """The writer's response to this request."""
+    try:
+        response = await upstream.pass_on(
             request.method,
             request.path,
             request.query_string,
@@ -89,20 +82,23 @@ async def _passed_on(request: Request, upstream: Upstream) -> object:
             request.body,
             request.client,
         )
-    )
-    return Stream(answer.chunks(), answer.headers, answer.status)
+    except HttpBusy as error:
+        raise TOO_MANY_LONG_ANSWERS.error() from error
+    except HttpTrouble as error:
+        raise NODE_NOT_REACHABLE.error() from error
+    return Stream(response.chunks(), response.headers, response.status)
 
 
 def _broadcasting(upstream: Upstream, channel: TransactionChannel) -> Handler:
     def broadcast(request: Request) -> object:
-        """Check a signed transaction, and let the writer keep it."""
+        """Check a signed transaction and submit it to the writer."""
         if request.flag("trace"):
-            return _passed_on(request, upstream)
-        # At once, so that the client is charged for what that takes.
+            return _forwarded(upstream, request)
+        # Not in a coroutine, so that the client is charged for the time.
         transaction = broadcasting.claimed_transaction(request.json(), node_of(request))
         if transaction.version < 1:
-            # It has no form in which it could be handed over.
-            return _passed_on(request, upstream)
+            # There is no binary form to submit.
+            return _forwarded(upstream, request)
         if channel.is_full:
             raise TOO_MANY_LONG_ANSWERS.error()
         submit = partial(channel.submit, _checked(transaction))
@@ -118,13 +114,13 @@ def _checked(transaction: AnyTransaction) -> SubmittedTransaction:
 
 
 def _answer(request: Request, transaction: AnyTransaction, outcome: Outcome) -> object:
-    """What a client is told of what the writer says."""
+    """The response to the client for an outcome."""
     if outcome.status == _UNKNOWN.status:
         raise NODE_NOT_REACHABLE.error()
     if outcome.status == HTTPStatus.OK:
         return codec.to_json(transaction)
     request.context.traffic.count_error(outcome.status)
-    if request.wish is Accepted.STRINGS:
+    if request.accepts is Accepted.STRINGS:
         return Whole(with_strings(outcome.text), JSON_WITH_STRINGS, outcome.status)
     return Whole(outcome.text, APPLICATION_JSON, outcome.status)
 
@@ -137,7 +133,7 @@ class SubmittedTransaction(msgspec.Struct, frozen=True, gc=False, array_like=Tru
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What the writer says to it: a status and, unless that is 200, the error as JSON."""
+    """The writer's reply: an HTTP status and, unless that is 200, the error as JSON."""
 
     status: int
     text: bytes = b""
@@ -152,14 +148,14 @@ TRANSACTIONS: Final = ChannelSpec[SubmittedTransaction, Outcome](
     MAX_GROUP,
     MAX_GROUP_BYTES,
     lambda sent: len(sent.data),
-    # The writer takes as much from each worker before it has others' turn.
+    # The writer takes one batch from each worker in turn.
     pipelined=False,
 )
 TransactionChannel = Channel[SubmittedTransaction, Outcome]
 
 
 def transaction_server(node: Node) -> ChannelServer[SubmittedTransaction, Outcome]:
-    """What puts the transactions that readers have checked into the pool."""
+    """The server that puts the transactions of worker processes into the pool."""
     return ChannelServer(TRANSACTIONS, partial(_take, node))
 
 
@@ -174,7 +170,7 @@ def _take(node: Node, sent: SubmittedTransaction) -> Outcome:
         broadcasting.submit(node, transaction, verified=verified)
     except ApiError as error:
         return _refused(error)
-    except Exception:  # noqa: BLE001 - a fault of ours at one is no news about the others
+    except Exception:  # noqa: BLE001 - one failure must not affect the rest of the batch
         _log.exception("transaction %s failed", transaction.id.hex())
         return _refused(UNKNOWN.error())
     return Outcome(HTTPStatus.OK)
@@ -182,13 +178,3 @@ def _take(node: Node, sent: SubmittedTransaction) -> Outcome:
 
 def _refused(error: ApiError) -> Outcome:
     return Outcome(error.kind.status, encode_json(error.body()))
-
-
-async def _said(asking: Awaitable[Response]) -> Response:
-    """The writer's answer; raises ``ApiError`` where there is none."""
-    try:
-        return await asking
-    except HttpBusy as error:
-        raise TOO_MANY_LONG_ANSWERS.error() from error
-    except HttpTrouble as error:
-        raise NODE_NOT_REACHABLE.error() from error

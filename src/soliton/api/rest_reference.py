@@ -1,4 +1,4 @@
-"""The page ``docs/reference/rest.md``, made from the declarations of the routes.
+"""The page ``docs/reference/rest.md``, generated from the declarations of the routes.
 
 Run this module to write it: ``python -m soliton.api.rest_reference``.
 """

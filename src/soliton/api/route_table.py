@@ -1,18 +1,18 @@
-"""Tables of routes: a row is a line of text beside the handler, and says all about its route.
+"""Tables of routes: a row declares a route as a line of text next to its handler.
 
-Lines are read as ``soliton.web.parameters`` says::
+``soliton.web.parameters`` defines the syntax of a line::
 
     GET /assets/nft/{address}/limit/{limit}?after.nft&order.asc family=waves,tn reads=state
 
-The words, where they differ from the table's, are
+The options after the path override those of the table:
 
-- ``reads``: what the answer is made of (``Reads``),
-- ``key``: the scope of the API key that it needs,
-- ``family``: the families of networks that have the route, where not all of them do,
-- ``tag``: the heading of the documentation that it stands under.
+- ``reads``: what the answer depends on (``Reads``),
+- ``key``: the scope of the API key that the route requires,
+- ``family``: the families of networks that have the route, if not all of them do,
+- ``tag``: the heading of the route in the documentation.
 
-What lives here: rows, and the ``Route`` records made from them when a module is imported. What
-does not: the records (``routes``), and the rows of the groups (``rest``).
+What lives here: rows, and the ``Route`` records made from them at import. What does not: the
+records (``routes``), and the rows of the groups (``rest``).
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from soliton.web.parameters import Parameter, Schema, parameters, read_line
 
 Parameters = Mapping[str, Parameter]
 
-_WORDS: Final = ("reads", "key", "family", "tag")
-
+_OPTIONS: Final = ("reads", "key", "family", "tag")
 
 _SHARED: Final = parameters(f"""
 address         | text    | Address in base58                  | {ADDRESS}
@@ -46,10 +45,10 @@ order.desc      | order   | `asc` or `desc`, by default `desc` | desc
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row that does not know its table yet."""
+    """A row before it becomes part of a table."""
 
     line: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
     by_ids: bool = False
 
 
@@ -59,53 +58,53 @@ def row(
     summary: str,
     response: type | Schema,
     example: object,
-    refusals: str = "",
+    error_names: str = "",
     **more: Any,  # noqa: ANN401 - fields of a route
 ) -> Row:
-    """A route; ``refusals`` are names of ``errors``, ``more`` further fields of the route."""
+    """A route. ``error_names`` are names in ``errors``, ``more`` further fields of the route."""
     try:
-        kinds = tuple(vars(errors)[name] for name in refusals.split())
+        kinds = tuple(vars(errors)[name] for name in error_names.split())
     except KeyError as error:
         raise InvariantBroken(f"{line}: no error is called {error}") from error
-    facts = {"handler": handler, "summary": summary, "response": response, "example": example}
-    return Row(line, facts | {"errors": kinds} | more)
+    fields = {"handler": handler, "summary": summary, "response": response, "example": example}
+    return Row(line, fields | {"errors": kinds} | more)
 
 
-def rows_by_ids(line: str, *facts: Any) -> Row:  # noqa: ANN401 - as for a row
-    """A list of things by their ids. They come in the query of a ``GET``, whose parameter ``id`` is
-    the first in the line, or in the body of a ``POST``; either path may end in a slash.
+def rows_by_ids(line: str, *fields: Any) -> Row:  # noqa: ANN401 - as for a row
+    """A list of objects by their ids. The ids are in the query of a ``GET``, as the first parameter
+    of the line, or in the body of a ``POST``. Either path may end in a slash.
     """
-    return replace(row(f"GET {line}", *facts), by_ids=True)
+    return replace(row(f"GET {line}", *fields), by_ids=True)
 
 
 def table(
     tag: str, text: str, *rows: Row, reads: str = "node", family: str = ""
 ) -> tuple[Route, ...]:
-    """The routes of a group. ``text`` are parameters that no other group has."""
+    """The routes of a group. ``text`` declares the parameters that only this group has."""
     known = _SHARED | parameters(text)
-    usual = {"tag": tag, "reads": reads, "family": family}
-    return tuple(route for each in rows for route in _routes(each, usual, known))
+    defaults = {"tag": tag, "reads": reads, "family": family}
+    return tuple(route for each in rows for route in _routes(each, defaults, known))
 
 
-def _routes(row: Row, usual: dict[str, str], known: Parameters) -> list[Route]:
-    line = read_line(row.line, known, _WORDS)
-    said = usual | line.words
+def _routes(row: Row, defaults: dict[str, str], known: Parameters) -> list[Route]:
+    line = read_line(row.line, known, _OPTIONS)
+    options = defaults | line.words
     route = Route(
         methods=routes.ANY_METHOD if line.method == "ANY" else (line.method,),
         path=line.path,
         parameters=(*line.of_path, *line.of_query),
-        tag=said["tag"],
-        reads=Reads(said["reads"]),
-        families=tuple(filter(None, said["family"].split(","))),
-        scope=said.get("key", ""),
-        **row.facts,
+        tag=options["tag"],
+        reads=Reads(options["reads"]),
+        families=tuple(filter(None, options["family"].split(","))),
+        scope=options.get("key", ""),
+        **row.fields,
     )
     made = [route]
     if row.by_ids:
         ids, *others = line.of_query
         body = id_list(ids.example)
-        named = (*line.of_path, *others)
-        made.append(replace(route, methods=routes.POST, parameters=named, body=body))
+        remaining = (*line.of_path, *others)
+        made.append(replace(route, methods=routes.POST, parameters=remaining, body=body))
     elif not line.or_slash:
         return made
     return [twin for each in made for twin in (each, _with_slash(each))]
@@ -116,16 +115,16 @@ def _with_slash(route: Route) -> Route:
 
 
 def json_body(description: str, example: object, schema: type | Schema, **more: Any) -> Body:  # noqa: ANN401
-    """A body of JSON, malformed JSON in which is error 1."""
+    """A body of JSON. Malformed JSON is error 1."""
     return Body(BodyKind.JSON, description, example, schema, **more)
 
 
 def text_body(description: str, example: str) -> Body:
-    """A body that is taken as it is."""
+    """A body of plain text."""
     return Body(BodyKind.TEXT, description, example, {"type": "string"})
 
 
 def id_list(example: object) -> Body:
-    """The body that names ids."""
-    words = "Ids as `ids` of a JSON object, or as `id` of a form"
-    return Body(BodyKind.FORM_OR_JSON, words, {"ids": example}, shape("ids: string[]"))
+    """A body that lists ids."""
+    description = "Ids as `ids` of a JSON object, or as `id` of a form"
+    return Body(BodyKind.FORM_OR_JSON, description, {"ids": example}, shape("ids: string[]"))

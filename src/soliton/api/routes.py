@@ -1,7 +1,7 @@
 """Routes as declarations.
 
-What lives here: the ``Route`` record that routing, validation and the OpenAPI document are all made
-from. What does not: finding routes (``soliton.web.routing``), carrying out a request
+What lives here: the ``Route`` record, from which routing, validation and the OpenAPI document
+follow. What does not: finding routes (``soliton.web.routing``), handling a request
 (``application``), and the routes themselves (``rest``).
 """
 
@@ -27,29 +27,29 @@ Handler = Callable[[Request], object]
 
 
 class Reads(Enum):
-    """What the answers of a route are made of."""
+    """What the answers of a route depend on."""
 
     STATE = "state"
-    """The chain alone: the answer to a ``GET`` is the same until the next block, as its ``ETag``
-    says. Any process that has the store can give it.
+    """The chain alone. A ``GET`` has the same answer until the next block, and an ``ETag``. Any
+    process with the store can answer.
     """
     CHAIN = "chain"
-    """The chain, and what changes without it (the clock) or nothing; any process can give it."""
+    """The chain and the clock, or nothing. Any process can answer."""
     NODE = "node"
-    """What one process alone has: the pool, the wallet, events, peers."""
+    """State of the node's process: the pool, the wallet, events, peers."""
 
 
 class BodyKind(Enum):
     """How a body is read, and what happens to a bad one."""
 
     TEXT = "text"
-    """Any content type, also none, also empty; ``request.body_text()``."""
+    """Any content type or none; may be empty. Read with ``request.body_text()``."""
     JSON = "json"
-    """Content type JSON, not empty; malformed JSON is error 1."""
+    """Content type JSON, not empty. Malformed JSON is error 1."""
     JSON_OR_REJECT = "json-or-reject"
-    """As JSON, but malformed JSON lets the next route try, so that it ends in the 404."""
+    """As JSON, but malformed JSON rejects the route, which ends in a 404."""
     FORM_OR_JSON = "form-or-json"
-    """A form or JSON_OR_REJECT; ``request.listed(...)``."""
+    """A form or JSON_OR_REJECT. Read with ``request.listed(...)``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Body:
     example: object
     schema: type | Schema
     get_is_405: bool = False
-    """GET on the same path answers 405 in place of 404 (the reference's ``jsonPost``)."""
+    """GET on the same path gets 405 instead of 404 (the reference's ``jsonPost``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,41 +82,41 @@ class Route:
     errors: tuple[ErrorKind, ...] = ()
     reads: Reads = Reads.NODE
     scope: str = ""
-    """Where it is given: the API key, or one with this scope, is asked for, after the method and
-    before parameters and body.
+    """If set, the route requires the API key, or a key with this scope. The key is checked after
+    the method and before parameters and body.
     """
     families: tuple[str, ...] = ()
-    """The families of networks that have the route; none for all of them."""
+    """The families of networks that have the route; empty for all of them."""
     content_type: str = "application/json"
     text: str = ""
-    """What it means when an answer with status 200 is plain text, if that can be."""
+    """The meaning of a plain-text answer with status 200, if there can be one."""
     statuses: tuple[tuple[int, str], ...] = ()
-    """Answers besides 200 that are no errors: status and description."""
+    """Successful statuses other than 200, with their descriptions."""
     documented: bool = True
     seconds: float | None = None
-    """How long the answer may take; ``None`` is what all others may."""
+    """The timeout of the handler; ``None`` for the common one."""
     relayed: bool = False
-    """Another process answers, and sees to the places for long answers and what they cost."""
+    """Another process answers, and counts the slots and the costs."""
 
     @property
     def key(self) -> bool:
-        """Whether the API key is asked for."""
+        """Whether the route requires the API key."""
         return bool(self.scope)
 
     @property
     def has_tag(self) -> bool:
-        """Whether answers have an ``ETag``, the last block."""
+        """Whether answers have an ``ETag``, which is the last block."""
         return self.reads is Reads.STATE and self.methods == GET
 
     def is_of(self, family: str) -> bool:
-        """Whether the networks of a family have it."""
+        """Whether the networks of a family have the route."""
         return not self.families or family in self.families
 
     def all_errors(self) -> tuple[ErrorKind, ...]:
-        """The declared errors and those that follow from the declaration."""
+        """The declared errors, and those that the key and the body imply."""
         found = (errors.API_KEY_NOT_VALID, *self.errors) if self.key else self.errors
         if errors.INVALID_ADDRESS in found and errors.CUSTOM_VALIDATION_ERROR not in found:
-            # What is not even base58 has no code of its own.
+            # Text that is not base58 is reported with the general code.
             found = (*found, errors.CUSTOM_VALIDATION_ERROR)
         if self.body is not None and self.body.kind is not BodyKind.TEXT:
             found += tuple(
@@ -126,7 +126,7 @@ class Route:
 
 
 class CompiledRoute:
-    """A route with what one request needs, worked out once."""
+    """A route prepared for requests."""
 
     __slots__ = (
         "body",
@@ -143,7 +143,7 @@ class CompiledRoute:
     )
 
     def __init__(self, route: Route, number: int) -> None:
-        """``number`` is the place of the route among all of an application."""
+        """``number`` is the index of the route in its application."""
         names = [segment[1:-1] for segment in route.path.split("/") if segment.startswith("{")]
         declared = {item.name: item for item in route.parameters if item.place is Place.PATH}
         if sorted(names) != sorted(declared):
@@ -161,7 +161,7 @@ class CompiledRoute:
         self.queries = tuple(item for item in route.parameters if item.place is Place.QUERY)
 
     def convert(self, request: Request, segments: tuple[str, ...]) -> bool:
-        """Put the converted parameters into the request; False when one refuses."""
+        """Store the converted parameters in the request; False if one is missing or malformed."""
         arguments: dict[str, object] = {}
         for (name, convert), segment in zip(self.path, segments, strict=True):
             value = convert(segment)

@@ -1,11 +1,10 @@
-"""The shapes of transactions and blocks in the OpenAPI document, made from their declared forms.
+"""JSON schemas of transactions and blocks for the OpenAPI document, made from their declarations.
 
-What lives here: for each type of transactions what clients send (to be signed, and signed) and what
-they get (not yet on the chain, and on it), all of one kind together by the number in ``type``;
-blocks and their headers. Members that not all versions have are optional, and say so. What does
-not: the shapes of single values (``soliton.chain.kinds``), what scripts and the state add
-(``state_schemas``, and ``json_transactions`` for types of transactions), and the document
-(``openapi``).
+What lives here: the schemas of each transaction type as clients send it (unsigned and signed) and
+receive it (unconfirmed and confirmed), their unions, which ``type`` tells apart, and the schemas of
+blocks and headers. Members that only some versions have are optional. What does not: single values
+(``soliton.chain.kinds``), what scripts and the state add (``state_schemas``, and
+``json_transactions`` for each type), and the document (``openapi``).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from soliton.api import state_schemas
-from soliton.api.json_transactions import OF_STATE
+from soliton.api.json_transactions import STATE_MEMBERS
 from soliton.api.state_schemas import APPLICATION_STATUSES
 from soliton.chain.fields import Field
 from soliton.chain.json_kinds import ASSET_SCHEMA, BASE58_SCHEMA
@@ -42,11 +41,11 @@ _TIME: Final = described(LONG_SCHEMA, "Milliseconds since 1970")
 _CHAIN_ID: Final = described(INTEGER_SCHEMA, "The network's number: the code of a letter")
 
 
-# --- transactions that clients get ----------------------------------------------------------------
+# --- transactions that clients receive ------------------------------------------------------------
 
 
 def shown(kind: TransactionType) -> Schema:
-    """A transaction of this type as ``codec.to_json`` writes it, whatever its version."""
+    """A transaction of this type, in any version, as ``codec.to_json`` writes it."""
     always: Members = {
         "type": _constant(kind),
         "id": BASE58_SCHEMA,
@@ -78,21 +77,21 @@ def shown(kind: TransactionType) -> Schema:
     always |= kind.derived_schemas
     if kind.repeats_fee_asset:
         always["feeAsset"] = described(ASSET_SCHEMA, "The same as `feeAssetId`")
-    if kind.type_id in OF_STATE:
-        sometimes |= OF_STATE[kind.type_id].sometimes
+    if kind.type_id in STATE_MEMBERS:
+        sometimes |= STATE_MEMBERS[kind.type_id].sometimes
     return object_of(always, sometimes)
 
 
 def confirmed(kind: TransactionType) -> Schema:
-    """The same on the chain: with its height, its outcome and what the state knows about it."""
+    """A confirmed transaction, with its height, its outcome and the additions of the state."""
     base = shown(kind)
     more: Members = {
         "height": described(INTEGER_SCHEMA, "Of the block that it is in"),
         "applicationStatus": described(_STATUS, "On networks and since blocks that tell it"),
         "spentComplexity": described(LONG_SCHEMA, "Of the scripts that it ran"),
     }
-    if kind.type_id in OF_STATE:
-        more |= OF_STATE[kind.type_id].confirmed
+    if kind.type_id in STATE_MEMBERS:
+        more |= STATE_MEMBERS[kind.type_id].confirmed
     properties = {**base["properties"], **more}
     return {**base, "properties": properties, "required": [*base["required"], "height"]}
 
@@ -105,22 +104,22 @@ def _add(
     having: list[int],
     versions: list[int],
 ) -> None:
-    """Put a member where it belongs: to those that all versions have, or some, or none."""
+    """Add a member that the versions ``having`` have: required if that is all, else optional."""
     if having == versions:
         always[name] = schema
     elif having:
         which = ", ".join(map(str, having))
-        words = f"Only in version{'s' if len(having) > 1 else ''} {which}"
+        text = f"Only in version{'s' if len(having) > 1 else ''} {which}"
         if versions[-1] in having:
-            words = f"From version {having[0]} on"
-        sometimes[name] = _of_versions(schema, words)
+            text = f"From version {having[0]} on"
+        sometimes[name] = _of_versions(schema, text)
 
 
-def _of_versions(schema: Schema | Named, words: str) -> Schema:
+def _of_versions(schema: Schema | Named, text: str) -> Schema:
     if isinstance(schema, Named):
-        return {"allOf": [schema], "description": words}
+        return {"allOf": [schema], "description": text}
     own = schema.get("description")
-    return {**schema, "description": words if own is None else f"{own}. {words}"}
+    return {**schema, "description": text if own is None else f"{own}. {text}"}
 
 
 def _constant(kind: TransactionType) -> Schema:
@@ -133,24 +132,24 @@ def _versions(kind: TransactionType) -> list[int]:
 
 def _version(kind: TransactionType) -> Schema:
     known = _versions(kind)
-    words = f"{known[0]} to {known[-1]} are known" if len(known) > 1 else "1 is known"
-    return {**INTEGER_SCHEMA, "description": words}
+    text = f"{known[0]} to {known[-1]} are known" if len(known) > 1 else "1 is known"
+    return {**INTEGER_SCHEMA, "description": text}
 
 
 # --- transactions that clients send ---------------------------------------------------------------
 
 
 def sendable() -> tuple[TransactionType, ...]:
-    """The types that JSON can make."""
+    """The types that clients can send as JSON."""
     return tuple(
         kind for kind in registered() if kind.versioned and isinstance(kind.protobuf, ProtobufForm)
     )
 
 
 def sent(kind: TransactionType, *, signed: bool, with_type: bool = True) -> Schema:
-    """A transaction of this type as a client sends it, with its proofs or to be signed or priced.
+    """A transaction of this type as a client sends it: signed, or to be signed or priced.
 
-    Some older routes have the type in their path (``with_type``).
+    Older routes have the type in the path and not in the body (``with_type=False``).
     """
     form = kind.request
     needed = {"senderPublicKey", *form.required} if signed else set()
@@ -239,20 +238,20 @@ _SOMETIMES: Final[Members] = {
 
 
 def shapes() -> Iterator[tuple[str, Schema]]:
-    """The shapes by their names, for ``components/schemas``; each is made as it is taken."""
+    """The schemas for ``components/schemas``, by name. Each is made when the caller takes it."""
     found: dict[str, Schema] = {}
-    given = 0
+    yielded = 0
     for name, make in _makers():
-        # Some are within others, and come from there.
+        # A schema within another one has been found with that.
         if name not in found:
             _keep(name, make(), found)
-        fresh = list(found.items())[given:]
-        given = len(found)
+        fresh = list(found.items())[yielded:]
+        yielded = len(found)
         yield from fresh
 
 
 def _keep(name: str, schema: Schema, found: dict[str, Schema]) -> None:
-    # Noted before it is done: some shapes are within themselves.
+    # The name is taken first, because some schemas contain themselves.
     found[name] = {}
     found[name] = _resolved(schema, found)
 
@@ -274,29 +273,25 @@ def _makers() -> Iterator[tuple[str, Callable[[], Schema]]]:
     yield "Block", partial(object_of, {**_ALWAYS, **more}, _SOMETIMES)
     yield "AssetBalanceOfAccount", _asset_balance
     for each in state_schemas.NAMED:
-        yield each.name, partial(_schema_of, each)
-
-
-def _schema_of(named: Named) -> Schema:
-    return named.schema
+        yield each.name, partial(getattr, each, "schema")
 
 
 def _asset_balance() -> Schema:
-    """Of an issue in it that has no chain id the reference says so with a null."""
+    """The reference writes null for the chain id of an issue that has none."""
     issued = shown(issue.TYPE)
     properties = {**issued["properties"], "chainId": or_null(_CHAIN_ID)}
     return state_schemas.asset_balance({**issued, "properties": properties})
 
 
 def _one_of(prefix: str, kinds: Iterable[TransactionType]) -> Schema:
-    """Which one is told by ``type``, a constant in each of them: a discriminator of OpenAPI would
-    have to be a text.
+    """A union. The constant ``type`` tells the members apart; OpenAPI's discriminator cannot,
+    because it has to be a string.
     """
     return {"oneOf": [ref(f"{prefix}{kind.title}") for kind in kinds]}
 
 
 def _resolved(schema: Any, found: dict[str, Schema]) -> Any:  # noqa: ANN401 - any JSON value
-    """The schema with references in the place of named ones, which are added to those ``found``."""
+    """The schema with references instead of named schemas, which are added to ``found``."""
     if isinstance(schema, Named):
         if schema.name not in found:
             _keep(schema.name, schema.schema, found)
@@ -326,7 +321,7 @@ TRACE: Final = ref("Trace")
 
 
 def request_of(type_id: int, *, signed: bool) -> Schema:
-    """What a route takes whose path says the type."""
+    """The body of a route that has the type in its path."""
     kind = next(kind for kind in sendable() if kind.type_id == type_id)
     resolved: Schema = _resolved(sent(kind, signed=signed, with_type=False), {})
     return resolved

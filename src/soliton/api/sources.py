@@ -1,7 +1,7 @@
-"""Sources that a private chain has compiled, so that faults of their scripts name their own lines.
+"""Sources that a private chain has compiled, for line numbers in the errors of their scripts.
 
-What lives here: keeping them, bounded by bytes. What does not: compiling (``rest.scripts``), and
-looking for lines (``rest.faults``).
+What lives here: a cache bounded by bytes. What does not: compiling (``rest.scripts``), finding
+lines (``rest.faults``).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final
 from soliton.ride.faults import SourceText
 
 MAX_BYTES: Final = 16 * 1024**2
-"""Of all texts, with the scripts that they are known by."""
+"""The limit on all sources and scripts together."""
 
 
 class Sources(Mapping[bytes, SourceText]):
-    """Sources by the bytes of their scripts; the oldest go first."""
+    """Sources by the bytes of their scripts; the oldest are evicted first."""
 
     def __init__(self, most: int = MAX_BYTES) -> None:
         self._most = most

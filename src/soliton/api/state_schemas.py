@@ -1,7 +1,7 @@
-"""The shapes of what scripts did and of what the state knows, for the OpenAPI document.
+"""JSON schemas of script results and state entries for the OpenAPI document.
 
-What lives here: the changes of a call, leases, assets, snapshots, traces. What does not: shapes of
-transactions and blocks, and how all shapes get into the document (``schemas``).
+What lives here: state changes of a call, leases, assets, snapshots, traces. What does not:
+transactions and blocks, and putting the schemas into the document (``schemas``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/
 InvokeScriptResult.scala`` and ``api/http/StateSnapshotJson.scala``.
@@ -50,7 +50,7 @@ _CALL_MADE: Final = _shape(
     "dApp: string, call, payment, stateChanges",
     call=shape("function: string, args: value[]", value=RIDE_VALUE),
     payment=PAYMENTS.json.schema,
-    # A call within a call, and so on.
+    # Calls nest.
     stateChanges={"$ref": f"#/components/schemas/{_STATE_CHANGES}"},
 )
 
@@ -77,7 +77,7 @@ def _changes(lease: Schema | Named, lease_cancel: Schema | Named) -> Schema:
 
 
 STATE_CHANGES: Final = Named(_STATE_CHANGES, _changes(LEASE, LEASE))
-"""What a dApp did, with all that is known of its leases."""
+"""The state changes of a confirmed call, with the leases in full."""
 
 SHORT_STATE_CHANGES: Final = Named(
     "ShortStateChanges",
@@ -85,7 +85,7 @@ SHORT_STATE_CHANGES: Final = Named(
         _shape("id: base58, recipient: string, amount: long, nonce: long"), _shape("id: base58")
     ),
 )
-"""What a dApp would do, as it stands there."""
+"""The state changes of a dry run, with the leases as the script gives them."""
 
 TRANSFER_PAYLOAD: Final = _shape(
     "type, recipient: string, asset: asset, amount: long", type={"const": "transfer"}
@@ -152,14 +152,14 @@ SNAPSHOT: Final = Named(
         **{name: list_of(_shape(row)) for name, row in _ROWS.items()},
     ),
 )
-"""What a transaction wrote to the state."""
+"""The state changes of a transaction."""
 
 NAMED: Final = (ASSET, LEASE, SNAPSHOT, STATE_CHANGES, SHORT_STATE_CHANGES, TRACE, RIDE_VALUE)
-"""Those that routes refer to."""
+"""The schemas that routes refer to."""
 
 
 def asset_balance(issue: Schema) -> Schema:
-    """An account's balance of an asset, with the ``issue`` of that."""
+    """An account's balance of an asset; ``issue`` is the schema of its issue transaction."""
     return _shape(
         "assetId: base58, reissuable?: boolean, minSponsoredAssetFee?: long|null, "
         "sponsorBalance?: long|null, quantity?: long, issueTransaction?, balance?: long, "

@@ -1,7 +1,7 @@
-"""Answers that come in pieces: from items to chunks of JSON.
+"""Streamed responses: JSON from an iterator of items.
 
-What lives here: the text around and between items, and the account of a client that reads them.
-What does not: where items come from (the handlers), answers of ready bytes (``application``).
+What lives here: the text around and between items, and charging the client for chunks. What does
+not: the items (the handlers), streaming a finished body (``application``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from soliton.web.types import Headers
 T = TypeVar("T")
 
 STREAM_CHUNK_BYTES = 32 * 1024
-"""Items of a JSON stream are gathered up to this size before they are sent."""
+"""Items are buffered up to this size before they are sent."""
 
 
 def json_stream(
@@ -34,11 +34,11 @@ def json_stream(
     suffix: bytes = b"]",
     headers: Headers = (),
 ) -> Stream:
-    """A JSON array (or what ``prefix`` and ``suffix`` say) sent in chunks, item by item.
+    """Stream a JSON array, or what ``prefix`` and ``suffix`` make of the items.
 
-    An item that is ``msgspec.Raw`` is text in the form that the client wishes.
+    An item of type ``msgspec.Raw`` is JSON in the form that the client accepts already.
     """
-    as_strings = request.wish is Accepted.STRINGS
+    as_strings = request.accepts is Accepted.STRINGS
 
     def encode(item: object) -> bytes:
         encoded = encode_json(item)
@@ -48,10 +48,10 @@ def json_stream(
 
 
 def number_stream(request: Request, members: AsyncIterator[tuple[str, int]]) -> Stream:
-    """A JSON object of numbers sent in chunks, member by member; all of them become strings for a
-    client that wants large numbers so.
+    """Stream a JSON object of numbers, which are strings for a client that accepts long numbers
+    as strings.
     """
-    as_strings = request.wish is Accepted.STRINGS
+    as_strings = request.accepts is Accepted.STRINGS
 
     def encode(member: tuple[str, int]) -> bytes:
         name, number = member
@@ -68,7 +68,7 @@ def _stream(
     suffix: bytes,
     headers: Headers,
 ) -> Stream:
-    content_type = JSON_WITH_STRINGS if request.wish is Accepted.STRINGS else APPLICATION_JSON
+    content_type = JSON_WITH_STRINGS if request.accepts is Accepted.STRINGS else APPLICATION_JSON
     chunks = _chunks(items, encode, prefix, suffix, request.context.time_slices)
     return Stream(chunks, ((b"content-type", content_type), *headers))
 
@@ -80,21 +80,24 @@ async def _chunks(
     suffix: bytes,
     slices: TimeSlices,
 ) -> AsyncIterator[bytes]:
-    gathered, separator = bytearray(prefix), b""
+    buffer, separator = bytearray(prefix), b""
     until = await slices.take()
     async for item in items:
-        gathered += separator + encode(item)
+        buffer += separator + encode(item)
         separator = b","
-        if len(gathered) >= STREAM_CHUNK_BYTES:
-            yield bytes(gathered)
-            gathered.clear()
+        if len(buffer) >= STREAM_CHUNK_BYTES:
+            yield bytes(buffer)
+            buffer.clear()
         if time.perf_counter() > until:
             until = await slices.take()
-    yield bytes(gathered + suffix)
+    yield bytes(buffer + suffix)
 
 
 class Opened:
-    """Chunks whose ``first`` is there; each is charged for, and at their end somebody is told."""
+    """An iterator over the chunks of a response that has begun.
+
+    ``charge`` is called with the length of each chunk, ``leave`` at the end.
+    """
 
     __slots__ = ("_charge", "_first", "_leave", "_note", "_rest")
 
@@ -106,7 +109,7 @@ class Opened:
         leave: Callable[[], None],
         note: Callable[[EnvironmentProblem], None],
     ) -> None:
-        """``note`` hears of a trouble that breaks the answer off."""
+        """``note`` is called with an error that cuts the response off."""
         self._first = first
         self._rest = rest
         self._charge = charge
@@ -128,7 +131,7 @@ class Opened:
         return chunk
 
     async def aclose(self) -> None:
-        """The client has all of it, or has gone."""
+        """Close the chunks: the client has received all of them, or has disconnected."""
         try:
             close = getattr(self._rest, "aclose", None)
             if close is not None:

@@ -1,8 +1,7 @@
-"""The interactive page: Swagger UI with assets from an installed package, nothing from a CDN.
+"""The interactive page: Swagger UI with assets from an installed package, without a CDN.
 
-What lives here: its routes, and the redirects that lead to the page. What does not: the page
-(``soliton.web.swagger``), the document that it shows (``openapi``), and the explorer, which
-browsers get at ``/`` (``explorer``).
+What lives here: its routes and redirects. What does not: the page (``soliton.web.swagger``), its
+document (``openapi``), and the explorer, which browsers get at ``/`` (``explorer``).
 
 Redirects as in wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/CompositeHttpService.scala``.
@@ -10,11 +9,13 @@ Redirects as in wavesplatform/Waves
 
 from __future__ import annotations
 
+from functools import partial
+
 from soliton.api.context import ApiContext
 from soliton.api.errors import RejectionError
-from soliton.api.explorer import explorer_routes
+from soliton.api.explorer import explorer_routes, page_route
 from soliton.api.http import Request
-from soliton.api.routes import GET, Reads, Route
+from soliton.api.routes import Route
 from soliton.web.answers import Whole
 from soliton.web.parameters import TEXT, Parameter
 from soliton.web.swagger import ASSETS, PAGE_HEADERS, START_SCRIPT, assets_folder, page_for
@@ -27,7 +28,7 @@ _CACHED = ((b"cache-control", b"public, max-age=3600"),)
 
 
 def swagger_routes(context: ApiContext) -> tuple[Route, ...]:
-    """The page, its files and the redirects to it; none of them is in the OpenAPI document."""
+    """The routes of the page, its files and the redirects to it."""
     page = Whole(page_for(context.title), _HTML, headers=PAGE_HEADERS)
     redirect = Whole(
         b"The request, and all future requests should be repeated using "
@@ -41,39 +42,13 @@ def swagger_routes(context: ApiContext) -> tuple[Route, ...]:
     fixed |= {PAGE_PATH: page, "/api-docs/start.js": start}
     return (
         *explorer_routes(context, redirect),
-        *(_route(path, answer) for path, answer in fixed.items()),
-        Route(
-            methods=GET,
-            path="/api-docs/{file}",
-            handler=_asset,
-            tag="api-docs",
-            summary="A file of Swagger UI",
-            parameters=(Parameter("file", TEXT, "File name", "swagger-ui.css"),),
-            response={"type": "string"},
-            example="",
-            content_type="application/octet-stream",
-            documented=False,
-            reads=Reads.CHAIN,
-        ),
+        *(page_route(path, partial(_fixed, answer)) for path, answer in fixed.items()),
+        page_route("/api-docs/{file}", _asset, Parameter("file", TEXT, "File name", "start.js")),
     )
 
 
-def _route(path: str, answer: Whole) -> Route:
-    def handler(_request: Request) -> Whole:
-        return answer
-
-    return Route(
-        methods=GET,
-        path=path,
-        handler=handler,
-        tag="api-docs",
-        summary="The interactive page",
-        response={"type": "string"},
-        example="",
-        content_type="text/html",
-        documented=False,
-        reads=Reads.CHAIN,
-    )
+def _fixed(answer: Whole, _request: Request) -> Whole:
+    return answer
 
 
 def _asset(request: Request) -> Whole:

@@ -1,8 +1,8 @@
-"""What is done to the texts and scripts of strangers in processes that can be killed.
+"""Jobs on untrusted texts and scripts, for processes that can be killed.
 
-What lives here: the pieces of work as data, so that they can be sent there, what comes back, and
-doing them. What does not: the processes (``soliton.parallel.killable``), asking them (``texts``),
-and what clients are told (``rest.scripts``, ``rest.evaluation``).
+What lives here: jobs and results as serialisable records, and running a job. What does not: the
+processes (``soliton.parallel.killable``), submitting jobs (``texts``), and the responses
+(``rest.scripts``, ``rest.evaluation``).
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """The text is wrong: what would be raised as ``RideError``."""
+    """The message of a ``RideError``: the text is wrong."""
 
     message: str
 
 
 class Compiled(msgspec.Struct, frozen=True, tag=True):
-    """The bytes of a script and its numbers."""
+    """A compiled script and its estimate."""
 
     script: bytes
     numbers: Estimate
 
 
 class Estimated(msgspec.Struct, frozen=True, tag=True):
-    """The numbers of a script, and its tree as the reference prints it."""
+    """The estimate of a script, and its tree as the reference prints it."""
 
     numbers: Estimate
     tree: str
 
 
 class Decompiled(msgspec.Struct, frozen=True, tag=True):
-    """The source of a script, and what it is."""
+    """The source of a script, its version, and whether it is a dApp."""
 
     version: int
     is_dapp: bool
@@ -63,18 +63,18 @@ class Fragment(msgspec.Struct, frozen=True, tag=True):
 
 
 class Located(msgspec.Struct, frozen=True, tag=True):
-    """Where expressions of a script are in a text."""
+    """Positions of a script's expressions in its source."""
 
     found: faults.Located
 
 
 class Work(msgspec.Struct, Generic[T_co], frozen=True, tag=True):
-    """A piece of work that comes to ``T_co``."""
+    """A job with a result of type ``T_co``."""
 
 
 class Compile(Work[Compiled], frozen=True, tag=True):
-    """Compile a source, and estimate what comes out. ``with_calls`` takes expressions that are
-    called as well.
+    """Compile a source and estimate the script. ``with_calls`` admits scripts of invoke-expression
+    transactions.
     """
 
     source: str
@@ -98,11 +98,11 @@ class Compile(Work[Compiled], frozen=True, tag=True):
             script_type=self.script_type,
             content_type=self.content_type,
         )
-        said, script = compiled.directives, compiled.script
-        if said.script == CALL and not self.with_calls:
+        directives, script = compiled.directives, compiled.script
+        if directives.script == CALL and not self.with_calls:
             raise RideError("Invoke Expression Transaction is not activated yet")
         numbers, _ = estimate_source(
-            script, said, self.estimator, reduced_verifier_limit=self.reduced_verifier_limit
+            script, directives, self.estimator, reduced_verifier_limit=self.reduced_verifier_limit
         )
         return Compiled(script.source, numbers)
 
@@ -124,7 +124,7 @@ class EstimateText(Work[Estimated], frozen=True, tag=True):
 
 
 class Decompile(Work[Decompiled], frozen=True, tag=True):
-    """Write a script in base64 as source."""
+    """Decompile a script in base64."""
 
     text: str
 
@@ -135,7 +135,7 @@ class Decompile(Work[Decompiled], frozen=True, tag=True):
 
 
 class CompileFragment(Work[Fragment], frozen=True, tag=True):
-    """Compile an expression that uses the names of a dApp."""
+    """Compile an expression that may use the definitions of a dApp."""
 
     source: str
     dapp: bytes
@@ -146,14 +146,14 @@ class CompileFragment(Work[Fragment], frozen=True, tag=True):
         if not isinstance(script.content, DApp):
             raise ScriptFormatError("this is no dApp")
         code = compile_fragment(self.source, script.version, script.content)
-        written = write_expression(code, script.version)
-        if len(written) > MAX_DAPP_BYTES:
+        expression = write_expression(code, script.version)
+        if len(expression) > MAX_DAPP_BYTES:
             raise RideError(f"an expression has at most {MAX_DAPP_BYTES} bytes")
-        return Fragment(written)
+        return Fragment(expression)
 
 
 class Locate(Work[Located], frozen=True, tag=True):
-    """Find expressions of a script, by their numbers, in its source or as it is decompiled."""
+    """Find expressions of a script, by number, in its source or in its decompiled form."""
 
     script: bytes
     numbers: tuple[int, ...]
@@ -172,12 +172,12 @@ _decode_work: Final = msgspec.msgpack.Decoder(AnyWork).decode
 _encode_result: Final = msgspec.msgpack.Encoder().encode
 
 
-def answer(question: bytes) -> bytes:
-    """Do a piece of work that has been sent, and write what it came to."""
-    return _encode_result(_done(_decode_work(question)))
+def answer(request: bytes) -> bytes:
+    """Run an encoded job and return its encoded result."""
+    return _encode_result(_run(_decode_work(request)))
 
 
-def _done(work: AnyWork) -> AnyResult:
+def _run(work: AnyWork) -> AnyResult:
     try:
         return work.do()
     except RideError as error:

@@ -1,9 +1,9 @@
-"""The texts of strangers: who works on them gets no time and no memory of this process.
+"""Untrusted text: it is processed in worker processes with their own time and memory.
 
-Compiling, decompiling and estimating are done in a few processes besides (``text_jobs``), and one
-that has not answered at the deadline, or for whom nobody waits any more, is killed.
+Compiling, decompiling and estimating are done in a few worker processes (``text_jobs``). A process
+is killed at the deadline, or when the client has disconnected.
 
-What lives here: asking them, and what clients are told when there is no answer. What does not: the
+What lives here: submitting jobs, and the errors when there is no result. What does not: the
 processes (``soliton.parallel.killable``), and work that needs the chain (``thread_pool``).
 """
 
@@ -22,18 +22,18 @@ from soliton.ride.errors import RideError
 T = TypeVar("T")
 
 PLACES: Final = 16
-"""Texts that are worked on or wait; more are refused."""
+"""The limit on running and queued jobs; more are refused."""
 SECONDS: Final = 10.0
-"""How long one may wait and be worked on."""
+"""The timeout of a job, including its time in the queue."""
 _TOO_MUCH: Final = "send a shorter or simpler text"
 
 _PROCESSES: Final = Killable("soliton.api._text_worker")
-"""All interfaces of one process share them, and they outlive each of them."""
+"""Shared by all APIs of this process, and kept for its lifetime."""
 atexit.register(_PROCESSES.close)
 
 
 class Texts:
-    """The door to the processes."""
+    """Runs jobs in the worker processes."""
 
     def __init__(
         self,
@@ -44,25 +44,25 @@ class Texts:
     ) -> None:
         self._processes = processes
         self._seconds = seconds
-        # They wait for the processes.
+        # One thread waits for each process.
         self._threads = ThreadPool(threads=MAX_PROCESSES, places=places, seconds=seconds)
 
     async def do(self, work: Work[T], charge: Callable[[float], None]) -> T:
-        """What a piece of work comes to; ``charge`` is told how long others have worked for it.
+        """Return the result of a job. ``charge`` is called with the working time in seconds.
 
-        Raises ``RideError`` when the text is wrong, and ``ApiError`` 5031 when it takes too long,
-        too much memory, or too many wait.
+        Raises ``RideError`` when the text is wrong, and ``ApiError`` 5031 when the job takes too
+        long or too much memory, or when too many are queued.
         """
-        question = encode_work(work)
+        request = encode_work(work)
 
         def ask(watch: Watch) -> bytes:
-            return self._processes.ask(question, self._seconds, watch, charge)
+            return self._processes.ask(request, self._seconds, watch, charge)
 
         try:
-            answer = await self._threads.run(ask)
+            response = await self._threads.run(ask)
         except (ProcessLost, MemoryExceeded) as error:
             raise SERVER_REQUEST_TIMEOUT.error().with_hint(_TOO_MUCH) from error
-        result = decode_result(answer)
+        result = decode_result(response)
         if isinstance(result, Refused):
             raise RideError(result.message)
         return cast("T", result)

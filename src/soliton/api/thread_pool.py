@@ -1,13 +1,12 @@
-"""Work that takes long, in threads of its own, so that other requests do not wait for it.
+"""A thread pool for long work, so that other requests are not delayed.
 
-What lives here: the threads, how many pieces of work may run and wait, and when one is given up.
-What does not: the work (running scripts for somebody who asks), and what is done to texts, which
-needs no chain (``texts``).
+What lives here: the threads, the limits on running and queued jobs, timeouts and cancellation. What
+does not: the jobs (running scripts), and processing of texts, which needs no chain (``texts``).
 
-The event loop stays the only one that writes. Work gets a snapshot of the chain, which nothing
-changes, and a ``Watch`` that it calls now and then; that raises once nobody waits for the answer
-any more: at the deadline, when the client has gone, when the node stops. Work on a chain that is
-read from afar gives its thread back while it waits for that, and begins again.
+Only the event loop writes to the chain. A job gets an immutable snapshot of the chain and a
+``Watch``, which it calls regularly. The watch raises once the job is cancelled: at the timeout,
+when the client disconnects, when the node stops. A job on a forked chain releases its thread while
+state is read from the other node, and starts again.
 """
 
 from __future__ import annotations
@@ -32,25 +31,25 @@ T = TypeVar("T")
 G = TypeVar("G")
 
 THREADS: Final = 2
-"""Python runs one of them at a time; a second one lets light work pass by heavy work."""
+"""Python runs one at a time; a second thread lets light jobs overtake heavy ones."""
 PLACES: Final = 32
-"""Pieces of work that run or wait; more are refused."""
+"""The limit on running and queued jobs; more are refused."""
 SECONDS: Final = 10.0
-"""How long one may wait and run."""
+"""The timeout of a job, including its time in the queue."""
 BUSY_SECONDS: Final = 1
-"""After so long there may be a place."""
+"""``Retry-After`` of a refused job."""
 SLICE_SECONDS: Final = 0.002
-"""How long a thread works before it lets the event loop pass."""
+"""How long a thread works before it yields to the event loop."""
 PAUSE_SECONDS: Final = 0.5
-"""How long it waits for that at most: a loop that stands still gains nothing by it."""
+"""How long a thread waits for the event loop at most, in case the loop is blocked."""
 STACK_BYTES: Final = 16 * 1024 * 1024
-"""Some systems give threads very little."""
+"""The stack size, which is very small by default on some systems."""
 _BUSY: Final = "too many of these requests are being answered: ask again later"
 _TOO_LONG: Final = "ask for less at once"
 
 
 class Watch:
-    """Tells work whether somebody still waits for it."""
+    """Cancels a job: calling it raises ``Interrupted`` once the job is ``stopped``."""
 
     __slots__ = ("_loop", "_passed", "_pause_at", "_store", "stopped")
 
@@ -62,20 +61,20 @@ class Watch:
         self.stopped = False
 
     def __call__(self) -> None:
-        """Raise ``Interrupted`` when nobody does."""
+        """Raise ``Interrupted`` if the job is cancelled; yield to the event loop if it is time."""
         if self.stopped or (self._store is not None and self._store.revoked):
             raise Interrupted("nobody waits for the result any more")
         if time.perf_counter() >= self._pause_at:
-            self._let_pass()
+            self._yield_to_loop()
 
-    def _let_pass(self) -> None:
-        """Wait until the event loop has gone round once, at once when it has nothing to do.
+    def _yield_to_loop(self) -> None:
+        """Wait for one iteration of the event loop; an idle loop makes it immediately.
 
-        Python runs one thread at a time. A loop that shares it with two others takes three times
-        as long for everything, and loses its turn with each packet that it reads or sends.
+        Python runs one thread at a time. An event loop that competes with two threads takes three
+        times as long, and loses its turn with each packet that it reads or sends.
         """
         self._passed.clear()
-        # When the loop has been closed, nobody waits for the result either.
+        # RuntimeError: the loop is closed, so nobody awaits the result.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._passed.set)
             self._passed.wait(PAUSE_SECONDS)
@@ -83,7 +82,7 @@ class Watch:
 
 
 class _Job(Generic[T]):
-    """A piece of work, and what it holds until it has been done or nobody waits for it any more."""
+    """A job and the resources that it holds until it is done or dropped."""
 
     __slots__ = ("_free", "_lock", "_run")
 
@@ -98,7 +97,7 @@ class _Job(Generic[T]):
         return run
 
     def do(self) -> T:
-        """Do it, and give back what it holds. Raises what the work raises."""
+        """Run the job and free its resources. Raises the job's errors."""
         run = self._take()
         if run is None:
             raise Interrupted("nobody waits for the result any more")
@@ -108,14 +107,14 @@ class _Job(Generic[T]):
             self._free()
 
     def drop(self) -> None:
-        """Nobody waits for it: unless somebody has begun, it gives back what it holds."""
+        """Free the resources, unless the job has started."""
         if self._take() is not None:
             self._free()
 
 
 def _charged(run: Callable[[], T], charge: Callable[[float], None]) -> Callable[[], T]:
     def measured() -> T:
-        # What others do meanwhile is theirs.
+        # Thread time, which excludes the work of other threads.
         started = time.thread_time()
         try:
             return run()
@@ -126,7 +125,7 @@ def _charged(run: Callable[[], T], charge: Callable[[float], None]) -> Callable[
 
 
 class ThreadPool:
-    """A few threads, which begin when they are needed."""
+    """A few threads, started on demand."""
 
     def __init__(
         self, *, threads: int = THREADS, places: int = PLACES, seconds: float = SECONDS
@@ -140,15 +139,14 @@ class ThreadPool:
     async def ask(
         self, node: Node, work: Callable[[Blockchain, Watch], T], charge: Callable[[float], None]
     ) -> T:
-        """What work finds out about the chain as it is now; ``charge`` is told how long a thread
-        has worked for it.
+        """Run a job on a snapshot of the chain. ``charge`` is called with the thread's seconds.
 
-        Raises what the work raises, and ``ApiError`` 5031 when it takes too long or too many wait.
-        What is below the store is read while the thread does something else: then the work, which
-        changes nothing, begins again.
+        Raises the job's errors, and ``ApiError`` 5031 at the timeout or when too many are queued.
+        On a forked chain the job, which changes nothing, restarts after each read from the other
+        node.
         """
-        asked = partial(self._ask, node, work, charge)
-        return await (asked() if node.store.below is None else patiently_within(asked))
+        attempt = partial(self._ask, node, work, charge)
+        return await (attempt() if node.store.below is None else patiently_within(attempt))
 
     async def _ask(
         self, node: Node, work: Callable[[Blockchain, Watch], T], charge: Callable[[float], None]
@@ -175,7 +173,7 @@ class ThreadPool:
         return await self._result(_Job(_charged(carried(run), charge), free), watch)
 
     async def run(self, work: Callable[[Watch], T]) -> T:
-        """What work without a chain comes to; raises as ``ask`` does."""
+        """Run a job without a chain; raises as ``ask`` does."""
         self._take_place()
         watch = Watch(asyncio.get_running_loop())
 
@@ -191,47 +189,47 @@ class ThreadPool:
 
     async def _result(self, job: _Job[T], watch: Watch) -> T:
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[T] = loop.create_future()
+        result: asyncio.Future[T] = loop.create_future()
         try:
             self._start()
-            self._waiting.put(partial(self._do, job, loop, answer))
+            self._waiting.put(partial(self._do, job, loop, result))
             async with asyncio.timeout(self._seconds):
-                return await answer
+                return await result
         except (TimeoutError, Interrupted) as error:
             raise SERVER_REQUEST_TIMEOUT.error().with_hint(_TOO_LONG) from error
         finally:
             watch.stopped = True
             job.drop()
-            # It knows the exception, which knows this frame, and those of the work with all they
-            # hold: nobody would free them until the collector comes by.
-            del answer
+            # Break the reference cycle of the future, its exception and this frame: it would keep
+            # the job's frames alive until the next garbage collection.
+            del result
 
-    def _do(self, job: _Job[T], loop: asyncio.AbstractEventLoop, answer: asyncio.Future[T]) -> None:
+    def _do(self, job: _Job[T], loop: asyncio.AbstractEventLoop, result: asyncio.Future[T]) -> None:
         try:
             value = job.do()
         except NotReadYet as missing:
-            # Nobody needs to know where it was broken off; those frames hold all that it read.
-            self._tell(loop, answer, answer.set_exception, missing.with_traceback(None))
-        except Exception as error:  # noqa: BLE001 - it is raised where somebody waits
-            self._tell(loop, answer, answer.set_exception, error)
+            # Without the traceback, whose frames hold all that the job has read.
+            self._settle(loop, result, result.set_exception, missing.with_traceback(None))
+        except Exception as error:  # noqa: BLE001 - raised in the coroutine that awaits the result
+            self._settle(loop, result, result.set_exception, error)
         else:
-            self._tell(loop, answer, answer.set_result, value)
+            self._settle(loop, result, result.set_result, value)
         finally:
             # As above.
-            del answer
+            del result
 
-    def _tell(
+    def _settle(
         self,
         loop: asyncio.AbstractEventLoop,
-        answer: asyncio.Future[T],
-        tell: Callable[[G], None],
-        given: G,
+        result: asyncio.Future[T],
+        setter: Callable[[G], None],
+        value: G,
     ) -> None:
         def settle() -> None:
-            if not answer.done():
-                tell(given)
+            if not result.done():
+                setter(value)
 
-        # The loop may be gone by now.
+        # RuntimeError: the loop is closed.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(settle)
 
@@ -243,7 +241,7 @@ class ThreadPool:
             name = f"worker-{self._started}"
             threading.Thread(target=self._serve, name=name, daemon=True).start()
         except RuntimeError as error:
-            # The system has no thread for it. Where there is one already, that one does the work.
+            # The system is out of threads. An existing one does the work.
             if not self._started:
                 raise SERVER_REQUEST_TIMEOUT.error().with_hint(_BUSY).after(BUSY_SECONDS) from error
             return

@@ -1,11 +1,10 @@
-"""Time slices: how long answers are worked out without keeping short ones waiting.
+"""Time slices: cooperative scheduling of long answers, so that short requests are not delayed.
 
-Everything runs on one event loop. Whoever has more to do than a moment's work does it in slices and
-takes a turn before each: there is one turn in each round of the loop, in the order of asking, so
-that between two slices all short requests that have come in meanwhile are answered, however many
-long ones there are.
+Everything runs on one event loop. A long computation works in slices and waits for its turn before
+each. Each iteration of the loop has one turn, in FIFO order, so that all short requests are served
+between two slices, however many long ones there are.
 
-What lives here: the queue. What does not: what is done in a turn.
+What lives here: the queue. What does not: the work.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from collections import deque
 from typing import Final
 
 SLICE_SECONDS: Final = 0.002
-"""What is done in one turn takes about so long, and the next piece of it not much longer."""
+"""The length of a slice."""
 
 
 class TimeSlices:
-    """One turn in each round of the event loop."""
+    """Grants one turn in each iteration of the event loop."""
 
     __slots__ = ("_is_taken", "_waiting")
 
@@ -29,7 +28,7 @@ class TimeSlices:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def take(self) -> float:
-        """Wait for a turn; when it ends, in the seconds of ``time.perf_counter``."""
+        """Wait for a turn. Return its end on the clock ``time.perf_counter``."""
         loop = asyncio.get_running_loop()
         if self._is_taken:
             turn = loop.create_future()

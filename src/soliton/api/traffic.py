@@ -1,8 +1,7 @@
-"""What an API has been asked: how often each route answered, and with which errors; and what the
-processes that serve it use.
+"""Counters of an API: requests by route, errors by status, and the resources of its processes.
 
-What lives here: the counts, which all processes of the API share. What does not: counting
-(``application``), showing them (``metrics``), the memory (``soliton.web.shared_counters``).
+What lives here: the counters, which all processes of the API share. What does not: counting
+(``application``), exporting (``metrics``), shared memory (``soliton.web.shared_counters``).
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from soliton.web import prometheus
 from soliton.web.shared_counters import NUMBERS, SharedCounters
 
 _STATUSES: Final = 600
-"""Below this number the errors are counted, each at its status."""
+"""Slots below this number count errors; the slot is the status."""
 _ROUTES: Final = 640
-"""Where the first route is counted."""
+"""The slot of the first route."""
 _MICRO: Final = 1_000_000
 
 
 class Resource(IntEnum):
-    """What a process uses, and where it is counted."""
+    """A resource of a process; the value is its slot."""
 
     CPU_MICROSECONDS = 600
     RESIDENT_BYTES = 601
@@ -33,9 +32,9 @@ class Resource(IntEnum):
 
 
 GAUGES: Final = (Resource.RESIDENT_BYTES, Resource.OPEN_FILES, Resource.FILE_LIMIT)
-"""What a process uses only as long as it lives."""
+"""Resources that count only while the process lives."""
 _FRESH_SECONDS: Final = 0.5
-"""How long that is taken for true: to ask the system costs as much as all other figures."""
+"""Gauges are cached for this long: reading them costs as much as all other metrics."""
 
 _READ: Final[dict[Resource, Callable[[], int | None]]] = {
     Resource.CPU_MICROSECONDS: lambda: round(prometheus.cpu_seconds() * _MICRO),
@@ -46,61 +45,58 @@ _READ: Final[dict[Resource, Callable[[], int | None]]] = {
 
 
 class Traffic:
-    """The counts of one application; each of its routes has its own."""
+    """The counters of one application."""
 
-    __slots__ = ("_cpu_before", "_known", "_look_again_at", "_routes", "calls", "counters")
+    __slots__ = ("_cpu_before", "_known", "_refresh_at", "_routes", "calls", "counters")
 
     def __init__(
         self, counters: SharedCounters | None = None, *, counts_calls: bool = True
     ) -> None:
-        """Without ``counts_calls`` requests have been counted in the process they came from."""
+        """Without ``counts_calls`` requests are not counted: the worker that forwards them does."""
         self.counters = SharedCounters() if counters is None else counters
         own = self.counters.own[_ROUTES:]
         self.calls = own if counts_calls else memoryview(bytearray(own.nbytes)).cast("q")
         self._routes: Sequence[tuple[str, str]] = ()
-        self._look_again_at = dict.fromkeys(Resource, 0.0)
+        self._refresh_at = dict.fromkeys(Resource, 0.0)
         self._known = dict.fromkeys(Resource, False)
-        # Another process may have had this slot.
+        # An earlier process may have used these counters.
         self._cpu_before = self.counters.own[Resource.CPU_MICROSECONDS]
 
     def count_routes(self, routes: Sequence[tuple[str, str]]) -> None:
-        """Say which routes there are, by methods and path: each has the place in ``calls`` that it
-        has here.
-        """
+        """Set the methods and paths of the routes, in the order of ``calls``."""
         if len(routes) > NUMBERS - _ROUTES:
             raise InvariantBroken("there are more routes than can be counted")
         self._routes = routes
 
     def count_error(self, status: int) -> None:
-        """One more request has ended in an error with a code."""
+        """Count an error response."""
         self.counters.own[status] += 1
 
     def called(self) -> Iterator[tuple[str, str, int]]:
-        """Methods and path of what has been asked, and how often, in all processes."""
+        """Methods, path and number of requests of each route with any, over all processes."""
         for number, (methods, path) in enumerate(self._routes, _ROUTES):
             if calls := self.counters.sum(number):
                 yield methods, path, calls
 
     def errors(self) -> Iterator[tuple[int, int]]:
-        """Statuses of errors, and how often there was one, in all processes."""
+        """Statuses of errors and their numbers, over all processes."""
         for status, count in enumerate(self.counters.sums(_STATUSES)):
             if count:
                 yield status, count
 
     def used(self, resource: Resource) -> int | None:
-        """What all processes use, the others as they noted it last; ``None`` where the system
-        does not tell.
+        """The use of a resource over all processes (of other processes, as of their last
+        ``note_use``); ``None`` where the system does not report it.
         """
         now = time.monotonic()
-        if now >= self._look_again_at[resource]:
+        if now >= self._refresh_at[resource]:
             self._known[resource] = self._note(resource)
             if resource in GAUGES:
-                self._look_again_at[resource] = now + _FRESH_SECONDS
-        known = self._known[resource]
-        return self.counters.sum(resource) if known else None
+                self._refresh_at[resource] = now + _FRESH_SECONDS
+        return self.counters.sum(resource) if self._known[resource] else None
 
     def note_use(self) -> None:
-        """Note what this process uses, for the others."""
+        """Publish the resources of this process to the others."""
         for resource in Resource:
             self._note(resource)
 

@@ -1,7 +1,7 @@
-"""From errors of the rings within to errors of the REST API: one table, by type.
+"""Translation of errors of the inner packages to errors of the REST API: one table, by type.
 
-What lives here: which code and text a refusal gets in each generation of the interface. What does
-not: the codes themselves (``errors``), and the words that an inner error brings along.
+What lives here: the code and the text of an error in each generation of the interface. What does
+not: the codes themselves (``errors``), and the messages of the inner errors.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/ApiError.scala``
 (``fromValidationError``) and 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/
@@ -32,16 +32,16 @@ from soliton.node.pool import PoolFull
 from soliton.storage.errors import NotBelow
 
 OLDEST: Final = "zbs"
-"""The network family whose interface is the oldest generation."""
+"""The network family with the oldest generation of the interface."""
 
 _LAST_TYPE: Final = 18
 
-# Handlers of one error class each; what they take is as precise as the row's key.
+# Each function takes the error class of its row.
 Translation = Callable[[Any], errors.ApiError]
 
 
 def _as(kind: errors.ErrorKind, *members: str, **fixed: object) -> Translation:
-    """An error of a kind, with members that the error within has by the same names."""
+    """An error of a kind; ``members`` are copied from the inner error."""
     return lambda error: kind.error(**{name: getattr(error, name) for name in members}, **fixed)
 
 
@@ -55,8 +55,8 @@ def _generic(error: SolitonError) -> errors.ApiError:
 
 def _faults(error: chain_errors.JsonFieldErrors) -> dict[str, object]:
     faults: dict[str, list[object]] = {}
-    for path, words in error.errors:
-        faults.setdefault(path, []).append({"msg": [words], "args": []})
+    for path, message in error.errors:
+        faults.setdefault(path, []).append({"msg": [message], "args": []})
     return {**faults}
 
 
@@ -65,7 +65,7 @@ def _wrong_members(kind: errors.ErrorKind) -> Translation:
 
 
 def _unsupported(error: chain_errors.UnsupportedTransaction) -> errors.ApiError:
-    # Types that exist, but cannot be sent (or signed): genesis and payment, for two.
+    # Types that exist but cannot be sent or signed, such as genesis and payment.
     sendable = any(kind.type_id == error.type_id and _is_sendable(kind) for kind in registered())
     if 0 < error.type_id <= _LAST_TYPE and not sendable:
         return errors.UNSUPPORTED_TRANSACTION_TYPE.error()
@@ -157,7 +157,7 @@ _OLDEST_TABLE: Final[Mapping[type[SolitonError], Translation]] = {
 
 
 def refusal(error: SolitonError, family: str) -> errors.ApiError:
-    """The API's form of an error; one that is nobody's input is raised again."""
+    """The API's form of an error. Raises an error that no input has caused."""
     if isinstance(error, errors.ApiError):
         return error
     table = _OLDEST_TABLE if family == OLDEST else _TABLE
@@ -169,10 +169,10 @@ def refusal(error: SolitonError, family: str) -> errors.ApiError:
 
 
 def state_refusal(error: SolitonError, transaction: AnyTransaction, family: str) -> errors.ApiError:
-    """The API's form of what the pool or the ledger has against a transaction.
+    """The API's form of an error of the pool or the ledger about a transaction.
 
-    Times, limits of the pool, what scripts say and what a fork cannot know stand for themselves;
-    everything else comes inside of error 112 with the transaction.
+    Timestamps, the pool's limits, scripts and a fork's limits have their own codes; any other error
+    is wrapped in error 112 with the transaction.
     """
     inner = refusal(error, family)
     if isinstance(error, ledger_errors.Mistiming | PoolFull | NotBelow):

@@ -1,8 +1,7 @@
-"""What went wrong around the node, as errors of the REST API: the disk, the store, the wallet's
-file. Clients are told what it means for them; the operator finds the details in the log.
+"""Failures of the node's environment (disk, store, wallet file) as errors of the REST API.
 
-What lives here: the table, and how often the log has the same thing. What does not: refusals of
-what clients sent (``translate``).
+What lives here: the table, and logging the details at a limited rate. What does not: errors of the
+clients' input (``translate``).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from soliton.storage.errors import (
 )
 
 LOG_SECONDS: Final = 10.0
-"""How often the log has one kind of trouble."""
+"""The minimum interval between log lines of one kind."""
 
 _KINDS: Final[tuple[tuple[type[SolitonError], ErrorKind], ...]] = (
     (StoreBusy, errors.STORE_BUSY),
@@ -43,15 +42,15 @@ _log = logging.getLogger(__name__)
 
 
 class Troubles:
-    """The troubles of one application."""
+    """Translates and logs the failures of one application."""
 
-    __slots__ = ("_told",)
+    __slots__ = ("_logged_at",)
 
     def __init__(self) -> None:
-        self._told: dict[int, float] = {}
+        self._logged_at: dict[int, float] = {}
 
     def answer(self, error: Exception) -> ApiError | None:
-        """The API's form of a trouble, ``None`` for a fault of our own; the log is told as well."""
+        """The API's form of a failure, which is logged; ``None`` for any other exception."""
         for kind, answer in _KINDS:
             if isinstance(error, kind):
                 if kind is not NotBelow:
@@ -60,11 +59,11 @@ class Troubles:
         return None
 
     def note(self, error: EnvironmentProblem) -> None:
-        """An answer that had begun has broken off."""
+        """Log a failure that cut a response off."""
         self._log(0, f"an answer broke off: {error}")
 
-    def _log(self, code: int, words: str) -> None:
+    def _log(self, code: int, message: str) -> None:
         now = time.monotonic()
-        if now - self._told.get(code, -LOG_SECONDS) >= LOG_SECONDS:
-            self._told[code] = now
-            _log.error("%s", words)
+        if now - self._logged_at.get(code, -LOG_SECONDS) >= LOG_SECONDS:
+            self._logged_at[code] = now
+            _log.error("%s", message)

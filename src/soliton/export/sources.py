@@ -17,7 +17,7 @@ import msgspec
 
 from soliton.api.json_blocks import transaction_json
 from soliton.api.json_snapshots import snapshot_json
-from soliton.api.json_transactions import OF_STATE, confirmed_json
+from soliton.api.json_transactions import STATE_MEMBERS, confirmed_json
 from soliton.chain.addresses import Address, address_text
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
@@ -41,7 +41,7 @@ POLL_SECONDS: Final = 0.02
 """So often a store is looked at: that costs microseconds, and no export is further behind."""
 
 _WITH_PAYLOAD: Final = frozenset(
-    type_id for type_id, row in OF_STATE.items() if "payload" in row.confirmed
+    type_id for type_id, row in STATE_MEMBERS.items() if "payload" in row.confirmed
 )
 """Types whose JSON is only complete with what the state knows."""
 _ASSET_TABLES: Final = (ASSETS, ASSET_VOLUMES, ASSET_NAMES, ASSET_SCRIPTS, SPONSORSHIPS)

@@ -1,4 +1,4 @@
-"""Routes under ``/addresses/data`` and ``/addresses/scriptInfo``: what accounts keep on the chain.
+"""Routes under ``/addresses/data`` and ``/addresses/scriptInfo``: data and scripts of accounts.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/
 AddressApiRoute.scala`` (``getData``, ``scriptInfo``).
@@ -44,7 +44,7 @@ from soliton.ride.tree_text import tree_text
 from soliton.web.request import FORM_URLENCODED
 
 _PAGE: Final = 1_000
-"""So many data entries are read before others get their turn."""
+"""Data entries read before yielding to the event loop."""
 
 
 class NamedType(msgspec.Struct, frozen=True, gc=False):
@@ -62,14 +62,14 @@ class Functions(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class ScriptMeta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What an account's dApp says about its functions; without one only the address."""
+    """The functions of an account's dApp; only the address if it has no script."""
 
     address: str
     meta: Functions | None = None
 
 
 class ScriptInfo(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The script of an account, if it has one, and what it costs."""
+    """The script of an account, if it has one, with its complexities and extra fee."""
 
     address: str
     script: str | None = None
@@ -107,7 +107,7 @@ def _shown(key: str, value: DataValue) -> object:
 
 
 def data(request: Request) -> object:
-    """Data entries of an account: all, those of some keys, or those whose key matches."""
+    """Data entries of an account: all, those with given keys, or those whose key matches."""
     node, address = node_of(request), address_argument(request)
     is_form = request.method == "POST" and request.content_type() == FORM_URLENCODED
     form = parse_query(request.body) if is_form else {}
@@ -137,7 +137,7 @@ async def _entries(node: Node, address: Address) -> AsyncIterator[object]:
 
 
 async def _matching(node: Node, address: Address, pattern: KeyPattern) -> AsyncIterator[object]:
-    """The same for the keys that match, of which there may be none for long."""
+    """The entries whose key matches. Yields to the event loop also while none does."""
     until = time.perf_counter() + SLICE_SECONDS
     async for page in _pages(node, address):
         for key, value in page:
@@ -181,7 +181,7 @@ def script_info(request: Request) -> ScriptInfo:
 
 
 def script_meta(request: Request) -> ScriptMeta:
-    """The callable functions of an account's script; of none, only the address."""
+    """The callable functions of an account's script; only the address if there is none."""
     node, address = node_of(request), address_argument(request)
     text = address_text(address)
     found = account_script(address, node.chain.store)
@@ -248,7 +248,7 @@ matches | text  | A regular expression for whole keys | gree.*
         "Data entries of an account by their keys", *_ENTRIES, _POSTED_KEY_ERRORS, body=_KEYS),
     row("GET /addresses/data/{address}/{key}", data_entry, "One data entry of an account",
         DATA_ENTRY, examples.DATA_ENTRY, "INVALID_ADDRESS DATA_KEY_DOES_NOT_EXIST"),
-    # Only one segment is a key: what else stands behind the address is not looked at.
+    # Several segments after the address are ignored, as in the reference.
     row("GET /addresses/data/{address}/*?matches&key.any", data,
         "Data entries of an account in the order of their keys", *_ENTRIES, _KEY_ERRORS,
         documented=False),
@@ -256,7 +256,7 @@ matches | text  | A regular expression for whole keys | gree.*
         "Data entries of an account by their keys", *_ENTRIES, _POSTED_KEY_ERRORS, body=_KEYS,
         documented=False),
     row("GET /addresses/scriptInfo/{address}", script_info,
-        "The script of an account, and what it costs", ScriptInfo,
+        "The script of an account, with its complexities and extra fee", ScriptInfo,
         msgspec.to_builtins(ScriptInfo(examples.ADDRESS)), "INVALID_ADDRESS"),
     row("GET /addresses/scriptInfo/{address}/meta", script_meta,
         "The callable functions of an account's script", ScriptMeta,

@@ -55,7 +55,7 @@ class Balance(msgspec.Struct, frozen=True, gc=False):
 
 
 class BalanceDetails(msgspec.Struct, frozen=True, gc=False):
-    """Wavelets: owned, good for mining, free of leases, and with leases counted."""
+    """Balances in wavelets: total, for mining, without leases out, and with leases counted."""
 
     address: str
     regular: int
@@ -65,7 +65,7 @@ class BalanceDetails(msgspec.Struct, frozen=True, gc=False):
 
 
 class BalanceOfMany(msgspec.Struct, frozen=True, gc=False):
-    """One balance of a list."""
+    """An account's balance in a list."""
 
     id: str
     balance: int
@@ -122,7 +122,7 @@ def own_slice(request: Request) -> list[str]:
         if end - start >= MAX_WALLET_ADDRESSES:
             raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=MAX_WALLET_ADDRESSES)
     elif start - end >= MAX_WALLET_ADDRESSES:
-        # The oldest generation has its bounds the wrong way round.
+        # The oldest generation checks the difference with the wrong sign.
         raise errors.TOO_BIG_SEQUENCE.error()
     return _wallet_addresses(node)[start:end]
 
@@ -137,7 +137,7 @@ def create(request: Request) -> OneAddress:
 
 
 def delete(request: Request) -> Deleted:
-    """Forget an account of the node's wallet."""
+    """Delete an account of the node's wallet."""
     node = node_of(request)
     try:
         return Deleted(node.wallet.delete_account(address_argument(request)))
@@ -162,7 +162,7 @@ def seed(request: Request) -> AccountSeed:
     return AccountSeed(text, base58.encode(found))
 
 
-# --- addresses as such ----------------------------------------------------------------------------
+# --- conversion and validation --------------------------------------------------------------------
 
 
 def validate(request: Request) -> Validity:
@@ -206,7 +206,7 @@ def confirmed_balance(request: Request) -> Balance:
 
 
 def effective(request: Request) -> Balance:
-    """An account's balance with leases."""
+    """An account's balance, leases counted."""
     node, address = node_of(request), address_argument(request)
     top = node.chain.height
     found = minimum_effective_balance(node.chain.store, address, top, top)
@@ -214,7 +214,7 @@ def effective(request: Request) -> Balance:
 
 
 def confirmed_effective(request: Request) -> Balance:
-    """An account's smallest balance with leases over the last blocks."""
+    """An account's smallest balance over the last blocks, leases counted."""
     node, address = node_of(request), address_argument(request)
     confirmations = _confirmations(request, node)
     top = node.chain.height
@@ -240,7 +240,7 @@ def _check_depth(node: Node, height: int) -> None:
 
 
 def details(request: Request) -> BalanceDetails:
-    """All balances of an account in the native coin."""
+    """All balances of an account in the chain's coin."""
     node, address = node_of(request), address_argument(request)
     regular = node.chain.balance(address)
     leases = node.chain.store.get(LEASES, address)
@@ -254,7 +254,7 @@ def details(request: Request) -> BalanceDetails:
 
 
 def of_many(request: Request) -> list[BalanceOfMany]:
-    """Balances of several accounts, named in the query."""
+    """Balances of the accounts in the query."""
     return _of_many(
         node_of(request),
         request.query.get("address", []),
@@ -264,7 +264,7 @@ def of_many(request: Request) -> list[BalanceOfMany]:
 
 
 def of_many_posted(request: Request) -> list[BalanceOfMany]:
-    """Balances of several accounts, named in the body."""
+    """Balances of the accounts in the body."""
     body = request.json()
     texts, height, asset = body.get("addresses"), body.get("height"), body.get("asset")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -283,8 +283,8 @@ def _of_many(
     top = node.chain.height
     at = top if height is None else height
     _check_depth(node, at)
-    wanted = list(dict.fromkeys(texts))
-    if len(wanted) > node.settings.rest_api.transactions_by_address_limit:
+    unique = list(dict.fromkeys(texts))
+    if len(unique) > node.settings.rest_api.transactions_by_address_limit:
         raise errors.TOO_BIG_SEQUENCE.error()
     if not 1 <= at <= top:
         raise errors.invalid_request(f"Illegal height: {at}")
@@ -293,7 +293,7 @@ def _of_many(
     except Base58Error as error:
         raise errors.invalid_request(str(error)) from error
     found = []
-    for text in wanted:
+    for text in unique:
         try:
             address = parse_address(text, node.network.chain_id)
         except AddressError:
@@ -312,7 +312,7 @@ def _balance_at(node: Node, address: Address, height: int, asset_id: bytes | Non
 
 _BALANCES_BODY: Final = Body(
     BodyKind.JSON_OR_REJECT,
-    "Addresses; a height and an asset's id if wanted",
+    "Addresses; optionally a height and an asset's id",
     {"addresses": [examples.ADDRESS], "height": 1},
     {
         "type": "object",
@@ -347,7 +347,7 @@ asset         | text    | Of the asset with this id | {examples.ASSET_ID}
         "Add the next account to the node's wallet", OneAddress, {"address": examples.ADDRESS},
         "CUSTOM_VALIDATION_ERROR"),
     row("DELETE /addresses/{address} key=accounts reads=node", delete,
-        "Forget an account of the node's wallet", Deleted, {"deleted": True},
+        "Delete an account of the node's wallet", Deleted, {"deleted": True},
         "INVALID_ADDRESS CUSTOM_VALIDATION_ERROR"),
     row("GET /addresses/seq/{from}/{to} reads=node", own_slice,
         "Some of the accounts of the node's wallet, at most 1000", list[str], [examples.ADDRESS],
@@ -367,7 +367,7 @@ asset         | text    | Of the asset with this id | {examples.ASSET_ID}
         "Smallest balance of an account over the last blocks", Balance,
         {**_BALANCE_EXAMPLE, "confirmations": 2}, "INVALID_ADDRESS CUSTOM_VALIDATION_ERROR"),
     row("GET /addresses/balance/details/{address}", details,
-        "All balances of an account in the native coin", BalanceDetails,
+        "All balances of an account in the chain's coin", BalanceDetails,
         {"address": examples.ADDRESS, **dict.fromkeys(_BALANCES, examples.AMOUNT)},
         "INVALID_ADDRESS"),
     row("GET /addresses/balance?address.any&height.at&asset", of_many,

@@ -1,4 +1,4 @@
-"""Routes under ``/alias``: whom a name means, and which names an account has.
+"""Routes under ``/alias``: the address of an alias, and the aliases of an account.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/alias/
 AliasApiRoute.scala`` and ``api/common/package.scala`` (``aliasesOfAddress``).
@@ -22,13 +22,13 @@ from soliton.storage import indexes
 
 
 class AliasAddress(msgspec.Struct, frozen=True, gc=False):
-    """Whom an alias names."""
+    """The address of an alias."""
 
     address: str
 
 
 def address_of_alias(request: Request) -> AliasAddress:
-    """Whom an alias names."""
+    """The address of an alias."""
     node = node_of(request)
     chain = node.chain
     try:
@@ -53,9 +53,9 @@ def aliases_of_address(request: Request) -> list[str]:
 
 
 ROUTES: Final = table("alias", """
-alias | text | The bare name, 4 to 30 characters | somebody
+alias | text | The name, 4 to 30 characters | somebody
 """,
-    row("GET /alias/by-alias/{alias}", address_of_alias, "Whom an alias names", AliasAddress,
+    row("GET /alias/by-alias/{alias}", address_of_alias, "The address of an alias", AliasAddress,
         {"address": examples.ADDRESS}, "ALIAS_DOES_NOT_EXIST CUSTOM_VALIDATION_ERROR"),
     row("GET /alias/by-address/{address}", aliases_of_address,
         "The aliases of an account, the newest first", list[str], ["alias:R:somebody"],

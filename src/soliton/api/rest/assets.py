@@ -1,4 +1,4 @@
-"""Routes under ``/assets``: what assets are, who has them, and how much.
+"""Routes under ``/assets``: details, balances and distribution of assets.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/assets/
 AssetsApiRoute.scala`` and ``api/common/AddressPortfolio.scala``; 0bsnetwork/Zbs ``src/main/scala/
@@ -45,7 +45,7 @@ from soliton.web.openapi import ref
 from soliton.web.types import Headers
 
 _PAGE: Final = 200
-"""So many records are read before others get their turn."""
+"""Records read before yielding to the event loop."""
 
 
 class AssetBalance(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -57,7 +57,7 @@ class AssetBalance(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Distribution(msgspec.Struct, frozen=True, rename="camel"):
-    """Some of an asset's holders; ``last_item`` is where the next page begins."""
+    """A page of an asset's holders; the next one begins after ``last_item``."""
 
     has_next: bool
     last_item: str | None
@@ -65,7 +65,7 @@ class Distribution(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _asset_argument(request: Request) -> AssetId:
-    """A path parameter as the id of an asset; error 4007 (199 in the oldest generation)."""
+    """A path parameter as the id of an asset; raises error 4007 (199 in the oldest generation)."""
     asset_id = decode_id(request.text("assetId"))
     if asset_id is None or len(asset_id) != DIGEST_LENGTH:
         if is_oldest(node_of(request)):
@@ -78,7 +78,7 @@ def _asset_argument(request: Request) -> AssetId:
 
 
 def balances(request: Request) -> Stream:
-    """The assets of an account: all but NFTs, or those that are asked for."""
+    """The assets of an account: all but NFTs, or those in the request."""
     node, address = node_of(request), address_argument(request)
     texts = [] if is_oldest(node) else request.listed("id", "ids")
     limit = node.settings.rest_api.asset_details_limit
@@ -94,7 +94,7 @@ def _ids(texts: list[str]) -> list[AssetId]:
     wrong = [text for text, name in zip(texts, found, strict=True) if name is None]
     if wrong:
         raise errors.INVALID_IDS.error(ids=wrong)
-    # What is longer than an id is unknown as well, and too long to look for.
+    # A longer text is no id: one more byte is enough to find nothing.
     return [AssetId(name[: DIGEST_LENGTH + 1]) for name in found if name is not None]
 
 
@@ -129,7 +129,7 @@ def balance(request: Request) -> AssetBalance:
 
 
 def details(request: Request) -> Members:
-    """What is known about an asset."""
+    """The details of an asset."""
     node, asset_id = node_of(request), _asset_argument(request)
     try:
         return asset_json(asset_id, node.chain, full=request.flag("full"))
@@ -142,7 +142,7 @@ def details(request: Request) -> Members:
 
 
 def details_of_many(request: Request) -> list[Members]:
-    """What is known about assets."""
+    """The details of several assets."""
     node = node_of(request)
     texts = request.listed("id", "ids")
     limit = node.settings.rest_api.asset_details_limit
@@ -175,7 +175,7 @@ async def nfts(request: Request) -> Stream:
     start: tuple[int, int] | None = None
     if after is not None:
         info = node.chain.store.get(ASSETS, AssetId(after[: DIGEST_LENGTH + 1]))
-        # The reference looks for the asset in the account's list and finds the list's end.
+        # The reference searches the account's list for an unknown asset, up to the list's end.
         end = (0, 0) if newest_first else (2**32 - 1, 2**32 - 1)
         start = end if info is None else (info.height, info.sequence)
     names = await _nfts(node, address, start, limit + 1, newest_first=newest_first)
@@ -213,7 +213,7 @@ async def _assets(node: Node, names: list[AssetId]) -> AsyncIterator[object]:
 
 
 def distribution(request: Request) -> Stream:
-    """Who has an asset, and how much."""
+    """The holders of an asset and their balances."""
     node = node_of(request)
     return number_stream(request, _holders(node, _asset_argument(request), node.chain.height, None))
 
@@ -228,7 +228,7 @@ async def _holders(
 
 
 async def distribution_at(request: Request) -> object:
-    """Who had an asset after the block at a height, page by page."""
+    """The holders of an asset after the block at a height, page by page."""
     node, asset_id = node_of(request), _asset_argument(request)
     limit, height = request.integer("limit"), request.integer("height")
     _check_limit(node, limit)
@@ -251,7 +251,7 @@ async def distribution_at(request: Request) -> object:
     if not found.has_next:
         return found
     path = f"/assets/{base58.encode(asset_id)}/distribution/{height}/limit/{limit}"
-    return json_answer(found, request.wish, headers=next_page(path, after=last))
+    return json_answer(found, request.accepts, headers=next_page(path, after=last))
 
 
 def _check_limit(node: Node, limit: int) -> None:
@@ -324,20 +324,21 @@ after.holder  | text    | Begin after this address      | {examples.ADDRESS}
         AssetBalance, {"address": examples.ADDRESS, "assetId": examples.ASSET_ID, "balance": 0},
         "INVALID_ADDRESS INVALID_ASSET_ID"),
     rows_by_ids("/assets/details?id&full family=waves,tn", details_of_many,
-        "What is known about assets", _ASSETS_SCHEMA, [examples.ASSET],
+        "The details of several assets", _ASSETS_SCHEMA, [examples.ASSET],
         "INVALID_IDS ASSETS_DOES_NOT_EXIST ASSET_ID_NOT_SPECIFIED TOO_BIG_SEQUENCE_WITH_LIMIT"),
-    row("GET /assets/details/{assetId}?full", details, "What is known about an asset", ASSET,
+    row("GET /assets/details/{assetId}?full", details, "The details of an asset", ASSET,
         examples.ASSET, "INVALID_ASSET_ID ASSET_DOES_NOT_EXIST CUSTOM_VALIDATION_ERROR"),
     row("GET /assets/nft/{address}/limit/{limit}?after.nft&order.asc family=waves,tn", nfts,
         "The NFTs of an account in the order of their issue", _ASSETS_SCHEMA,
         [{**_NFT, "quantity": 1, "reissuable": False, "decimals": 0}],
         "INVALID_ADDRESS INVALID_ASSET_ID TOO_BIG_SEQUENCE"),
-    row("GET /assets/{assetId}/distribution[/]", distribution, "Who has an asset, and how much",
+    row("GET /assets/{assetId}/distribution[/]", distribution,
+        "The holders of an asset and their balances",
         {"type": "object", "additionalProperties": {"type": "integer"}},
         {examples.ADDRESS: 5000000000}, "INVALID_ASSET_ID CUSTOM_VALIDATION_ERROR"),
     row("GET /assets/{assetId}/distribution/{height.before}/limit/{limit}?after.holder",
         distribution_at,
-        "Who had an asset after the block at a height, page by page", Distribution,
+        "The holders of an asset after the block at a height, page by page", Distribution,
         {"hasNext": False, "lastItem": examples.ADDRESS, "items": {examples.ADDRESS: 5000000000}},
         "INVALID_ASSET_ID INVALID_ADDRESS CUSTOM_VALIDATION_ERROR"),
     reads="state",

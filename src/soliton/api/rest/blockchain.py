@@ -1,4 +1,4 @@
-"""Routes ``/activation/status`` and ``/blockchain/rewards``: what the chain's generators vote on.
+"""Routes ``/activation/status`` and ``/blockchain/rewards``: votes on features and the reward.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/features/api/
 ActivationApiRoute.scala``, ``api/http/RewardApiRoute.scala`` and ``settings/
@@ -26,11 +26,11 @@ from soliton.node.node import Node
 
 _VOTING, _APPROVED, _ACTIVATED = "VOTING", "APPROVED", "ACTIVATED"
 _PAGE: Final = 200
-"""So many headers are read before others get their turn."""
+"""Headers read before yielding to the event loop."""
 
 
 class FeatureStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How far a feature is; heights and counts only where they mean something."""
+    """The status of a feature; heights and counts only if they apply."""
 
     id: int
     description: str
@@ -51,7 +51,7 @@ class ActivationStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RewardVotes(msgspec.Struct, frozen=True):
-    """Votes for more and for less."""
+    """The numbers of votes for a higher and for a lower reward."""
 
     increase: int
     decrease: int
@@ -85,8 +85,8 @@ async def activation_status(request: Request) -> ActivationStatus:
     activations = chain.rules.activations()
     undecided = [item for item in Feature if activations.get(item, height + 1) > height]
     votes = await _votes(chain, range(start, height + 1)) if undecided else Counter[int]()
-    given = settings.pre_activated_features
-    numbers = sorted({*Feature, *(each for each in activations if each not in given), *votes})
+    preset = settings.pre_activated_features
+    numbers = sorted({*Feature, *(each for each in activations if each not in preset), *votes})
     return ActivationStatus(
         height=height,
         voting_interval=window,
@@ -109,14 +109,14 @@ async def _votes(chain: Blockchain, heights: range) -> Counter[int]:
 
 def _feature(node: Node, number: int, height: int, votes: Counter[int]) -> FeatureStatus:
     start = node.chain.rules.activations().get(number)
-    # Those that the network activates by itself are never approved, and nobody votes on them.
-    given = number in node.network.functionality.pre_activated_features
+    # Features that the network activates by itself have no vote and are never approved.
+    preset = number in node.network.functionality.pre_activated_features
     if start is not None and start <= height:
         status = _ACTIVATED
     else:
-        status = _VOTING if start is None or given else _APPROVED
+        status = _VOTING if start is None or preset else _APPROVED
     known = number in DESCRIPTIONS
-    voted = status != _ACTIVATED and not given and number in node.settings.features.supported
+    voted = status != _ACTIVATED and not preset and number in node.settings.features.supported
     return FeatureStatus(
         id=number,
         description=DESCRIPTIONS.get(number, "Unknown feature"),
@@ -128,7 +128,7 @@ def _feature(node: Node, number: int, height: int, votes: Counter[int]) -> Featu
 
 
 async def current_reward(request: Request) -> RewardStatus:
-    """The block reward of now."""
+    """The current block reward."""
     node = node_of(request)
     return await _reward(node, node.chain.height)
 
@@ -151,7 +151,7 @@ async def _reward(node: Node, height: int) -> RewardStatus:
     if meta is None or meta.reward == 0:
         raise errors.invalid_request(f"No information about rewards at height = {height}")
     term = rewards.term_at(height, activations, settings)
-    # The term that the height belongs to ends here.
+    # The last height of the current term.
     next_check = start + -(-(height - start + 1) // term) * term - 1
     interval_start = next_check - settings.voting_interval + 1
     increase = decrease = 0

@@ -1,4 +1,4 @@
-"""Routes under ``/blocks``: blocks and headers by height and id, their times and heights.
+"""Routes under ``/blocks``: blocks and headers by height and id, timestamps and heights.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/BlocksApiRoute.scala``
 and ``api/common/CommonBlocksApi.scala``; 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/
@@ -60,7 +60,7 @@ class Delay(msgspec.Struct, frozen=True, gc=False):
 
 
 class NoBlock(msgspec.Struct, frozen=True, gc=False):
-    """What the oldest generation says, with status 200, where there is no such block."""
+    """The answer of the oldest generation, with status 200, if there is no such block."""
 
     status: str
     details: str
@@ -98,7 +98,7 @@ def header_at(request: Request) -> object:
 
 
 def _block(request: Request, height: int) -> Whole | Coroutine[None, None, Whole]:
-    """The block at a height, or who makes its text; raises ``KeyError``."""
+    """The block at a height, or a coroutine that renders it; raises ``KeyError``."""
     strings = _wants_strings(request)
     found = _find(request, height, strings=strings)
     if isinstance(found, bytes):
@@ -106,8 +106,8 @@ def _block(request: Request, height: int) -> Whole | Coroutine[None, None, Whole
     return _block_later(found, strings=strings)
 
 
-async def _block_later(making: asyncio.Task[bytes], *, strings: bool) -> Whole:
-    return _raw(await asyncio.shield(making), strings=strings)
+async def _block_later(task: asyncio.Task[bytes], *, strings: bool) -> Whole:
+    return _raw(await asyncio.shield(task), strings=strings)
 
 
 def _raw(text: bytes, *, strings: bool) -> Whole:
@@ -181,16 +181,16 @@ def _height_of(node: Node, text: str) -> int:
 
 
 def no_such_path(request: Request) -> object:
-    """What the reference does with paths below ``/blocks`` that nothing else takes.
+    """The reference's answer to longer paths below ``/blocks``.
 
-    Its last route reads the first segment as an id and fails for that, before it sees more.
+    Its last route parses the first segment as an id and fails before it sees the others.
     """
     block_id(request.text("id"), node_of(request))
     raise errors.RejectionError("more segments than a route has")
 
 
 def delay(request: Request) -> Delay:
-    """The mean time between the blocks before one."""
+    """The mean time between blocks before a given one."""
     node = node_of(request)
     count = request.integer("count")
     if is_oldest(node):
@@ -270,7 +270,7 @@ def _range(request: Request, node: Node) -> range:
 
 
 async def _blocks(request: Request, heights: Iterable[int]) -> AsyncIterator[object]:
-    """Blocks as finished texts, up to the first that there is not."""
+    """Rendered blocks, up to the first missing one."""
     strings = _wants_strings(request)
     for item in heights:
         try:
@@ -344,7 +344,7 @@ more      | text         | Anything                        | x
     row("GET /blocks/{id.block} family=waves,tn", by_id, "The block with an id", BLOCK,
         examples.BLOCK, _BLOCK_ERRORS),
     *(
-        row(f"GET {path} family=waves,tn", no_such_path, "Paths that nothing takes",
+        row(f"GET {path} family=waves,tn", no_such_path, "Paths without a route",
             {"type": "object"},
             errors.INVALID_BLOCK_ID.error(**errors.INVALID_BLOCK_ID.example).body(),
             documented=False)

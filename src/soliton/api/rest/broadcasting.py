@@ -1,7 +1,7 @@
-"""Sending signed transactions: what a client has signed is checked, kept and told on.
+"""Broadcasting signed transactions.
 
-What lives here: the way from JSON to the pool and the answer. What does not: the rows that lead
-here (``transactions``, ``requests``), reading JSON (``soliton.chain``), the checks of the rules.
+What lives here: the way from JSON to the pool and the response. What does not: the rows
+(``transactions``, ``requests``), parsing JSON (``soliton.chain``), validation by the rules.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/BroadcastRoute.scala``.
 """
@@ -31,13 +31,13 @@ from soliton.node.signatures import signed_messages
 from soliton.web.answers import Deferred
 
 SIGNATURE_SECONDS: Final = 60e-6
-"""What a client has to pay for the check of a signature, wherever that is done."""
+"""The cost of a signature check for the client, on whichever core it runs."""
 MAX_BESIDE_BYTES: Final = 16_384
-"""What is longer costs more to send to another core and back than the check of a signature."""
+"""Sending a longer body to another core would cost more than its signature check."""
 
 
 def broadcast(request: Request) -> object:
-    """Check a signed transaction, keep it for a block, tell the network."""
+    """Check a signed transaction, add it to the pool, and relay it to the network."""
     if not request.flag("trace"):
         return send_claimed(request, request.json())
     node = node_of(request)
@@ -49,14 +49,14 @@ def broadcast(request: Request) -> object:
     except ApiError as error:
         members = {**error.members, "trace": _shown(traces)}
         traced = ApiError(error.kind, error.message, members, error.hint)
-        return _refused(request, transaction, traced)
+        return _raise_explained(request, transaction, traced)
     return {**to_json(transaction), "trace": _shown(traces)}
 
 
-async def _refused(
+async def _raise_explained(
     request: Request, transaction: AnyTransaction | None, error: ApiError
 ) -> Members:
-    """Raise a refusal, with the place in the script that is to blame."""
+    """Raise an error with the position in the script that caused it."""
     raise await explained(request, transaction, error)
 
 
@@ -65,8 +65,8 @@ def _shown(traces: Traces) -> list[Members]:
 
 
 def send_claimed(request: Request, obj: dict[str, object]) -> object:
-    """Check what a client says it has signed, its signatures on another core if there is one for
-    that, and ``submit`` it. Raises ``ApiError``.
+    """Parse a signed transaction, check its signatures (on another core if there is a checker), and
+    ``submit`` it. Raises ``ApiError``.
     """
     node, checker = node_of(request), request.context.signatures
     transaction = claimed_transaction(obj, node)
@@ -78,19 +78,19 @@ def send_claimed(request: Request, obj: dict[str, object]) -> object:
             submit(node, transaction)
         return to_json(transaction)
 
-    def keep(is_valid: bool) -> Members:
+    def finish(is_valid: bool) -> Members:
         request.charge(SIGNATURE_SECONDS * len(signed))
-        # What is wrong with signatures, and what comes before it, is for the rules to say.
+        # If a signature is wrong, the rules check again and choose the first error.
         with _explaining(request, transaction):
             submit(node, transaction, verified=signed if is_valid else ())
         return to_json(transaction)
 
-    return Deferred(partial(checker.submit_all, signed), keep)
+    return Deferred(partial(checker.submit_all, signed), finish)
 
 
 @contextmanager
 def _explaining(request: Request, transaction: AnyTransaction) -> Iterator[None]:
-    """A private chain that obeys says where in a script a refusal comes from."""
+    """On a private chain, add the position in the script to an error."""
     try:
         yield
     except ApiError as error:
@@ -100,7 +100,7 @@ def _explaining(request: Request, transaction: AnyTransaction) -> Iterator[None]
 
 
 def claimed_transaction(obj: dict[str, object], node: Node) -> AnyTransaction:
-    """What a client says it has signed; no signature is checked. Raises ``ApiError``."""
+    """Parse a signed transaction without checking signatures. Raises ``ApiError``."""
     try:
         return read_claimed(obj, node)
     except SolitonError as error:
@@ -114,10 +114,10 @@ def submit(
     traces: Traces | None = None,
     verified: Collection[SignedMessage] = (),
 ) -> None:
-    """Keep a transaction for a block; tell the network. All ways to send one lead here: at once,
-    behind a check on another core, from another process (``readers``), with a trace.
+    """Add a transaction to the pool and relay it. All broadcasts end here: direct ones, with a
+    signature check on another core, from a worker process (``readers``), with a trace.
 
-    What scripts do is added to ``traces``; ``verified`` as in ``Node.broadcast``. Raises
+    Traces of scripts are appended to ``traces``; ``verified`` is that of ``Node.broadcast``. Raises
     ``ApiError``.
     """
     try:

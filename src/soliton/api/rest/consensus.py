@@ -1,4 +1,4 @@
-"""Routes under ``/consensus``, which the newest generation of the interface has no more.
+"""Routes under ``/consensus``, which the newest generation of the interface does not have.
 
 Source: 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/consensus/nxt/api/http/
 NxtConsensusApiRoute.scala``.
@@ -22,13 +22,13 @@ from soliton.crypto import base58
 
 
 class Algorithm(msgspec.Struct, frozen=True, rename="camel"):
-    """How generators are chosen."""
+    """The consensus algorithm."""
 
     consensus_algo: str
 
 
 class BaseTarget(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A block's base target; ``score`` of the whole chain, where the last block is asked for."""
+    """A block's base target; for the last block, also the ``score`` of the chain."""
 
     base_target: int
     score: str | None = None
@@ -41,14 +41,14 @@ class GenerationSignature(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class GeneratingBalance(msgspec.Struct, frozen=True):
-    """What an account mines with."""
+    """An account's generating balance."""
 
     address: str
     balance: int
 
 
 def algorithm(request: Request) -> Algorithm:
-    """How generators are chosen."""
+    """The consensus algorithm."""
     chain = node_of(request).chain
     fair = chain.rules.at(chain.height).pos is not pos.NXT
     return Algorithm("Fair Proof-of-Stake (FairPoS)" if fair else "proof-of-stake (PoS)")
@@ -89,7 +89,7 @@ def _header(request: Request) -> BlockHeader:
 
 
 def generating_balance(request: Request) -> GeneratingBalance:
-    """What an account mines with."""
+    """An account's generating balance."""
     address = address_argument(request)
     balance = node_of(request).chain.generating_balance(address)
     return GeneratingBalance(address_text(address), balance)
@@ -100,7 +100,7 @@ _ERRORS: Final = "INVALID_BLOCK_ID INVALID_SIGNATURE BLOCK_DOES_NOT_EXIST"
 ROUTES: Final = table("consensus", f"""
 blockId | text | Id of a block in base58 | {examples.BLOCK_ID}
 """,
-    row("GET /consensus/algo", algorithm, "How generators are chosen", Algorithm,
+    row("GET /consensus/algo", algorithm, "The consensus algorithm", Algorithm,
         {"consensusAlgo": "Fair Proof-of-Stake (FairPoS)"}),
     row("GET /consensus/basetarget", base_target, "The last block's base target", BaseTarget,
         {"baseTarget": 948, "score": "19458"}),
@@ -113,7 +113,7 @@ blockId | text | Id of a block in base58 | {examples.BLOCK_ID}
         "A block's generation signature", GenerationSignature,
         {"generationSignature": "11111111111111111111111111111111"}, _ERRORS),
     row("GET /consensus/generatingbalance/{address}", generating_balance,
-        "What an account mines with", GeneratingBalance,
+        "An account's generating balance", GeneratingBalance,
         {"address": examples.ADDRESS, "balance": examples.AMOUNT}, "INVALID_ADDRESS"),
     reads="state", family="zbs,tn",
 )  # fmt: skip

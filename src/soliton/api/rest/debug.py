@@ -1,11 +1,11 @@
-"""Routes under ``/debug`` that are open to all: state hashes, the history of balances, validation,
-what calls of dApps did.
+"""Routes under ``/debug`` without an API key: state hashes, balance history, validation, state
+changes of calls.
 
-What does not live here: those that want the API key (``operations``).
+What does not live here: the routes that require the API key (``operations``).
 
 Source: wavesplatform/Waves
-``node/src/main/scala/com/wavesplatform/api/http/DebugApiRoute.scala``; what calls did is of the
-generation of its version 1.2.
+``node/src/main/scala/com/wavesplatform/api/http/DebugApiRoute.scala``; state changes are those of
+its version 1.2.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ from soliton.web.answers import Stream
 GUARDED: Final = ("/debug",)
 
 _PAGE: Final = 1_000
-"""So many changes are read before others get their turn."""
+"""Changes read before yielding to the event loop."""
 _TRANSACTIONS: Final = 100
-"""The same for transactions."""
+"""Transactions read before yielding to the event loop."""
 
 
 def state_hash(request: Request) -> object:
@@ -68,7 +68,7 @@ def state_hash(request: Request) -> object:
 
 
 def last_state_hash(request: Request) -> object:
-    """The state hash of the block below the last one, which is the last that cannot grow."""
+    """The state hash of the block before the last one, which cannot grow any more."""
     node = node_of(request)
     return _state_hash(node, node.chain.height - 1)
 
@@ -83,30 +83,32 @@ def _state_hash(node: Node, height: int) -> object:
 
 
 def balance_history(request: Request) -> Stream:
-    """Every change of an account's balance, the newest first."""
+    """All changes of an account's balance, the newest first."""
     node = node_of(request)
     return json_stream(request, _changes(node, address_argument(request)))
 
 
 async def _changes(node: Node, address: Address) -> AsyncIterator[object]:
-    """The store also notes changes of leases; a balance that stays is shown where it began."""
+    """The store also records changes of leases, which leave the balance as it is. Such a balance is
+    shown at the height where it began.
+    """
     top = node.chain.height
-    waiting: tuple[int, int] | None = None
+    last: tuple[int, int] | None = None
 
     def read(above: int | None) -> Iterable[tuple[int, int, int]]:
         return node.chain.store.balance_history(address, top if above is None else above - 1)
 
     async for page in in_pages(read, itemgetter(0), _PAGE):
         for height, balance, _ in page:
-            if waiting is not None and waiting[1] != balance:
-                yield {"height": waiting[0], "balance": waiting[1]}
-            waiting = height, balance
-    if waiting is not None:
-        yield {"height": waiting[0], "balance": waiting[1]}
+            if last is not None and last[1] != balance:
+                yield {"height": last[0], "balance": last[1]}
+            last = height, balance
+    if last is not None:
+        yield {"height": last[0], "balance": last[1]}
 
 
 class _Validated(msgspec.Struct, frozen=True):
-    """What came of a transaction: what is shown of it or what is wrong with it, and its traces."""
+    """The outcome of a dry run: members of the transaction or an error, and traces."""
 
     trace: list[Members] = []
     members: Members = {}
@@ -115,7 +117,7 @@ class _Validated(msgspec.Struct, frozen=True):
 
 
 async def validate(request: Request) -> Members:
-    """What would become of a signed transaction on top of the chain, without sending it."""
+    """Validate a signed transaction on top of the chain without broadcasting it."""
     node, obj = node_of(request), request.json()
     started = time.perf_counter()
     now, height = node.clock(), node.chain.height
@@ -150,7 +152,7 @@ def _validated(transaction: AnyTransaction, chain: Blockchain, context: Context)
         applied = apply_transaction(transaction, chain.store, context)
         refuse_failure(applied)
     except (Interrupted, NotBelow):
-        # Nothing is known about the transaction.
+        # These say nothing about the transaction.
         raise
     except SolitonError as problem:
         changes = changes_with_leases(chain.store, chain_id)
@@ -166,7 +168,7 @@ def _validated(transaction: AnyTransaction, chain: Blockchain, context: Context)
 
 
 def state_changes(request: Request) -> Members:
-    """A call of a dApp with what it did."""
+    """A call of a dApp with its state changes."""
     node = node_of(request)
     found = node.chain.transaction(transaction_id(request.text("id"), node))
     if found is None:
@@ -177,7 +179,7 @@ def state_changes(request: Request) -> Members:
 
 
 def state_changes_of_address(request: Request) -> Stream:
-    """The transactions of an account, the newest first; calls with what they did."""
+    """The transactions of an account, the newest first, with the state changes of calls."""
     node, address = node_of(request), address_argument(request)
     limit, after = request.integer("limit"), request.optional_text("after")
     if limit > node.settings.rest_api.transactions_by_address_limit:
@@ -189,7 +191,7 @@ def state_changes_of_address(request: Request) -> Stream:
             raise errors.RejectionError("after")
         location = node.chain.store.transaction_location(name)
         start = None if location is None else (location.height, location.index)
-    # The index is read at once: it may change while the answer is on its way.
+    # Read the index at once, because it may change while the answer is streamed.
     found = indexes.address_transactions(node.chain.store, address, start)
     return json_stream(request, _confirmed(node, [name for _, _, name in islice(found, limit)]))
 
@@ -233,26 +235,26 @@ _TO_VALIDATE: Final = json_body(
 ROUTES: Final = table("debug", f"""
 height.of | natural | Height, 1 for the genesis block      | 1
 limit     | natural | How many, at most 1000               | 10
-after     | text    | Id of the transaction to go on after | {examples.TRANSACTION_ID}
+after     | text    | Begin after this transaction's id    | {examples.TRANSACTION_ID}
 """,
     row("GET /debug/stateHash/last reads=state", last_state_hash,
-        "State hash of the block below the last one", _STATE_HASH_SCHEMA, examples.STATE_HASH,
+        "State hash of the block before the last one", _STATE_HASH_SCHEMA, examples.STATE_HASH,
         statuses=((404, "State hashes are not kept, or the chain has one block only"),)),
     row("GET /debug/stateHash/{height.of} reads=state", state_hash,
         "State hash of the block at a height", _STATE_HASH_SCHEMA, examples.STATE_HASH,
         statuses=((404, "There is no such block, or state hashes are not kept"),)),
     row("GET /debug/balances/history/{address} reads=state", balance_history,
-        "Every change of an account's balance, the newest first",
+        "All changes of an account's balance, the newest first",
         list_of(shape("height?: integer, balance?: integer")),
         [{"height": 1, "balance": examples.AMOUNT}], "INVALID_ADDRESS"),
     row("GET /debug/stateChanges/info/{id.transaction} family=tn", state_changes,
-        "A call of a dApp with what it did", CONFIRMED_TRANSACTION, examples.CONFIRMED,
+        "A call of a dApp with its state changes", CONFIRMED_TRANSACTION, examples.CONFIRMED,
         "INVALID_TRANSACTION_ID TRANSACTION_DOES_NOT_EXIST UNSUPPORTED_TRANSACTION_TYPE"),
     row("GET /debug/stateChanges/address/{address}/limit/{limit}?after family=tn",
         state_changes_of_address,
-        "The transactions of an account, the newest first; calls with what they did",
+        "The transactions of an account, the newest first, with the state changes of calls",
         list_of(CONFIRMED_TRANSACTION), [examples.CONFIRMED], "INVALID_ADDRESS"),
     row("POST /debug/validate", validate,
-        "What would become of a signed transaction, without sending it",
+        "Validate a signed transaction without broadcasting it",
         _VALIDATION, _VALIDATION_EXAMPLE, "WRONG_JSON SERVER_REQUEST_TIMEOUT", body=_TO_VALIDATE),
 )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Routes under ``/devnet``, which only a private chain has: blocks, time, snapshots and state by
-hand.
+"""Routes under ``/devnet``, which only a private chain has: control of blocks, time, snapshots and
+state.
 
-They want no API key: a devnet's is known to everybody. What lives here: arguments and answers. What
-does not: what the calls do (``soliton.controls``), chains that no control reaches.
+They require no API key, because that of a devnet is public. What lives here: arguments and
+responses. What does not: the controls (``soliton.controls``).
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ class Tip(msgspec.Struct, frozen=True):
 
 
 class ChainTime(msgspec.Struct, frozen=True):
-    """What time it is on the chain, and how the clock goes."""
+    """The time of the chain in milliseconds, and the state of its clock."""
 
     time: int
     clock: ClockState
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """Whether there was something to do."""
+    """Whether the call had an effect."""
 
     done: bool
 
 
 class Working(msgspec.Struct, frozen=True):
-    """Whether something works."""
+    """Whether the market maker works."""
 
     working: bool
 
@@ -85,7 +85,7 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def controls_of(request: Request) -> Controls:
-    """What the private chain is told by; what it is told is done once."""
+    """The controls of the private chain. From here on the request is not retried."""
     once_from_here()
     return _controls(request)
 
@@ -102,15 +102,15 @@ def _tip(controls: Controls) -> Tip:
     return Tip(controls.chain.height, base58.encode(block.id), block.header.timestamp)
 
 
-def _told(request: Request, error: InputError) -> errors.ApiError:
-    """What is wrong with a call: in words, or as the rules of the chain say it."""
+def _refusal(request: Request, error: InputError) -> errors.ApiError:
+    """An error of a control, or of the chain's rules, as an error of the API."""
     if isinstance(error, ControlRefused):
         return errors.invalid_request(str(error))
     return refusal(error, node_of(request).network.family)
 
 
 def state(request: Request) -> ChainState:
-    """Where the chain stands, and what was done to it."""
+    """The state of the chain and of its controls."""
     return controls_of(request).state()
 
 
@@ -124,32 +124,32 @@ async def mine(request: Request) -> Tip:
         for _ in controls.mining_steps(count, interval):
             await asyncio.sleep(0)
     except InputError as error:
-        raise _told(request, error) from error
+        raise _refusal(request, error) from error
     return _tip(controls)
 
 
 def mining(request: Request) -> MiningMode:
-    """Change when blocks are made."""
+    """Set the mining mode."""
     every = request.arguments.get("every", 0)
     assert isinstance(every, int)
     try:
         return controls_of(request).set_mining(request.text("mode"), every / _MS)
     except InputError as error:
-        raise _told(request, error) from error
+        raise _refusal(request, error) from error
 
 
 def maker(request: Request) -> Working:
-    """Let the market maker work, or rest."""
+    """Switch the market maker on or off."""
     is_on = request.arguments["on"] is True
     try:
         controls_of(request).switch_maker(is_on=is_on)
     except InputError as error:
-        raise _told(request, error) from error
+        raise _refusal(request, error) from error
     return Working(is_on)
 
 
 def clock(request: Request) -> ChainTime:
-    """What time it is."""
+    """The time of the chain."""
     controls = controls_of(request)
     return ChainTime(controls.clock(), controls.clock.state)
 
@@ -172,36 +172,36 @@ def set_clock(request: Request) -> ChainTime:
             case _:
                 controls.freeze(frozen=bool(value))
     except InputError as error:
-        raise _told(request, error) from error
+        raise _refusal(request, error) from error
     return clock(request)
 
 
 def snapshot(request: Request) -> Taken:
-    """Remember everything."""
+    """Take a snapshot of the whole chain."""
     controls = controls_of(request)
     try:
         return controls.snapshots.shown(controls.snapshot())
     except InputError as error:
-        raise _told(request, error) from error
+        raise _refusal(request, error) from error
 
 
 def revert(request: Request) -> Answered:
-    """Be again as at a snapshot."""
+    """Revert to a snapshot."""
     number = snapshot_number(request.text("id"))
     try:
         return Answered(number is not None and controls_of(request).revert(number))
     except InputError as error:
-        raise _told(request, error) from error
+        raise _refusal(request, error) from error
 
 
 def forget(request: Request) -> Answered:
-    """Let go of a snapshot."""
+    """Delete a snapshot."""
     number = snapshot_number(request.text("id"))
     return Answered(number is not None and controls_of(request).snapshots.forget(number))
 
 
 def snapshot_number(text: str) -> int | None:
-    """The number of a snapshot from its id."""
+    """The number of a snapshot in its id; ``None`` if the id is malformed."""
     try:
         return int(text, 16) if len(text) <= _MAX_HEX else None
     except ValueError:
@@ -209,7 +209,7 @@ def snapshot_number(text: str) -> int | None:
 
 
 def reorganize(request: Request) -> Reorganized:
-    """Replace the last blocks by others."""
+    """Replace the last blocks."""
     body, node = request.json(), node_of(request)
     chosen = body.get("transactions", [])
     depth, keep = body.get("depth"), body.get("keep", True)
@@ -227,27 +227,27 @@ def reorganize(request: Request) -> Reorganized:
     try:
         return controls_of(request).reorganize(depth, read, keep=keep)
     except InputError as error:
-        raise _told(request, error) from error
+        raise _refusal(request, error) from error
 
 
 def impersonate(request: Request) -> Answered:
-    """Ask for no proofs of an account."""
+    """Accept transactions of an account without proofs."""
     controls, address = controls_of(request), address_argument(request)
     new = address not in controls.chain.waived
     try:
         controls.impersonate(address)
     except InputError as error:
-        raise _told(request, error) from error
+        raise _refusal(request, error) from error
     return Answered(new)
 
 
 def stop_impersonating(request: Request) -> Answered:
-    """Ask for its proofs again."""
+    """Require the proofs of an account again."""
     return Answered(controls_of(request).stop_impersonating(address_argument(request)))
 
 
 def edit(request: Request) -> Tip:
-    """Change the state."""
+    """Edit the state."""
     controls = _controls(request)
     try:
         edits = msgspec.convert(request.json().get("edits"), list[Edit])
@@ -256,12 +256,12 @@ def edit(request: Request) -> Tip:
     try:
         controls.edit(edits)
     except InputError as error:
-        raise _told(request, error) from error
+        raise _refusal(request, error) from error
     return _tip(controls)
 
 
 def drop(request: Request) -> Dropped:
-    """Take transactions out of the pool."""
+    """Remove transactions from the pool."""
     node = node_of(request)
     texts = request.query.get("id")
     ids = None if texts is None else {transaction_id(text, node) for text in texts}
@@ -269,7 +269,7 @@ def drop(request: Request) -> Dropped:
 
 
 def reset(request: Request) -> Tip:
-    """Begin anew."""
+    """Reset the chain to its initial state."""
     controls = controls_of(request)
     controls.reset()
     return _tip(controls)
@@ -280,25 +280,25 @@ def dumped(request: Request) -> Whole:
     try:
         return Whole(dump(controls_of(request)), _GZIP)
     except InputError as error:
-        raise _told(request, error) from error
+        raise _refusal(request, error) from error
 
 
 def loaded(request: Request) -> Loaded:
-    """Be the chain of a file."""
+    """Load the chain from a file."""
     try:
         head = load(controls_of(request), request.body)
     except InputError as error:
-        raise _told(request, error) from error
+        raise _refusal(request, error) from error
     return Loaded(head.height, head.block)
 
 
 def record(request: Request) -> Recording:
-    """What a transaction's scripts do, step by step."""
+    """Record the steps of a transaction's scripts."""
     return recording.record(request, _controls(request))
 
 
 def remember_source(request: Request) -> Answered:
-    """Keep a source, so that faults have its lines."""
+    """Remember a source for line numbers in errors."""
     controls_of(request)
     return Answered(recording.remember(request))
 
@@ -339,79 +339,79 @@ _EDIT: Final = {"kind": "balance", "address": examples.ADDRESS, "amount": 10**8}
 _ERRORS: Final = "CUSTOM_VALIDATION_ERROR"
 
 ROUTES: Final = table(TAG, f"""
-blocks | natural | How many, by default 1 | 10
-interval | natural_long | Milliseconds between them, by default what the clock says | 1000
+blocks | natural | Number of blocks, by default 1 | 10
+interval | natural_long | Milliseconds between their timestamps, by default as the clock | 1000
 mode | text! | `instant`, `interval` or `manual` | instant
 every | natural_long | Milliseconds: between blocks, or without a transaction | 10000
-travel | natural_long | Milliseconds that pass at once | 3600000
-set | natural_long | The time that it is now, in milliseconds since 1970 | 1895174397440
-nextBlock | natural_long | The time of the next block, from which on time goes on | 1895174397440
+travel | natural_long | Milliseconds to move the clock forward | 3600000
+set | natural_long | The current time, in milliseconds since 1970 | 1895174397440
+nextBlock | natural_long | The time of the next block; the clock continues from it | 1895174397440
 on | boolean! | Whether it works | false
-frozen | boolean | Let the clock stand still, or go on | true
+frozen | boolean | Stop the clock, or start it again | true
 id.taken | text | Id of a snapshot | 0x1
-id.pool | text* | Ids of transactions in base58; without any, all | {examples.TRANSACTION_ID}
+id.pool | text* | Ids of transactions in base58; all if there is none | {examples.TRANSACTION_ID}
 """,
-    row("GET /devnet", state, "Where the chain stands, its snapshots, and what was done to it",
+    row("GET /devnet", state, "The state of the chain, its snapshots and its controls",
         ChainState, _STATE),
     row("POST /devnet/mine?blocks&interval", mine,
-        "Make blocks; the first one takes what is in the pool", Tip, _TIP, _ERRORS),
-    row("POST /devnet/mining?mode&every", mining, "Change when blocks are made", MiningMode,
+        "Make blocks; the first one contains the transactions of the pool", Tip, _TIP, _ERRORS),
+    row("POST /devnet/mining?mode&every", mining, "Set the mining mode", MiningMode,
         _MODE, _ERRORS),
     row("POST /devnet/maker?on", maker,
-        "Let the market maker of the scenario work, or rest; what is in the books stays", Working,
+        "Switch the market maker of the scenario on or off; its orders stay in the books", Working,
         {"working": False}, _ERRORS),
-    row("GET /devnet/clock", clock, "What time it is on the chain", ChainTime, _TIME),
+    row("GET /devnet/clock", clock, "The time of the chain", ChainTime, _TIME),
     row("POST /devnet/clock?travel&set&nextBlock&frozen", set_clock,
-        "Move, set, stop or start the clock: one of them", ChainTime, _TIME, _ERRORS),
+        "Move, set, stop or start the clock (exactly one of these)", ChainTime, _TIME, _ERRORS),
     row("POST /devnet/snapshots", snapshot,
-        "Remember everything: blocks, state, pool, clock, mining", Taken, _TAKEN, _ERRORS),
+        "Take a snapshot: blocks, state, pool, clock, mining", Taken, _TAKEN, _ERRORS),
     row("POST /devnet/snapshots/{id.taken}/revert", revert,
-        "Be again as at a snapshot, backward or forward, as often as wanted; false for one that "
-        "nobody knows", Answered, {"done": True}, _ERRORS),
-    row("DELETE /devnet/snapshots/{id.taken}", forget, "Let go of a snapshot", Answered,
+        "Revert to a snapshot, earlier or later, any number of times; false if there is no such "
+        "snapshot", Answered, {"done": True}, _ERRORS),
+    row("DELETE /devnet/snapshots/{id.taken}", forget, "Delete a snapshot", Answered,
         {"done": True}),
     row("POST /devnet/reorg", reorganize,
-        "Replace the last blocks by as many others, which hold chosen transactions", Reorganized,
+        "Replace the last blocks by as many others with chosen transactions", Reorganized,
         _REORGANIZED, _ERRORS,
         body=json_body(
-            f"How many blocks, at most {MAX_REORG}; signed transactions for each of the new ones, "
-            "the lowest first; and whether those of the old ones wait again, which they do",
+            f"The number of blocks, at most {MAX_REORG}; signed transactions for each new block, "
+            "the lowest first; whether those of the old blocks return to the pool (default true)",
             {"depth": 1, "transactions": [[]], "keep": True},
             shape("depth: integer, transactions?, keep?: boolean",
                 transactions=list_of(list_of({"type": "object"}))))),
     row("POST /devnet/impersonated/{address}", impersonate,
-        "Ask for no proofs of an account from now on", Answered, {"done": True},
+        "Accept transactions of an account without proofs", Answered, {"done": True},
         "INVALID_ADDRESS"),
     row("DELETE /devnet/impersonated/{address}", stop_impersonating,
-        "Ask for its proofs again", Answered, {"done": True}, "INVALID_ADDRESS"),
+        "Require the proofs of an account again", Answered, {"done": True}, "INVALID_ADDRESS"),
     row("POST /devnet/edits", edit,
-        "Change balances, data, scripts, aliases and leases by hand, with a block of its own", Tip,
+        "Edit balances, data, scripts, aliases and leases, in a block of its own", Tip,
         _TIP, f"{_ERRORS} INVALID_ADDRESS",
-        body=json_body(f"At most {MAX_EDITS} changes, in their order", {"edits": [_EDIT]},
+        body=json_body(f"At most {MAX_EDITS} edits, in order", {"edits": [_EDIT]},
             shape("edits: object[]"))),
-    row("POST /devnet/drop?id.pool", drop, "Take transactions out of the pool", Dropped,
+    row("POST /devnet/drop?id.pool", drop, "Remove transactions from the pool", Dropped,
         {"dropped": [examples.TRANSACTION_ID]}, "INVALID_TRANSACTION_ID"),
     row("POST /devnet/reset", reset,
-        "Begin anew, as the devnet did; snapshots are forgotten", Tip, _TIP),
+        "Reset the chain to its initial state; snapshots are deleted", Tip, _TIP),
     row("POST /devnet/record", record,
-        "What the scripts of a transaction do, step by step, in terms of their sources; of one of "
-        "the past on the chain as it was", recording.SCHEMA, recording.EXAMPLE,
+        "The steps of a transaction's scripts, with positions in their sources; a confirmed "
+        "transaction is replayed on the state before it", recording.SCHEMA, recording.EXAMPLE,
         f"{_ERRORS} INVALID_TRANSACTION_ID INVALID_ADDRESS UNSUPPORTED_TRANSACTION_TYPE WRONG_JSON "
         "WRONG_JSON_DATA", body=recording.BODY),
     row("POST /devnet/sources", remember_source,
-        "Keep the source of a script, so that its faults and steps have the lines of it; false for "
-        "a source of something else", Answered, {"done": True}, f"{_ERRORS} WRONG_JSON",
+        "Remember the source of a script, for line numbers in its errors and steps; false if the "
+        "source does not compile to the script", Answered, {"done": True}, f"{_ERRORS} WRONG_JSON",
         body=recording.SOURCE_BODY),
     row("GET /devnet/state", dumped, "The whole chain as a file, for another devnet to load",
         {"type": "string", "format": "binary"}, "", content_type="application/gzip"),
     row("POST /devnet/state", loaded,
-        "Be the chain of such a file, which is the body; on an error nothing has changed", Loaded,
+        "Load the chain from such a file, which is the body; an error changes nothing", Loaded,
         {"height": 3, "id": examples.BLOCK_ID}, _ERRORS),
 )  # fmt: skip
 
 
 def refused(reason: str) -> tuple[Route, ...]:
-    """Routes that say for each path why it does nothing here; they are in no document."""
+    """Undocumented routes that answer each path with the reason why there are no controls."""
 
     def refuse(_request: Request) -> object:
         raise errors.NO_CONTROLS.error(reason=reason)
@@ -420,7 +420,7 @@ def refused(reason: str) -> tuple[Route, ...]:
         replace(
             each,
             handler=refuse,
-            # Whatever is sent, the answer is the same.
+            # The answer does not depend on the query and the body.
             parameters=tuple(one for one in each.parameters if f"{{{one.name}}}" in each.path),
             body=None,
             errors=(errors.NO_CONTROLS,),

@@ -1,5 +1,5 @@
-"""Routes under ``/eth``: JSON-RPC, assets by the addresses that wallets know them by, and the
-interfaces of dApps in the form that Ethereum's libraries read.
+"""Routes under ``/eth``: JSON-RPC, assets by their addresses in wallets, and dApps in Ethereum's
+ABI.
 
 What does not live here: the methods of JSON-RPC (``soliton.api.ethereum_rpc``).
 
@@ -38,12 +38,12 @@ _EXAMPLE_ID: Final = "0xbc0fc8572edec311291658e766f2d47f12cd8390"
 
 
 async def json_rpc(request: Request) -> object:
-    """A call in JSON-RPC, or several."""
+    """A JSON-RPC call or batch."""
     return await ethereum_rpc.answer(request.body, node_of(request), request.context.controls)
 
 
 def abi(request: Request) -> object:
-    """The functions of a dApp that wallets can call; nothing at all where there is no script."""
+    """The functions of a dApp that wallets can call; empty if the account has no script."""
     node, address = node_of(request), address_argument(request)
     found = account_script(address, node.chain.store)
     if found is None:
@@ -90,7 +90,7 @@ _PAYMENTS: Final = {
 
 
 def assets(request: Request) -> list[Members]:
-    """What is known about assets."""
+    """The details of assets by their addresses in wallets."""
     node = node_of(request)
     texts = request.listed("id", "ids")
     limit = node.settings.rest_api.asset_details_limit
@@ -118,13 +118,13 @@ def _asset_id(text: str, node: Node) -> bytes | None:
 _RPC_CALL: Final = shape(
     "jsonrpc?, id?, method, params?",
     jsonrpc={"type": "string", "enum": ["2.0"]},
-    id={"description": "Comes back with the answer"},
+    id={"description": "Returned with the response"},
     method={"type": "string", "enum": [*ethereum_rpc.METHODS, *devnet_rpc.METHODS]},
     params={"type": "array"},
 )
 _RPC_ERROR: Final = shape(
     "code: integer, message: string, data?",
-    data={"description": "The error as other routes answer it"},
+    data={"description": "The error in the form of the other routes"},
 )
 _RPC_ANSWER: Final = shape(
     "jsonrpc: string, id, result?, error?", id={}, result={}, error=_RPC_ERROR
@@ -139,16 +139,16 @@ ROUTES: Final = table("eth", f"""
 id | text* | Addresses of 20 bytes in hexadecimal | {_EXAMPLE_ID}
 """,
     row("POST /eth[/] reads=node", json_rpc,
-        "The JSON-RPC that Ethereum's wallets and libraries speak",
+        "JSON-RPC for Ethereum's wallets and libraries",
         {"oneOf": [_RPC_ANSWER, list_of(_RPC_ANSWER)]},
         {"id": 1, "jsonrpc": "2.0", "result": "0x52"}, body=_RPC_BODY),
     row("GET /eth/abi/{address}", abi,
-        "The functions of a dApp in Ethereum's ABI; empty where there is no script",
+        "The functions of a dApp in Ethereum's ABI; empty if there is no script",
         list_of({"type": "object"}),
         [_function("deposit", [{"name": "months", "type": "int64"}, _PAYMENTS])], "INVALID_ADDRESS",
         text="Empty: the account has no script"),
     rows_by_ids("/eth/assets?id", assets,
-        "What is known about assets that wallets know by these addresses", list_of(ASSET),
+        "The details of assets by their addresses in wallets", list_of(ASSET),
         [examples.ASSET], "INVALID_IDS TOO_BIG_SEQUENCE_WITH_LIMIT"),
     reads="state", family="waves",
 )  # fmt: skip

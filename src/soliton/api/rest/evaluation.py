@@ -1,4 +1,4 @@
-"""The route ``/utils/script/evaluate``: what a dApp would answer, without any transaction.
+"""The route ``/utils/script/evaluate``: the result of a dApp's function without a transaction.
 
 What does not live here: the evaluation itself (``soliton.ledger.dry_run``).
 
@@ -55,21 +55,21 @@ from soliton.ride.trace import Trace
 from soliton.web.openapi import ref
 
 T = TypeVar("T")
-Given = TypeVar("Given")
+Source = TypeVar("Source")
 
 
 _NO_KEY: Final = bytes(32)
-_RICHES: Final = (2**63 - 1) // 10
-"""What somebody who is nobody may pay with."""
+_ANONYMOUS_BALANCE: Final = (2**63 - 1) // 10
+"""The balance of the anonymous caller."""
 _INVOKE_SCRIPT: Final = 16
 _OF_EXPRESSIONS: Final = frozenset(("expr", "state"))
-"""What a request may say besides an expression."""
+"""The members that a request with an expression may have."""
 _MAX_LONG: Final = 2**63 - 1
 _MAX_ID_CHARS: Final = 100
 
 
 async def evaluate(request: Request) -> Members:
-    """What a dApp would answer; faults come with status 200 as well, as in the reference."""
+    """The result of a dApp. Errors of scripts have status 200 as well, as in the reference."""
     node, address = node_of(request), address_argument(request)
     body = request.json()
     found = account_script(address, node.chain.store)
@@ -86,15 +86,15 @@ async def evaluate(request: Request) -> Members:
         return answer | body | {"address": address_text(address)}
 
     def work(chain: Blockchain, watch: Watch) -> Members:
-        asked = _Asked(address, body, code, limit, Trace() if traced else None)
-        return _answer(asked, script, chain, next_block(chain, now, watch))
+        evaluation = _Evaluation(address, body, code, limit, Trace() if traced else None)
+        return _answer(evaluation, script, chain, next_block(chain, now, watch))
 
     answer = await request.context.workers.ask(node, work, request.charge)
     return answer | body | {"address": address_text(address)}
 
 
 async def _compiled(request: Request, body: Members, script: Script) -> bytes | None:
-    """The expression of a request, if it is a source and there is nothing else wrong with it."""
+    """The compiled expression of a request; ``None`` if it has no source or further members."""
     source = body.get("expr")
     if (
         not isinstance(source, str)
@@ -106,9 +106,9 @@ async def _compiled(request: Request, body: Members, script: Script) -> bytes | 
     return (await request.context.texts.do(work, request.charge)).expression
 
 
-class _Asked(msgspec.Struct, frozen=True):
-    """Which dApp is asked, what (``code`` is its expression, if that was a source), how much
-    complexity it may take, and where its steps go when they are wanted.
+class _Evaluation(msgspec.Struct, frozen=True):
+    """The dApp and the request; ``code`` is its expression if that was a source. ``trace`` collects
+    the steps, if the client wants them.
     """
 
     address: Address
@@ -118,50 +118,55 @@ class _Asked(msgspec.Struct, frozen=True):
     trace: Trace | None
 
 
-def _answer(asked: _Asked, script: Script, chain: Blockchain, context: Context) -> Members:
+def _answer(
+    evaluation: _Evaluation, script: Script, chain: Blockchain, context: Context
+) -> Members:
     try:
-        return _success(_evaluate(asked, script, chain, context), asked.trace, chain, context)
+        result = _evaluate(evaluation, script, chain, context)
+        return _success(result, evaluation.trace, chain, context)
     except errors.ApiError as error:
         return error.body()
     except NotCallable as error:
         return errors.invalid_request(error.message).body()
     except EvaluationError as error:
-        return _broken_off(error)
+        return _rejected(error)
     except FailedTransaction as error:
-        return _faulty(f"FailedTransactionError(code = {error.code}, error = {error.reason})")
+        return _failure(f"FailedTransactionError(code = {error.code}, error = {error.reason})")
     except TransactionRejected as error:
         return refusal(error, chain.network.family).body()
     except RideError as error:
         return errors.invalid_request(str(error)).body()
 
 
-def _evaluate(asked: _Asked, script: Script, chain: Blockchain, context: Context) -> DryRunResult:
-    address, body = asked.address, asked.body
+def _evaluate(
+    evaluation: _Evaluation, script: Script, chain: Blockchain, context: Context
+) -> DryRunResult:
+    address, body = evaluation.address, evaluation.body
     state = Overlay(chain.store, chain.height + 1)
-    dry_run = DryRun(state, context, asked.limit, asked.trace)
-    nobody = from_public_key(_NO_KEY, chain.network.chain_id)
-    state.put(WAVES, nobody, max(state.get(WAVES, nobody), _RICHES))
+    dry_run = DryRun(state, context, evaluation.limit, evaluation.trace)
+    anonymous = from_public_key(_NO_KEY, chain.network.chain_id)
+    state.put(WAVES, anonymous, max(state.get(WAVES, anonymous), _ANONYMOUS_BALANCE))
     _override(state, body.get("state", {}), chain)
     expression = body.get("expr")
     if not isinstance(expression, str):
         return dry_run_call(*_invocation(chain, address, body), dry_run)
     if body.keys() - _OF_EXPRESSIONS:
         raise errors.CONFLICTING_REQUEST_STRUCTURE.error()
-    written = asked.code
-    if written is None:
-        written = _read(decode_base64, expression)
-        if len(written) > MAX_DAPP_BYTES:
+    encoded = evaluation.code
+    if encoded is None:
+        encoded = _read(decode_base64, expression)
+        if len(encoded) > MAX_DAPP_BYTES:
             raise RideError(f"an expression has at most {MAX_DAPP_BYTES} bytes")
-    code = read_expression(written, script.version, context.watch)
+    code = read_expression(encoded, script.version, context.watch)
     fee = context.rules.fees.base[_INVOKE_SCRIPT]
-    return dry_run_expression(address, code, Caller(nobody, _NO_KEY, b"", fee), dry_run)
+    return dry_run_expression(address, code, Caller(anonymous, _NO_KEY, b"", fee), dry_run)
 
 
-# --- what is asked --------------------------------------------------------------------------------
+# --- the request ----------------------------------------------------------------------------------
 
 
 def _invocation(chain: Blockchain, address: Address, body: Members) -> tuple[Call, Caller]:
-    """The call that a request describes; what it leaves out is nothing or nobody."""
+    """The call in a request. Missing members have defaults; the default caller is anonymous."""
     rules = chain.rules.at(chain.height)
     chain_id = chain.network.chain_id
     call = _read(lambda value: read_call_json(value, chain_id), body.get("call", _DEFAULT))
@@ -193,7 +198,7 @@ def _invocation(chain: Blockchain, address: Address, body: Members) -> tuple[Cal
     )
 
 
-def _read(convert: Callable[[Given], T], value: Given) -> T:
+def _read(convert: Callable[[Source], T], value: Source) -> T:
     try:
         return convert(value)
     except (JsonFieldError, InputError) as error:
@@ -213,9 +218,9 @@ def _bytes(body: Members, name: str) -> bytes | None:
         raise errors.invalid_request(str(error)) from error
 
 
-def _override(state: Overlay, wanted: object, chain: Blockchain) -> None:
-    """Give accounts the balances that a request says they have."""
-    accounts = wanted.get("accounts", {}) if isinstance(wanted, dict) else None
+def _override(state: Overlay, overrides: object, chain: Blockchain) -> None:
+    """Set the balances that a request gives to accounts."""
+    accounts = overrides.get("accounts", {}) if isinstance(overrides, dict) else None
     if not isinstance(accounts, dict):
         raise wrong_json("state")
     for text, balances in accounts.items():
@@ -246,40 +251,40 @@ def _balance(value: object) -> int:
     return value
 
 
-# --- what is answered -----------------------------------------------------------------------------
+# --- the response ---------------------------------------------------------------------------------
 
 
 def _success(
-    tried: DryRunResult, trace: Trace | None, chain: Blockchain, context: Context
+    result: DryRunResult, trace: Trace | None, chain: Blockchain, context: Context
 ) -> Members:
     if chain.network.family == MIDDLE:
-        return {"result": value_json(tried.value)}
-    shown: Members = {}
+        return {"result": value_json(result.value)}
+    members: Members = {}
     if trace is not None:
-        shown["vars"] = steps_json(trace.steps, context.watch)
-    return shown | {
-        "result": value_json(tried.value),
-        "complexity": tried.complexity,
-        "stateChanges": short_changes(tried.changes),
+        members["vars"] = steps_json(trace.steps, context.watch)
+    return members | {
+        "result": value_json(result.value),
+        "complexity": result.complexity,
+        "stateChanges": short_changes(result.changes),
     }
 
 
-def _broken_off(error: EvaluationError) -> Members:
-    words = error.message
+def _rejected(error: EvaluationError) -> Members:
+    message = error.message
     if isinstance(error, ComplexityExceeded):
-        words = "Calculation complexity limit exceeded"
-    return _faulty(f"InvokeRejectError(error = {words})")
+        message = "Calculation complexity limit exceeded"
+    return _failure(f"InvokeRejectError(error = {message})")
 
 
-def _faulty(words: str) -> Members:
-    return {"error": errors.SCRIPT_EXECUTION_ERROR.code, "message": words}
+def _failure(message: str) -> Members:
+    return {"error": errors.SCRIPT_EXECUTION_ERROR.code, "message": message}
 
 
 _DEFAULT: Final[Members] = {"function": "default", "args": []}
 _BODY: Final = json_body(
-    "Either `expr`, an expression with the names of the dApp as source or, compiled, in base64, or "
-    "a call as in a transaction: `call`, `payment`, `sender` and so on. `state` gives accounts "
-    "other balances.",
+    "Either `expr`, an expression that may use the dApp's definitions, as source or compiled in "
+    "base64; or a call as in a transaction: `call`, `payment`, `sender` and so on. `state` "
+    "overrides balances of accounts.",
     {"expr": "1 + 2"},
     shape(
         "expr?: string, call?, id?: string, fee?: integer, feeAssetId?: string|null, "
@@ -309,7 +314,7 @@ ROUTES: Final = table("utils", """
 trace | boolean | Add every step, as `vars` | false
 """,
     row("POST /utils/script/evaluate/{address}?trace", evaluate,
-        "What a dApp would answer; faults come with status 200 as well",
+        "The result of a dApp's function or expression; errors of scripts have status 200 as well",
         _ANSWER, _EXAMPLE,
         "WRONG_JSON INVALID_ADDRESS CUSTOM_VALIDATION_ERROR SERVER_REQUEST_TIMEOUT", body=_BODY),
     reads="chain", family="waves,tn",

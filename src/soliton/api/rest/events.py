@@ -1,7 +1,6 @@
-"""``/events``: the chain and the pool as they change, as server-sent events. No other node has it.
+"""``/events``: changes of the chain and the pool as server-sent events. No other node has it.
 
-What lives here: what a client may ask for. What does not: the events
-(``soliton.api.event_stream``).
+What lives here: the parameters. What does not: the events (``soliton.api.event_stream``).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from soliton.node.node import Node
 from soliton.web.answers import Stream
 
 MAX_ACCOUNTS: Final = 100
-"""Each is looked up for each transaction."""
+"""The limit on accounts; each is looked up for each transaction."""
 
 _NAMES: Final = ("block", "microblock", "transaction", "unconfirmed")
 _DEFAULT: Final = "block,microblock,transaction"
@@ -33,11 +32,10 @@ _HEADERS: Final = (
 
 
 def events(request: Request) -> Stream:
-    """What happens, from now on or from a place of the chain."""
+    """The stream of events, from now on or from a place of the chain."""
     node, context = node_of(request), request.context
-    wanted = _filter(request)
-    start = partial(_start, request, node)
-    stream = EventStream(node, wanted, context.event_streams, context.time_slices, start)
+    filters, start = _filter(request), partial(_start, request, node)
+    stream = EventStream(node, filters, context.event_streams, context.time_slices, start)
     return Stream(stream.chunks(), _HEADERS, endless=True)
 
 
@@ -89,14 +87,14 @@ data: {"height":2,"id":"Cuxb2NpxeXvCZdT9CSQRqLzWrPyjs3KvWm3gd8HsKZe","transactio
 
 """
 
-_WHICH: Final = f"Which: some of {', '.join(_NAMES)}, with commas; by default {_DEFAULT}"
-_LAST_EVENT: Final = "Go on behind this event, for clients that cannot send `Last-Event-ID`"
+_EVENTS: Final = f"Comma-separated list of {', '.join(_NAMES)}; by default {_DEFAULT}"
+_LAST_EVENT: Final = "Resume after this event, for clients that cannot send `Last-Event-ID`"
 
 ROUTES: Final = table("events", f"""
-events      | text     | {_WHICH} | block,transaction
+events      | text     | {_EVENTS} | block,transaction
 address.of  | text*    | Only transactions of these accounts | {examples.ADDRESS}
 type        | natural* | Only transactions of these types | 4
-from        | natural  | Begin with the block at this height and go on to the present | 2
+from        | natural  | Begin with the block at this height and continue to the present | 2
 lastEventId | text     | {_LAST_EVENT} | 2.1.1.sVv6eEvzD3Fyz2wO.eDa5eEQb
 """,
     row("GET /events?events&address.of&type&from&lastEventId", events,
@@ -104,6 +102,6 @@ lastEventId | text     | {_LAST_EVENT} | 2.1.1.sVv6eEvzD3Fyz2wO.eDa5eEQb
         {"type": "string", "description": "Server-sent events"}, _EXAMPLE,
         "CUSTOM_VALIDATION_ERROR EVENTS_GONE INVALID_ADDRESS TOO_BIG_SEQUENCE_WITH_LIMIT "
         "TOO_MANY_WAITING", content_type="text/event-stream",
-        # Also where it is handed on, it is a request that waits, and takes no place of others.
+        # A worker that forwards the request counts it as one that waits, without a slot.
         seconds=_START_SECONDS),
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Real answers of a private chain, shown by the API's documentation.
+"""Example answers for the documentation of the API, taken from a private chain.
 
-What lives here: one transfer from its request to the chain, the block it is in, its accounts. What
-does not: examples that one module alone uses. A test asks a chain the same questions.
+What lives here: one transfer from its request to the chain, its block and its accounts. What does
+not: examples of a single module. A test compares them with the answers of a chain.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Why a script refused a transaction, in terms of its source: the member ``fault`` of answers. No
-other node has it.
+"""The position in a script that rejected a transaction: the member ``fault`` of errors. No other
+node has it.
 
-What lives here: running the transaction once more with an observer, and the way from where it stood
-to lines. What does not: the report (``soliton.ride.faults``), and who shows it (``debug``,
+What lives here: running the transaction again with an observer, and finding the lines. What does
+not: the report (``soliton.ride.faults``), and the routes with the member (``debug``,
 ``broadcasting``).
 
-Nothing of this is done before a transaction has been refused by a script. Scripts of strangers are
-decompiled in processes that can be killed; on a private chain that obeys it is done at once, for
-every refusal, and sources that were compiled there are known.
+This work is done only after a script has rejected a transaction. Untrusted scripts are decompiled
+in processes that can be killed. A private chain does it at once for every rejection, and knows the
+sources that it has compiled.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ BY_SCRIPTS: Final = (
     errors.TRANSACTION_NOT_ALLOWED_BY_ACCOUNT_SCRIPT,
     errors.TRANSACTION_NOT_ALLOWED_BY_ASSET_SCRIPT,
 )
-"""The errors that have a place in a script."""
+"""The errors that have a position in a script."""
 MEMBER: Final = "fault"
 
 
 def observed(transaction: AnyTransaction, state: State, context: Context) -> RunFault | None:
-    """Where the scripts of a refused transaction stand when it is tried once more."""
+    """Run a rejected transaction again and return the position of its failure."""
     observer = Observer()
     context = msgspec.structs.replace(context, traces=None, limit=None, observer=observer)
     try:
@@ -59,7 +59,7 @@ def observed(transaction: AnyTransaction, state: State, context: Context) -> Run
 
 
 async def fault_members(request: Request, fault: RunFault | None) -> Members:
-    """The member for an answer; none where there is no place, or no time to find it."""
+    """The member ``fault``; empty if there is no position, or no time to find it."""
     if fault is None:
         return {}
     known = request.context.sources
@@ -77,7 +77,7 @@ async def fault_members(request: Request, fault: RunFault | None) -> Members:
 async def explained(
     request: Request, transaction: AnyTransaction | None, error: ApiError
 ) -> ApiError:
-    """A refusal with its fault, found beside other requests."""
+    """The error with its fault, found in a thread."""
     if transaction is None or error.kind not in BY_SCRIPTS:
         return error
     node = node_of(request)
@@ -95,7 +95,7 @@ async def explained(
 
 
 def explained_at_once(request: Request, transaction: AnyTransaction, error: ApiError) -> ApiError:
-    """The same on the event loop: for a private chain, whose scripts are those of who asks."""
+    """The error with its fault, found on the event loop: for a private chain of trusted scripts."""
     if error.kind not in BY_SCRIPTS:
         return error
     node = node_of(request)

@@ -1,7 +1,6 @@
-"""``/livez``, ``/readyz`` and ``/metrics``: for whoever watches over the node. No other node has
-them.
+"""``/livez``, ``/readyz`` and ``/metrics``, for monitoring. No other node has them.
 
-What lives here: the answers. What does not: the figures (``soliton.api.metrics``).
+What lives here: the responses. What does not: the metrics (``soliton.api.metrics``).
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ _UNAVAILABLE: Final = 503
 
 
 class Alive(msgspec.Struct, frozen=True, gc=False):
-    """The process answers."""
+    """The status of the process."""
 
     status: str
 
 
 class Readiness(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Whether the node wants requests, and why not; the age of its last block in seconds, and how
-    many blocks its best peer is ahead.
+    """Whether the node is ready for requests, and why not; the age of its last block in seconds,
+    and by how many blocks its best peer is ahead.
     """
 
     status: str
@@ -41,14 +40,14 @@ class Readiness(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 def livez(_request: Request) -> Alive:
-    """Say that the process answers requests."""
+    """Report that the process answers requests."""
     return Alive("alive")
 
 
 def readyz(request: Request) -> object:
-    """Whether the node does not stop, can write, has room in its pool and is up to date: its last
-    block not older than asked for or, without that, than ``rest-api.max-block-age``, and no peer
-    ahead by more than ``rest-api.max-lag`` blocks.
+    """Whether the node is not stopping, can write, has room in its pool and is up to date: its last
+    block is not older than ``maxAge`` or, without that, than ``rest-api.max-block-age``, and no
+    peer is ahead by more than ``rest-api.max-lag`` blocks.
     """
     node = node_of(request)
     age = max(0, node.clock() - node.chain.last_block.header.timestamp) // _MS
@@ -62,12 +61,12 @@ def readyz(request: Request) -> object:
         reasons.append(f"the disk cannot be written, mining pauses: {why}")
     if node.pool.is_full:
         reasons.append("the pool of unconfirmed transactions is full")
-    usual = node.settings.rest_api.max_block_age_ms // _MS
+    oldest = node.settings.rest_api.max_block_age_ms // _MS
     if limit is not None and age > limit:
         reasons.append(f"the last block is {age} s old")
-    elif limit is None and 0 < usual < age:
+    elif limit is None and 0 < oldest < age:
         reasons.append(
-            f"the last block is {age} s old, and rest-api.max-block-age is {usual} s: the node is "
+            f"the last block is {age} s old, and rest-api.max-block-age is {oldest} s: the node is "
             "behind its network, or nobody makes blocks"
         )
     lag = 0 if node.peering is None else node.peering.lag()
@@ -78,24 +77,24 @@ def readyz(request: Request) -> object:
             "is syncing"
         )
     answer = Readiness("unready" if reasons else "ready", reasons, node.chain.height, age, lag)
-    return json_answer(answer, request.wish, _UNAVAILABLE) if reasons else answer
+    return json_answer(answer, request.accepts, _UNAVAILABLE) if reasons else answer
 
 
 def metrics(request: Request) -> Whole:
-    """All figures."""
+    """All metrics."""
     return Whole(text_form(figures(request.context, node_of(request))), CONTENT_TYPE)
 
 
 ROUTES: Final = table("health", """
-maxAge | natural | How old the last block may be, in seconds | 120
+maxAge | natural | The maximum age of the last block in seconds | 120
 """,
     row("GET /livez reads=chain", livez, "Whether the process answers", Alive, {"status": "alive"}),
     row("GET /readyz?maxAge", readyz,
-        "Whether the node wants requests: it does not stop, its disk and pool have room, "
+        "Whether the node is ready for requests: it is not stopping, its disk and pool have room, "
         "its last block is not old, and no peer is far ahead",
         Readiness, {"status": "ready", "reasons": [], "height": 2, "lastBlockAge": 0, "lag": 0},
-        statuses=((_UNAVAILABLE, "It does not; `reasons` says why"),)),
-    row("GET /metrics", metrics, "Figures about the running node, for Prometheus",
+        statuses=((_UNAVAILABLE, "It is not; `reasons` says why"),)),
+    row("GET /metrics", metrics, "Metrics of the running node, for Prometheus",
         {"type": "string", "description": "The text format of Prometheus"},
         "# HELP soliton_chain_height Height of the last block\n"
         "# TYPE soliton_chain_height gauge\nsoliton_chain_height 2\n",

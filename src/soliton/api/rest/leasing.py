@@ -1,4 +1,4 @@
-"""Routes under ``/leasing``: leases that are in force, and what became of one.
+"""Routes under ``/leasing``: active leases of an account, and details of leases.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/leasing/
 LeaseApiRoute.scala``; 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/leasing/
@@ -36,11 +36,11 @@ from soliton.storage import indexes
 from soliton.web.answers import Stream
 
 _PAGE: Final = 200
-"""So many leases are read before others get their turn."""
+"""Leases read before yielding to the event loop."""
 
 
 def active(request: Request) -> Stream:
-    """The leases from and to an account that are in force."""
+    """The active leases from and to an account."""
     node = node_of(request)
     return json_stream(request, _active(node, address_argument(request)))
 
@@ -57,7 +57,7 @@ async def _active(node: Node, address: Address) -> AsyncIterator[object]:
 def _shown(node: Node, lease_id: bytes) -> Members:
     chain = node.chain
     if node.network.family in (OLDEST, MIDDLE):
-        # Older generations show the transaction, which in them has always the id of the lease.
+        # Older generations show the transaction, whose id is that of the lease.
         found = chain.transaction(lease_id)
         if found is not None:
             return {**to_json(found.transaction), "height": found.height}
@@ -65,7 +65,7 @@ def _shown(node: Node, lease_id: bytes) -> Members:
 
 
 def info(request: Request) -> Members:
-    """A lease and what became of it."""
+    """The details of a lease."""
     node = node_of(request)
     found = _find(node, transaction_id(request.text("id"), node))
     if found is None:
@@ -113,9 +113,9 @@ id      | text  | Id of a lease in base58  | {examples.TRANSACTION_ID}
 id.many | text* | Ids of leases in base58  | {examples.TRANSACTION_ID}
 """,
     row("GET /leasing/active/{address} family=", active,
-        "The leases from and to an account that are in force", _MANY, [_EXAMPLE],
+        "The active leases from and to an account", _MANY, [_EXAMPLE],
         "INVALID_ADDRESS"),
-    row("GET /leasing/info/{id}", info, "A lease and what became of it", LEASE, _EXAMPLE,
+    row("GET /leasing/info/{id}", info, "The details of a lease", LEASE, _EXAMPLE,
         "INVALID_TRANSACTION_ID TRANSACTION_DOES_NOT_EXIST"),
     rows_by_ids("/leasing/info?id.many", info_of_many, "Leases by their ids", _MANY, [_EXAMPLE],
         "TOO_BIG_SEQUENCE_WITH_LIMIT INVALID_IDS"),

@@ -1,5 +1,5 @@
-"""Routes ``/addresses/sign…``, ``/addresses/verify…`` and ``/utils/sign``: signatures of texts, as
-the older generations of the interface make and check them.
+"""Routes ``/addresses/sign…``, ``/addresses/verify…`` and ``/utils/sign``: signatures of messages
+in the older generations of the interface.
 
 Source: 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/AddressApiRoute.scala`` and
 ``UtilsApiRoute.scala``.
@@ -56,13 +56,13 @@ class Valid(msgspec.Struct, frozen=True):
 
 
 async def sign(request: Request) -> Signed:
-    """Sign the body; the message comes back in base58."""
+    """Sign the body; the response has the message in base58."""
     message = request.body_text()
     return await _sign(request, message, base58.encode(message.encode()))
 
 
 async def sign_text(request: Request) -> Signed:
-    """Sign the body; the message comes back as it is."""
+    """Sign the body; the response has the message unchanged."""
     message = request.body_text()
     return await _sign(request, message, message)
 
@@ -142,7 +142,7 @@ def _signed_body(message: str, what: str) -> Body:
     return json_body(
         f"Message ({what}), signature and public key, both in base58",
         {"message": message, "publickey": examples.PUBLIC_KEY, "signature": _SIGNATURE},
-        # In either case of its name.
+        # Clients write ``publickey`` or ``publicKey``.
         shape("message: string, publickey?: string, signature: string"),
     )
 
@@ -150,27 +150,27 @@ def _signed_body(message: str, what: str) -> Body:
 def _signing(name: str, handler: Handler, summary: str, message: str) -> Row:
     example = {"message": message, "publicKey": examples.PUBLIC_KEY, "signature": _SIGNATURE}
     line = f"POST /addresses/{name}/{{address}} key=sign"
-    refusals = "INVALID_ADDRESS MISSING_SENDER_PRIVATE_KEY SIGNER_REFUSES"
-    return row(line, handler, summary, Signed, example, refusals, body=_MESSAGE)
+    error_names = "INVALID_ADDRESS MISSING_SENDER_PRIVATE_KEY SIGNER_REFUSES"
+    return row(line, handler, summary, Signed, example, error_names, body=_MESSAGE)
 
 
 def _verifying(name: str, handler: Handler, summary: str, body: Body) -> Row:
     line = f"POST /addresses/{name}/{{address}} key=sign"
-    refusals = "WRONG_JSON WRONG_JSON_DATA INVALID_ADDRESS INVALID_MESSAGE"
-    return row(line, handler, summary, Valid, {"valid": True}, refusals, body=body)
+    error_names = "WRONG_JSON WRONG_JSON_DATA INVALID_ADDRESS INVALID_MESSAGE"
+    return row(line, handler, summary, Valid, {"valid": True}, error_names, body=body)
 
 
 ROUTES: Final = table("addresses", f"""
 privateKey | text | Private key in base58 | {examples.ACCOUNT_SEED}
 """,
-    _signing("sign", sign, "Sign a text; it is answered in base58", "Cn8eVZg"),
+    _signing("sign", sign, "Sign a text; the answer has it in base58", "Cn8eVZg"),
     _signing("signText", sign_text, "Sign a text", "hello"),
     _verifying("verify", verify, "Whether an account has signed a message",
         _signed_body("Cn8eVZg", "base58, or base64 with prefix")),
     _verifying("verifyText", verify_text, "Whether an account has signed a text",
-        _signed_body("hello", "as it is")),
+        _signed_body("hello", "plain text")),
     row("POST /utils/sign/{privateKey} family=zbs tag=utils", sign_with_key,
-        "Sign with a private key, which anybody who sees addresses of requests learns", SignedByKey,
+        "Sign with a private key; the path, and so every log of it, contains the key", SignedByKey,
         {"message": "Cn8eVZg", "signature": _SIGNATURE}, "CUSTOM_VALIDATION_ERROR",
         body=text_body("The message in base58", "Cn8eVZg")),
     family="zbs,tn",

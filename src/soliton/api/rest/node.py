@@ -1,4 +1,4 @@
-"""Routes under ``/node``: what the node is, how far it has come, and how to stop it.
+"""Routes under ``/node``: status, version, stopping the node.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/NodeApiRoute.scala``.
@@ -20,8 +20,8 @@ _MS: Final = 1_000
 
 
 class Status(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """How far the chain has come; the time is that of its last block. A private chain that was
-    changed by hand says from which height on.
+    """Height and time of the last block; for a private chain with edited state, also the height of
+    the first edit.
     """
 
     blockchain_height: int
@@ -38,7 +38,7 @@ class Version(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stopped(msgspec.Struct, frozen=True, gc=False):
-    """The node has understood and stops."""
+    """The node is stopping."""
 
     stopped: bool
 
@@ -53,19 +53,19 @@ def status(request: Request) -> Status:
 
 
 def version(request: Request) -> Version:
-    """What clients compare with the version that they need."""
+    """Name and version of the node's interface, which clients check."""
     return Version(node_of(request).agent)
 
 
 def stop(request: Request) -> Stopped:
-    """End the node after this answer."""
+    """Stop the node after this response."""
     node_of(request).request_stop()
     return Stopped(stopped=True)
 
 
 @lru_cache(maxsize=16)
 def iso_time(timestamp: int) -> str:
-    """Milliseconds since 1970 as ISO 8601 in UTC, without a fraction that is zero."""
+    """Milliseconds since 1970 as ISO 8601 in UTC; a zero fraction is omitted."""
     seconds, milliseconds = divmod(timestamp, _MS)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{milliseconds:03}Z" if milliseconds else f"{text}Z"

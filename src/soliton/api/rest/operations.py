@@ -1,7 +1,6 @@
-"""Routes under ``/debug`` that want the API key: what the node is doing, balances of everybody,
-taking blocks back.
+"""Routes under ``/debug`` for the operator: status of the node, balances of all accounts, rollback.
 
-What lives here: those of the operator. What does not: those that are open to all (``debug``).
+What lives here: the routes that require the API key. What does not: public ones (``debug``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/
 DebugApiRoute.scala``; 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/http/DebugApiRoute.scala`` for
@@ -45,16 +44,16 @@ from soliton.web.answers import Stream, Whole
 
 MAX_PRINTED_CHARS: Final = 250
 MAX_LAST_BLOCKS: Final = 100
-"""``/debug/blocks`` reads whole blocks; nobody looks at more."""
+"""The limit of ``/debug/blocks``, which reads whole blocks."""
 _LAST_IDS: Final = 10
 _PAGE: Final = 200
-"""So many records are read before others get their turn."""
+"""Records read before yielding to the event loop."""
 
 _log = logging.getLogger(__name__)
 
 
 class MiningInfo(msgspec.Struct, frozen=True, rename="camel"):
-    """When an account of the wallet may make the next block, and with what."""
+    """The earliest time at which an account of the wallet may mine, and its mining balance."""
 
     address: str
     mining_balance: int
@@ -62,7 +61,7 @@ class MiningInfo(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RolledBack(msgspec.Struct, frozen=True):
-    """The block that is the last one now."""
+    """The last block after a rollback."""
 
     BlockId: str
 
@@ -71,13 +70,13 @@ class RolledBack(msgspec.Struct, frozen=True):
 
 
 def state(request: Request) -> Stream:
-    """Everybody's balance."""
+    """The balances of all accounts."""
     node = node_of(request)
     return number_stream(request, _balances(node, node.chain.height))
 
 
 def state_at(request: Request) -> Stream:
-    """Everybody's balance after the block at a height."""
+    """The balances of all accounts after the block at a height."""
     return number_stream(request, _balances(node_of(request), request.integer("height")))
 
 
@@ -89,10 +88,10 @@ async def _balances(node: Node, height: int) -> AsyncIterator[tuple[str, int]]:
 
 
 async def portfolio(request: Request) -> Members:
-    """All that an account has; with what it would lose by the pool, unless that is declined."""
+    """The balances of an account; by default after the transactions of the pool."""
     node, address = node_of(request), address_argument(request)
-    chosen = request.arguments.get("considerUnspent", True) is True
-    source = node.pool.state() if chosen else node.chain.store
+    with_pool = request.arguments.get("considerUnspent", True) is True
+    source = node.pool.state() if with_pool else node.chain.store
     leases = source.get(LEASES, address)
     assets: dict[str, int] = {}
     records = partial(indexes.asset_balances, node.chain.store, address)
@@ -109,7 +108,7 @@ async def portfolio(request: Request) -> Members:
 
 
 def info(request: Request) -> Members:
-    """What the parts of the node are doing."""
+    """The status of the node's parts."""
     node = node_of(request)
     chain = node.chain
     score = int.from_bytes(chain.meta(chain.height).score, "big")
@@ -133,7 +132,7 @@ def info(request: Request) -> Members:
 
 
 def miner_info(request: Request) -> list[MiningInfo]:
-    """When the accounts of the wallet may make the next block."""
+    """The earliest times at which the accounts of the wallet may mine."""
     node = node_of(request)
     chain, found = node.chain, []
     for address in node.wallet.accounts(node.network.chain_id):
@@ -150,7 +149,7 @@ def miner_info(request: Request) -> list[MiningInfo]:
 
 
 def config_info(request: Request) -> Members:
-    """The settings in force; nothing of the wallet's secrets."""
+    """The settings of the node, without the wallet's secrets."""
     node = node_of(request)
     settings = msgspec.structs.asdict(node.settings)
     settings["wallet"] = {"file": node.settings.wallet.file}
@@ -177,7 +176,7 @@ def print_message(request: Request) -> Whole:
 
 
 def blacklist(request: Request) -> Whole:
-    """Refuse a host for a while, and close what is open to it; names of hosts are not looked up."""
+    """Ban an IP address and close its connections; host names are not resolved."""
     try:
         host = urlsplit(f"node://{request.body_text()}").hostname
     except ValueError:
@@ -211,11 +210,11 @@ def history_info(request: Request) -> Members:
     return {"lastBlockIds": names, "microBlockIds": []}
 
 
-# --- taking blocks back ---------------------------------------------------------------------------
+# --- rollback -------------------------------------------------------------------------------------
 
 
 async def rollback(request: Request) -> object:
-    """Take blocks back down to a height."""
+    """Roll back to a height."""
     node, reader = node_of(request), request.reader()
     height = reader.int32("rollbackTo")
     other = "returnTransactionsToUTX"
@@ -227,7 +226,7 @@ async def rollback(request: Request) -> object:
 
 
 async def rollback_to(request: Request) -> RolledBack:
-    """Take blocks back down to the one with an id."""
+    """Roll back to the block with an id."""
     node = node_of(request)
     name = decode_id(request.text("id"))
     if name is None:
@@ -248,7 +247,7 @@ async def _roll_back(node: Node, height: int, *, keep: bool) -> RolledBack:
 
 _BAD_REQUEST: Final = Whole(b"The request contains bad syntax or cannot be fulfilled.", status=400)
 _NUMBERS: Final = {"type": "object", "additionalProperties": {"type": "integer"}}
-_EVERYBODY: Final = {examples.ADDRESS: examples.AMOUNT}
+_BALANCES: Final = {examples.ADDRESS: examples.AMOUNT}
 _OBJECT: Final = {"type": "object"}
 _PORTFOLIO_EXAMPLE: Final = {
     "balance": examples.AMOUNT,
@@ -276,48 +275,48 @@ _INFO_EXAMPLE: Final = {
 _STATES: Final = {"waves": "stateWaves", "tn": "stateTN", "zbs": "stateZbs"}
 
 ROUTES: Final = table("debug", """
-considerUnspent | boolean  | Count what is in the pool | true
+considerUnspent | boolean  | Count the pool            | true
 full            | boolean! | Other sections as well    | false
 height.of       | natural  | Height                    | 1
-howMany         | natural  | How many                  | 2
+howMany         | natural  | Number of blocks          | 2
 """,
-    row("GET /debug/state key=debug", state, "Everybody's balance", _NUMBERS, _EVERYBODY),
+    row("GET /debug/state key=debug", state, "Balances of all accounts", _NUMBERS, _BALANCES),
     *(
         row(f"GET /debug/{name}/{{height.of}} key=debug family={family}", state_at,
-            "Everybody's balance after the block at a height", _NUMBERS, _EVERYBODY,
-            statuses=((404, "The height is no number"),))
+            "Balances of all accounts after the block at a height", _NUMBERS, _BALANCES,
+            statuses=((404, "The height is not a number"),))
         for family, name in _STATES.items()
     ),
     row("GET /debug/portfolios/{address}?considerUnspent key=debug family=zbs,tn", portfolio,
-        "All that an account has", _OBJECT,
+        "The balances of an account", _OBJECT,
         _PORTFOLIO_EXAMPLE, "INVALID_ADDRESS"),
-    row("GET /debug/info key=debug", info, "What the parts of the node are doing", _OBJECT,
+    row("GET /debug/info key=debug", info, "The status of the node's parts", _OBJECT,
         _INFO_EXAMPLE),
     row("GET /debug/minerInfo key=debug", miner_info,
-        "When the accounts of the wallet may make the next block", list[MiningInfo],
+        "The earliest times at which the accounts of the wallet may mine", list[MiningInfo],
         [{**_MINER, "timestamp": 1795174397440}]),
-    row("GET /debug/configInfo?full key=debug", config_info, "The settings in force", _OBJECT,
+    row("GET /debug/configInfo?full key=debug", config_info, "The settings of the node", _OBJECT,
         {"waves": {"directory": "data"}}),
     row("POST /debug/print key=operate", print_message, "Write a text to the node's log",
         {"type": "string"}, '""', "WRONG_JSON WRONG_JSON_DATA",
-        body=json_body("The text, of which 250 characters count", {"message": "here I am"},
+        body=json_body("The text; 250 characters are logged", {"message": "here I am"},
             shape("message: string"), get_is_405=True),
         content_type="text/plain"),
-    row("POST /debug/blacklist key=operate", blacklist, "Refuse a host", {"type": "string"}, "OK",
+    row("POST /debug/blacklist key=operate", blacklist, "Ban a host", {"type": "string"}, "OK",
         body=text_body("Host and port", "127.0.0.1:6868"),
-        content_type="text/plain", statuses=((400, "The body is no host"),)),
-    row("POST /debug/rollback key=operate", rollback, "Take blocks back down to a height",
+        content_type="text/plain", statuses=((400, "The body is not a host"),)),
+    row("POST /debug/rollback key=operate", rollback, "Roll back to a height",
         RolledBack, {"BlockId": examples.BLOCK_ID},
         "WRONG_JSON WRONG_JSON_DATA CUSTOM_VALIDATION_ERROR",
-        body=json_body("The height, and whether transactions go back to the pool",
+        body=json_body("The height, and whether transactions return to the pool",
             {"rollbackTo": 3, "returnTransactionsToUtx": False},
             shape("rollbackTo: integer, returnTransactionsToUtx: boolean"), get_is_405=True)),
     row("DELETE /debug/rollback-to/{id.block} key=operate family=zbs,tn", rollback_to,
-        "Take blocks back down to the one with an id", RolledBack, {"BlockId": examples.BLOCK_ID},
+        "Roll back to the block with an id", RolledBack, {"BlockId": examples.BLOCK_ID},
         "INVALID_SIGNATURE BLOCK_DOES_NOT_EXIST CUSTOM_VALIDATION_ERROR"),
     row("GET /debug/blocks/{howMany} key=debug family=zbs", last_blocks,
         "Size and hash of the last blocks, at most 100", list_of(_OBJECT),
-        [{"522": examples.TRANSACTION_ID}], statuses=((404, "The count is no number"),)),
+        [{"522": examples.TRANSACTION_ID}], statuses=((404, "The count is not a number"),)),
     row("GET /debug/historyInfo key=debug family=zbs", history_info, "The ids of the last blocks",
         _OBJECT, {"lastBlockIds": [examples.BLOCK_ID], "microBlockIds": []}),
 )  # fmt: skip

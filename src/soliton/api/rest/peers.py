@@ -1,4 +1,4 @@
-"""Routes under ``/peers``: who else is on the network.
+"""Routes under ``/peers``: known, connected and banned peers.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/PeersApiRoute.scala``.
 """
@@ -18,8 +18,8 @@ from soliton.node.network_settings import HostPort
 from soliton.node.peering import ConnectedPeer, Peering
 from soliton.wire.handshake import MAX_PORT
 
-MOST: Final = 1_000
-"""Of each list, how many are told."""
+MAX_LISTED: Final = 1_000
+"""The limit on the items of a list."""
 MAX_HOST_CHARS: Final = 255
 
 
@@ -30,14 +30,14 @@ class Peers(msgspec.Struct, frozen=True):
 
 
 class Connecting(msgspec.Struct, frozen=True):
-    """The node has understood whom to talk to."""
+    """The node tries to connect."""
 
     hostname: str
     status: str
 
 
 class Cleared(msgspec.Struct, frozen=True):
-    """Nobody is refused any more."""
+    """The blacklist is empty."""
 
     result: str
 
@@ -47,15 +47,15 @@ def _peering(request: Request) -> Peering | None:
 
 
 def known(request: Request) -> Peers:
-    """Addresses that have worked."""
+    """Addresses of known peers, the newest first."""
     peering = _peering(request)
     found = {} if peering is None else peering.known()
-    newest = sorted(found.items(), key=lambda item: -item[1])[:MOST]
+    newest = sorted(found.items(), key=lambda item: -item[1])[:MAX_LISTED]
     return Peers([{"address": f"/{address}", "lastSeen": at} for address, at in newest])
 
 
 def connected(request: Request) -> Peers:
-    """Whom the node is talking to."""
+    """The connected peers."""
     peering = _peering(request)
     return Peers([_connected(each) for each in (() if peering is None else peering.connected())])
 
@@ -72,26 +72,27 @@ def _connected(peer: ConnectedPeer) -> dict[str, str | int]:
 
 
 def blacklisted(request: Request) -> list[dict[str, str | int]]:
-    """Who is refused."""
+    """The banned hosts."""
     peering = _peering(request)
     found = {} if peering is None else peering.blacklisted()
     return [
         {"hostname": f"/{ip}", "timestamp": each.since, "reason": each.reason}
-        for ip, each in islice(found.items(), MOST)
+        for ip, each in islice(found.items(), MAX_LISTED)
     ]
 
 
 def suspended(request: Request) -> list[dict[str, str | int]]:
-    """Who is let alone for a while."""
+    """The hosts that are temporarily suspended."""
     peering = _peering(request)
     found = {} if peering is None else peering.suspended()
     return [
-        {"hostname": f"/{ip}", "timestamp": each.since} for ip, each in islice(found.items(), MOST)
+        {"hostname": f"/{ip}", "timestamp": each.since}
+        for ip, each in islice(found.items(), MAX_LISTED)
     ]
 
 
 def connect(request: Request) -> Connecting:
-    """Dial a peer."""
+    """Connect to a peer."""
     reader = request.reader()
     host = reader.text("host")
     port = reader.int32("port")
@@ -103,7 +104,7 @@ def connect(request: Request) -> Connecting:
 
 
 def clear_blacklist(request: Request) -> Cleared:
-    """Refuse nobody any more."""
+    """Lift all bans."""
     peering = _peering(request)
     if peering is not None:
         peering.clear_blacklist()
@@ -121,19 +122,17 @@ _PEER: Final = {
 }
 
 ROUTES: Final = table("peers", "",
-    row("GET /peers/all", known, "Peers that the node has heard of, at most 1000", Peers,
+    row("GET /peers/all", known, "Known peers, the newest first, at most 1000", Peers,
         {"peers": [{"address": "/1.2.3.4:6868", "lastSeen": 1795174397440}]}),
-    row("GET /peers/connected", connected, "Peers that the node is talking to", Peers,
-        {"peers": [_PEER]}),
-    row("GET /peers/blacklisted", blacklisted, "Hosts that the node refuses, at most 1000", _HOSTS,
+    row("GET /peers/connected", connected, "Connected peers", Peers, {"peers": [_PEER]}),
+    row("GET /peers/blacklisted", blacklisted, "Banned hosts, at most 1000", _HOSTS,
         [{"hostname": "/1.2.3.4", "timestamp": 1795174397440, "reason": "bad block"}]),
-    row("GET /peers/suspended", suspended,
-        "Hosts that the node lets alone for a while, at most 1000",
+    row("GET /peers/suspended", suspended, "Temporarily suspended hosts, at most 1000",
         _HOSTS, [{"hostname": "/1.2.3.4", "timestamp": 1795174397440}]),
-    row("POST /peers/connect key=operate", connect, "Talk to a peer", Connecting,
+    row("POST /peers/connect key=operate", connect, "Connect to a peer", Connecting,
         {"hostname": "localhost", "status": "Trying to connect"}, "WRONG_JSON WRONG_JSON_DATA",
         body=json_body("Host name or IP address, and port", {"host": "127.0.0.1", "port": 6868},
             shape("host: string, port: integer"), get_is_405=True)),
-    row("POST /peers/clearblacklist key=operate", clear_blacklist, "Refuse nobody any more",
-        Cleared, {"result": "blacklist cleared"}),
+    row("POST /peers/clearblacklist key=operate", clear_blacklist, "Lift all bans", Cleared,
+        {"result": "blacklist cleared"}),
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""The block that does not exist yet, for routes that try things in it.
+"""The next block, for routes with dry runs.
 
-What lives here: its context. What does not: what is tried (``debug``, ``simulation``,
+What lives here: its context. What does not: the dry runs (``debug``, ``simulation``,
 ``evaluation``, ``faults``).
 """
 
@@ -13,5 +13,5 @@ from soliton.node.blockchain import Blockchain
 
 
 def next_block(chain: Blockchain, now: int, watch: Watch | None = None) -> Context:
-    """The block after the last one, made now (ms); ``watch`` is called while scripts run."""
+    """The context of the next block at ``now`` (ms); ``watch`` is called while scripts run."""
     return Context(pending_environment(chain, now), watch=watch)

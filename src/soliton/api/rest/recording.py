@@ -1,7 +1,7 @@
-"""``POST /devnet/record``: what the scripts of a transaction do, step by step, for a debugger.
+"""``POST /devnet/record``: the steps of a transaction's scripts, for a debugger.
 
-What lives here: finding the transaction, one of the past or one that was never sent, and running it
-with an observer. What does not: the record (``soliton.ride.recording``), and its row (``devnet``).
+What lives here: running a confirmed or a new transaction with an observer. What does not: the
+record (``soliton.ride.recording``), and the row (``devnet``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from soliton.api.http import Request
 from soliton.api.lookup import node_of, transaction_id
 from soliton.api.rest import examples
 from soliton.api.rest.pending import next_block
-from soliton.api.rest.simulation import read_tried
+from soliton.api.rest.simulation import read_transaction
 from soliton.api.route_table import json_body
 from soliton.api.translate import refusal, state_refusal
 from soliton.chain.json_schemas import list_of, shape
@@ -36,18 +36,18 @@ from soliton.storage.errors import NotBelow
 
 
 def record(request: Request, controls: Controls) -> Recording:
-    """Run a transaction once more, or one that was never sent, and tell every step."""
+    """Replay a confirmed transaction, or run a new one, and return every step."""
     node, body = node_of(request), request.json()
-    name, given = body.get("id"), body.get("transaction")
+    name, new = body.get("id"), body.get("transaction")
     observer = Observer(record=True)
-    if isinstance(name, str) and given is None:
+    if isinstance(name, str) and new is None:
         try:
             error = observe_again(controls.chain, transaction_id(name, node), observer)
         except ControlRefused as problem:
             raise errors.invalid_request(str(problem)) from problem
-    elif isinstance(given, dict) and name is None:
+    elif isinstance(new, dict) and name is None:
         try:
-            transaction, signed = read_tried(node, given)
+            transaction, signed = read_transaction(node, new)
         except SolitonError as problem:
             raise refusal(problem, node.network.family) from problem
         error = _observe(node, transaction, observer, signed=signed)
@@ -57,14 +57,14 @@ def record(request: Request, controls: Controls) -> Recording:
 
 
 def remember(request: Request) -> bool:
-    """Keep the source of a script, if it is that."""
+    """Remember the source of a script; False if it does not compile to the script."""
     body = request.json()
     script, source, imports = body.get("script"), body.get("source"), body.get("imports", {})
     if not isinstance(script, str) or not isinstance(source, str) or not isinstance(imports, dict):
         raise errors.invalid_request("`script` and `source` are texts, `imports` an object")
-    named = body.get("name")
+    file = body.get("name")
     libraries = {name: str(text) for name, text in imports.items()}
-    known = SourceText(source, libraries, named if isinstance(named, str) else "")
+    known = SourceText(source, libraries, file if isinstance(file, str) else "")
     try:
         parsed = parse_script_text(script)
     except RideError as problem:
@@ -76,7 +76,7 @@ def remember(request: Request) -> bool:
 
 
 def _observe(node: Node, transaction: AnyTransaction, observer: Observer, *, signed: bool) -> str:
-    """Try a transaction on top of what waits for a block; why it is refused, empty if it is not."""
+    """Run a transaction after those of the pool; return its error, or an empty string."""
     context = next_block(node.chain, node.clock())
     context = msgspec.structs.replace(context, observer=observer, draft=not signed)
     try:
@@ -92,14 +92,14 @@ def _observe(node: Node, transaction: AnyTransaction, observer: Observer, *, sig
 
 
 BODY: Final = json_body(
-    "The `id` of a transaction of the chain, or a `transaction`, signed or not, as for "
+    "The `id` of a confirmed transaction, or a `transaction`, signed or not, as for "
     "`/transactions/simulate`",
     {"transaction": examples.FEE_REQUEST},
     shape("id?: string, transaction?: object"),
 )
 SOURCE_BODY: Final = json_body(
-    "A script in base64, its source, the texts of what that imports by their names, and the "
-    "`name` of its file",
+    "A script in base64, its source, the sources of its imports by name, and the `name` of its "
+    "file",
     {"script": examples.RIDE_SCRIPT, "source": examples.RIDE_SOURCE},
     shape("script: string, source: string, imports?: object, name?: string"),
 )

@@ -1,7 +1,7 @@
-"""Routes of the older interfaces that make a transaction of one type each: from an unsigned request
-with a key of the wallet, or from a signed one.
+"""Routes of the older generations for single transaction types: one signs with a key of the wallet
+and broadcasts, another broadcasts a signed transaction.
 
-The newer interface has ``/transactions/sign`` and ``/transactions/broadcast`` for all of them.
+The newer generation has ``/transactions/sign`` and ``/transactions/broadcast`` for all types.
 
 Source: 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/assets/AssetsApiRoute.scala``,
 ``AssetsBroadcastApiRoute.scala``, ``alias/AliasApiRoute.scala``, ``leasing/LeaseApiRoute.scala``,
@@ -35,8 +35,7 @@ from soliton.crypto.keys import KeyPair
 from soliton.web.openapi import ref
 
 MAX_BATCH: Final = 1_000
-"""Transfers of one request; the body's limit leaves room for hardly more."""
-
+"""The limit on transfers of a request; the body's limit admits hardly more."""
 
 _TO_SIGN: Final = {
     "/assets/transfer": (4, "assets", "Transfer an asset or the coin"),
@@ -52,7 +51,7 @@ _TO_SIGN: Final = {
     "/payment": (4, "payment", "Transfer the coin"),
     "/zbs/payment": (4, "payment", "Transfer the coin"),
 }
-"""Path to transaction type, tag and summary: signed with the wallet, then sent."""
+"""Transaction type, tag and summary by path: signed with the wallet and broadcast."""
 
 _SIGNED: Final = {
     "/assets/broadcast/issue": (3, "assets", "Send a signed issue"),
@@ -91,22 +90,22 @@ def _send(type_id: int) -> Handler:
 
 
 def batch_transfer(request: Request) -> list[dict[str, object]]:
-    """Send signed transfers: for each the transaction, or why it was refused."""
+    """Broadcast signed transfers; return the transaction or the error of each."""
     node = node_of(request)
     items = parse_json(request.body)
     if not isinstance(items, list) or len(items) > MAX_BATCH:
         raise wrong_json(f"an array of at most {MAX_BATCH} transfers is expected")
-    answers: list[dict[str, object]] = []
+    results: list[dict[str, object]] = []
     for item in items:
         if not isinstance(item, dict):
             raise wrong_json("each transfer is an object")
         try:
             transaction = claimed_transaction(item | {"type": 4}, node)
             submit(node, transaction)
-            answers.append(to_json(transaction))
+            results.append(to_json(transaction))
         except errors.ApiError as error:
-            answers.append(error.body())
-    return answers
+            results.append(error.body())
+    return results
 
 
 async def sign_order(request: Request) -> dict[str, object]:
@@ -126,7 +125,7 @@ async def sign_order(request: Request) -> dict[str, object]:
 
 
 def discontinued(_request: Request) -> object:
-    """What there was before transfers."""
+    """A payment route that no longer exists."""
     raise errors.DISCONTINUED_API.error()
 
 
@@ -136,8 +135,8 @@ EXAMPLES: Final[dict[int, dict[str, object]]] = {
         files("soliton.api.rest").joinpath("older_examples.json").read_bytes()
     ).items()
 }
-"""A transaction of each type as these routes answer it, made on a private chain."""
-_NOT_ASKED: Final = (
+"""A transaction of each type as these routes return it, made on a private chain."""
+_NOT_IN_REQUESTS: Final = (
     "type", "id", "feeAssetId", "senderPublicKey", "proofs", "signature", "feeAsset",
     "transferCount", "totalAmount", "timestamp",
 )  # fmt: skip
@@ -166,7 +165,8 @@ _SIGNED_ORDER: Final[dict[str, object]] = {
 
 
 def _request(type_id: int) -> dict[str, object]:
-    return {name: value for name, value in EXAMPLES[type_id].items() if name not in _NOT_ASKED}
+    example = EXAMPLES[type_id]
+    return {name: value for name, value in example.items() if name not in _NOT_IN_REQUESTS}
 
 
 def _claim(type_id: int) -> dict[str, object]:
@@ -174,8 +174,8 @@ def _claim(type_id: int) -> dict[str, object]:
 
 
 def _to_sign(path: str, type_id: int, tag: str, summary: str) -> Row:
-    words = "The members of the type, `sender` and `fee`; `timestamp` is now where it is left out"
-    body = json_body(words, _request(type_id), request_of(type_id, signed=False))
+    description = "The members of the type, `sender` and `fee`; `timestamp` is by default now"
+    body = json_body(description, _request(type_id), request_of(type_id, signed=False))
     return row(
         f"POST {path} key=sign tag={tag}{_family(path)}", _sign_and_send(type_id),
         f"{summary}, signed with the node's wallet", TRANSACTION, EXAMPLES[type_id],
@@ -198,8 +198,8 @@ def _family(path: str) -> str:
 
 
 ROUTES: Final = table("assets", "",
-    *(_to_sign(path, *what) for path, what in _TO_SIGN.items()),
-    *(_signed(path, *what) for path, what in _SIGNED.items()),
+    *(_to_sign(path, *fields) for path, fields in _TO_SIGN.items()),
+    *(_signed(path, *fields) for path, fields in _SIGNED.items()),
     row("POST /assets/broadcast/batch-transfer family=zbs", batch_transfer,
         "Send signed transfers: for each the transaction, or an error object",
         list_of({"anyOf": [TRANSACTION, ref("Error")]}), [EXAMPLES[4]], "WRONG_JSON",
@@ -210,7 +210,7 @@ ROUTES: Final = table("assets", "",
         body=json_body("An order without signature", _ORDER, ref("OrderToSend"))),
     *(
         row(f"POST {path} family=zbs tag=payment", discontinued,
-            "Always an error: the route is a thing of the past", {"type": "object"},
+            "Always an error: the route is discontinued", {"type": "object"},
             errors.DISCONTINUED_API.error().body(), "DISCONTINUED_API", documented=False)
         for path in _DISCONTINUED
     ),

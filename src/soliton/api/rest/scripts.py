@@ -1,4 +1,4 @@
-"""Routes under ``/utils/script`` that translate and estimate scripts.
+"""Routes under ``/utils/script`` that compile, decompile and estimate scripts.
 
 What lives here: compiling, decompiling, estimating. What does not: running scripts
 (``evaluation``), and the scripts of accounts (``account_data``).
@@ -45,7 +45,7 @@ _FIRST_DEFAULT: Final = 3
 
 
 class Compiled(msgspec.Struct, frozen=True, rename="camel"):
-    """A compiled script and what it costs."""
+    """A compiled script with its complexity and extra fee."""
 
     script: str
     complexity: int
@@ -77,7 +77,7 @@ async def compile_with_imports(request: Request) -> Compiled:
 
 
 async def compile_old(request: Request) -> Compiled:
-    """Compile a source, as that of an account or of an asset."""
+    """Compile the source of an account's or an asset's script."""
     node, source = node_of(request), request.body_text()
     kind = ASSET if request.flag("assetScript") else ACCOUNT
     script, numbers = await _compile(
@@ -87,7 +87,9 @@ async def compile_old(request: Request) -> Compiled:
 
 
 async def compile_dapp(request: Request) -> Compiled:
-    """Compile the source of a dApp, which needs no directives; nobody estimated these once."""
+    """Compile the source of a dApp, which needs no directives. The complexity is always 0, as in
+    the reference.
+    """
     node, source = node_of(request), request.body_text()
     script, _ = await _compile(request, source, default_version=_FIRST_DEFAULT, content_type=DAPP)
     return Compiled(encode_base64(script), 0, _full_extra_fee(node))
@@ -104,16 +106,16 @@ async def _compile(
     script_type: str | None = None,
     content_type: str | None = None,
 ) -> tuple[bytes, Estimate]:
-    """The script of a source, and its numbers by the estimator that holds now.
+    """Compile a source and estimate it by the current rules.
 
-    ``with_calls`` takes expressions that are called as well, which no chain takes yet.
+    ``with_calls`` admits scripts of invoke-expression transactions, which no chain accepts yet.
     """
     node = node_of(request)
     rules = _estimation_rules(node)
     work = Compile(
         source,
         rules.current,
-        # The reference's compiler knew no other limit since it had this one.
+        # The reference's newer compilers always use the reduced limit.
         rules.reduced_verifier_limit or node.network.family not in (OLDEST, MIDDLE),
         _default_version(node) if default_version is None else default_version,
         libraries or {},
@@ -148,7 +150,7 @@ def _estimation_rules(node: Node) -> EstimationRules:
 
 
 def _costs(node: Node, numbers: Estimate) -> Members:
-    """What a script costs, as far as the generation tells."""
+    """The complexities and the extra fee of a script; the oldest generation has fewer members."""
     rules = node.chain.rules.at(node.chain.height)
     free = numbers.verifier <= FREE_VERIFIER_COMPLEXITY and rules.has(Feature.SYNCHRONOUS_CALLS)
     members: Members = {"complexity": numbers.max}
@@ -164,7 +166,7 @@ def _full_extra_fee(node: Node) -> int:
 
 
 async def estimate(request: Request) -> Members:
-    """What a compiled script costs."""
+    """The complexities and the extra fee of a compiled script."""
     node, text = node_of(request), request.body_text()
     work = EstimateText(text, _estimation_rules(node))
     try:
@@ -198,7 +200,7 @@ _SOURCE: Final = text_body("The source", examples.RIDE_SOURCE)
 _SCRIPT: Final = text_body("A script in base64", examples.RIDE_SCRIPT)
 _WITH_IMPORTS: Final = Body(
     BodyKind.JSON_OR_REJECT,
-    "The source, and the texts of libraries by the names that it imports",
+    "The source, and the sources of its imports by name",
     {"script": examples.RIDE_SOURCE, "imports": {}},
     shape(
         "script: string, imports?",
@@ -230,7 +232,7 @@ _DAPP: Final = (
 
 ROUTES: Final = table("utils", """
 compact     | boolean | Shorten the names of a dApp | false
-assetScript | boolean | It is that of an asset      | false
+assetScript | boolean | The script is for an asset  | false
 """,
     row("POST /utils/script/compileCode?compact", compile_code, "Compile a source", _COSTS_SCHEMA,
         {"script": examples.RIDE_SCRIPT} | _COSTS, "SCRIPT_COMPILER_ERROR SERVER_REQUEST_TIMEOUT",
@@ -240,13 +242,14 @@ assetScript | boolean | It is that of an asset      | false
         "SCRIPT_COMPILER_ERROR SERVER_REQUEST_TIMEOUT WRONG_JSON",
         body=_WITH_IMPORTS),
     row("POST /utils/script/compile?assetScript", compile_old,
-        "Compile a source without the costs of its functions; compileCode tells more", Compiled,
+        "Compile a source; compileCode also returns the complexities of functions", Compiled,
         _COMPILED, "SCRIPT_COMPILER_ERROR SERVER_REQUEST_TIMEOUT", body=_SOURCE),
     row("POST /utils/script/compileContract family=zbs", compile_dapp,
         "Compile the source of a dApp", Compiled, {**_COMPILED, "script": _DAPP},
         "SCRIPT_COMPILER_ERROR SERVER_REQUEST_TIMEOUT",
         body=replace(_SOURCE, example=_DAPP_SOURCE)),
-    row("POST /utils/script/estimate", estimate, "What a compiled script costs", _COSTS_SCHEMA,
+    row("POST /utils/script/estimate", estimate,
+        "The complexities and the extra fee of a compiled script", _COSTS_SCHEMA,
         {"script": examples.RIDE_SCRIPT, "scriptText": "true"} | _COSTS,
         "SCRIPT_COMPILER_ERROR SERVER_REQUEST_TIMEOUT", body=_SCRIPT),
     row("POST /utils/script/decompile", decompile_script, "The source of a compiled script",

@@ -1,8 +1,8 @@
-"""Transactions out of what clients send: signed ones, ones to sign, ones to price.
+"""Parsing of transactions in requests: signed ones, and ones to sign, price or serialize.
 
 What lives here: the handlers of ``/transactions/sign``, ``/transactions/calculateFee`` and
-``/utils/transactionSerialize``, and reading a signed transaction. What does not: the routes'
-declarations (``rest.transactions``).
+``/utils/transactionSerialize``, and parsing a signed transaction. What does not: the rows
+(``rest.transactions``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/
 TransactionFactory.scala`` (``parseRequestAndSign``, ``fromSignedRequest``) and ``api/http/
@@ -46,20 +46,20 @@ JsonObject = dict[str, object]
 
 
 class SignedBytes(msgspec.Struct, frozen=True, gc=False):
-    """The bytes that are signed of a transaction, each as a number."""
+    """The signed bytes of a transaction, each as a number."""
 
     bytes: list[int]
 
 
 class Fee(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The least fee; ``fee_asset_id`` is ``None`` for the native coin."""
+    """The minimum fee; ``fee_asset_id`` is ``None`` for the chain's coin."""
 
     fee_asset_id: str | None
     fee_amount: int
 
 
 def read_claimed(obj: JsonObject, node: Node) -> AnyTransaction:
-    """The transaction that a client says it has signed; raises the chain's typed errors."""
+    """Parse a signed transaction without checking its signature; raises the chain's errors."""
     if is_oldest(node):
         obj = _with_version_number(obj)
     try:
@@ -73,10 +73,9 @@ def read_claimed(obj: JsonObject, node: Node) -> AnyTransaction:
 
 
 def _check_script(transaction: AnyTransaction) -> None:
-    """Raise ``ValueRuleError`` for a script that is none.
+    """Raise ``ValueRuleError`` for a malformed script.
 
-    The reference reads it together with the rest; the rules would say so only after their own
-    checks.
+    The reference parses it with the other members; the rules would report it after other errors.
     """
     script = getattr(transaction.payload, "script", None)
     if isinstance(script, bytes):
@@ -87,10 +86,9 @@ def _check_script(transaction: AnyTransaction) -> None:
 
 
 def _check_version(kind: TransactionType, version: int, node: Node) -> None:
-    """Raise ``UnsupportedTransaction`` for a version that this interface has never had.
+    """Raise ``UnsupportedTransaction`` for a version that the interface does not have.
 
-    The oldest generation knows no protobuf; the newer ones could sign versions of the future,
-    which no network takes.
+    The oldest generation has no protobuf. No network accepts versions above the newest.
     """
     known = version in kind.binary if is_oldest(node) else version <= kind.max_version
     if not known:
@@ -111,15 +109,15 @@ async def sign_with(request: Request) -> JsonObject:
 async def signed_by_wallet(
     node: Node, request: JsonObject, signer: bytes | None = None
 ) -> AnyTransaction:
-    """The transaction that a client describes, signed with the sender's key or another one of the
+    """The transaction of a request, signed with the key of its sender or of ``signer`` from the
     node's wallet. Raises ``ApiError``.
     """
     obj = {name: value for name, value in request.items() if name not in _IGNORED_WHEN_SIGNING}
     try:
         obj = _with_version_number(obj)
         if obj.get("type") == EXCHANGE.type_id:
-            # Of all that can be sent this alone is not for wallets to make.
-            raise _not_for_wallets(node)
+            # The only type that can be sent but not signed by a wallet.
+            raise _not_signable(node)
         draft = _read_request(obj, node)
         _check_version(draft.kind, draft.version, node)
         if draft.sender is None:
@@ -139,19 +137,19 @@ async def signed_by_wallet(
     signing = keys if signer is None or signer == sender else key_of(node, signer)
     if isinstance(signing, KeyPair):
         return codec.sign(transaction, signing.private_key)
-    asked = signing.holder.transaction(signing.public_key, transaction)
-    return codec.with_proofs(transaction, (await signature_of(asked),))
+    signature = await signature_of(signing.holder.transaction(signing.public_key, transaction))
+    return codec.with_proofs(transaction, (signature,))
 
 
-async def signature_of(asked: Coroutine[Any, Any, bytes]) -> bytes:
-    """What the signer gives that holds the wallet's keys; raises ``ApiError`` if it refuses."""
+async def signature_of(request: Coroutine[Any, Any, bytes]) -> bytes:
+    """Await the signature of an external signer; raises ``ApiError`` if it refuses."""
     try:
-        return await asked
+        return await request
     except SigningRefused as error:
         raise errors.SIGNER_REFUSES.error(reason=str(error)) from error
 
 
-def _not_for_wallets(node: Node) -> ApiError:
+def _not_signable(node: Node) -> ApiError:
     if is_oldest(node):
         return errors.invalid_request("UnsupportedTransactionType")
     return errors.UNSUPPORTED_TRANSACTION_TYPE.error()
@@ -168,7 +166,7 @@ def key_of(node: Node, address: bytes) -> AccountKey:
 
 
 def calculate_fee(request: Request) -> Fee:
-    """The least fee of the transaction that a client describes."""
+    """The minimum fee of a transaction."""
     node = node_of(request)
     obj = request.json() | {"fee": FEE_WHEN_PRICING}
     try:
@@ -180,7 +178,7 @@ def calculate_fee(request: Request) -> Fee:
 
 
 def serialize(request: Request) -> SignedBytes:
-    """The bytes that are signed of the transaction that a client describes."""
+    """The signed bytes of a transaction."""
     node, obj = node_of(request), request.json()
     try:
         transaction = read_claimed(obj, node)
@@ -194,7 +192,7 @@ def serialize(request: Request) -> SignedBytes:
 
 
 def read_unsigned(node: Node, obj: JsonObject, sender_public_key: object) -> AnyTransaction:
-    """The transaction that a client describes, without proofs; raises the chain's typed errors."""
+    """Parse a transaction and drop its proofs; raises the chain's errors."""
     plain = {
         name: value
         for name, value in _with_version_number(obj).items()
@@ -222,24 +220,24 @@ def _read_request(obj: JsonObject, node: Node) -> json_reader.Request:
 
 
 def _with_version(error: UnsupportedTransaction, obj: JsonObject) -> UnsupportedTransaction:
-    """The same error with the version that the client asked for, which the chain may not know."""
+    """The same error with the version of the request."""
     version = obj.get("version", 1)
     return UnsupportedTransaction(error.type_id, version if isinstance(version, int) else 1)
 
 
 def _with_version_number(obj: JsonObject) -> JsonObject:
-    """The same with its version as a number; raises ``ValueRuleError`` for one that is none.
+    """Convert ``version`` to a number; raises ``ValueRuleError`` if it is malformed.
 
-    Old clients send it as a text. Of a number of up to 32 bits the reference takes the lowest 8.
+    Old clients send it as a string. Of a 32-bit number the reference uses the lowest 8 bits.
     """
     version = obj.get("version")
     if version is None:
         return obj
-    words = "error.expected.jsstring"
+    reason = "error.expected.jsstring"
     if isinstance(version, str):
-        words = "Can't parse version"
+        reason = "Can't parse version"
         if _BYTE_TEXT.fullmatch(version) and MIN_BYTE <= int(version) <= MAX_BYTE:
             return {**obj, "version": int(version)}
     elif type(version) is int and MIN_INT <= version <= MAX_INT:
         return {**obj, "version": (version - MIN_BYTE) % 256 + MIN_BYTE}
-    raise ValueRuleError(f"Wrong JSON: (,List(JsonValidationError(List({words}),List())))")
+    raise ValueRuleError(f"Wrong JSON: (,List(JsonValidationError(List({reason}),List())))")

@@ -1,8 +1,7 @@
-"""``/transactions/simulate``: what a transaction would do, signed or not, without sending it. No
-other node has it.
+"""``/transactions/simulate``: a dry run of a transaction, signed or not. No other node has it.
 
-What lives here: completing what the client left out, trying, the answer. What does not: running
-beside other requests (``soliton.api.thread_pool``), the rules (``soliton.ledger``).
+What lives here: default members, the dry run, the response. What does not: threads
+(``soliton.api.thread_pool``), the rules (``soliton.ledger``).
 """
 
 from __future__ import annotations
@@ -61,33 +60,32 @@ from soliton.storage.errors import NotBelow
 from soliton.web.openapi import ref
 
 _NO_PROOF: Final = bytes(64)
-"""Stands where the signature will be."""
+"""A placeholder for the signature."""
 
 
 async def simulate(request: Request) -> Members:
-    """What would become of a transaction on top of the chain and of what waits for a block."""
+    """Dry-run a transaction on top of the chain and, by default, of the pool."""
     node = node_of(request)
     try:
-        transaction, signed = read_tried(node, request.json())
+        transaction, signed = read_transaction(node, request.json())
     except SolitonError as error:
         raise refusal(error, node.network.family) from error
     now = node.clock()
-    # Left out only where the client says so: what it sends next comes on top of these.
-    alone = request.arguments.get("unconfirmed") is False
-    unconfirmed = None if alone else node.pool.kept_state()
+    without_pool = request.arguments.get("unconfirmed") is False
+    unconfirmed = None if without_pool else node.pool.kept_state()
 
     def work(chain: Blockchain, watch: Watch) -> Members:
         store = chain.store
         state = store if unconfirmed is None else unconfirmed.moved_above(store)
         context = next_block(chain, now, watch)
-        return _tried(transaction, chain, state, context, signed=signed)
+        return _dry_run(transaction, chain, state, context, signed=signed)
 
     return await request.context.workers.ask(node, work, request.charge)
 
 
-def read_tried(node: Node, obj: Members) -> tuple[AnyTransaction, bool]:
-    """The transaction, and whether it is signed. What has no fee gets the least one, what has no
-    timestamp the present time.
+def read_transaction(node: Node, obj: Members) -> tuple[AnyTransaction, bool]:
+    """The transaction, and whether it is signed. The default fee of an unsigned one is the minimum
+    fee, and its default timestamp the current time.
     """
     if obj.get("proofs") or obj.get("signature"):
         return read_claimed(obj, node), True
@@ -99,7 +97,7 @@ def read_tried(node: Node, obj: Members) -> tuple[AnyTransaction, bool]:
     return with_proofs(read_unsigned(node, obj, key), (_NO_PROOF,)), False
 
 
-def _tried(
+def _dry_run(
     transaction: AnyTransaction, chain: Blockchain, state: State, context: Context, *, signed: bool
 ) -> Members:
     traces: Traces = []
@@ -108,10 +106,10 @@ def _tried(
     applied: Applied | None = None
     try:
         applied = apply_transaction(transaction, state, context, verify_signature=signed)
-        _check_others(transaction, context)
+        _check_order_signatures(transaction, context)
         refuse_failure(applied)
     except (Interrupted, NotBelow):
-        # Nothing is known about the transaction.
+        # These say nothing about the transaction.
         raise
     except SolitonError as problem:
         error = state_refusal(problem, transaction, chain.network.family)
@@ -134,8 +132,8 @@ def _tried(
     return members
 
 
-def _check_others(transaction: AnyTransaction, context: Context) -> None:
-    """Check the signatures inside of an unsigned transaction, those of orders."""
+def _check_order_signatures(transaction: AnyTransaction, context: Context) -> None:
+    """Check the signatures of orders in an unsigned transaction."""
     for key, body, proof in context.unverified:
         if proof != _NO_PROOF and not curve25519.verify(key, body, proof):
             raise invalid_signature(transaction)
@@ -146,11 +144,11 @@ def _shown(transaction: AnyTransaction, *, signed: bool) -> Members:
 
 
 def _fee(transaction: AnyTransaction, state: State, context: Context) -> Members:
-    """What is paid, and the least that would do."""
+    """The fee and the minimum fee."""
     try:
         least = fees.minimum_fee(transaction, state, context.rules)
     except TransactionRejected:
-        # Nothing would do: the asset pays for nobody.
+        # No fee is enough, because the asset is not sponsored.
         return {"amount": transaction.fee, "least": None, "assetId": _name(transaction)}
     return {"amount": transaction.fee, "least": least.amount, "assetId": _name(transaction)}
 
@@ -161,15 +159,15 @@ def _name(transaction: AnyTransaction) -> str | None:
 
 
 _UNCONFIRMED: Final = (
-    "Whether it comes on top of the transactions that wait for a block, as one that is sent does; "
-    "one of these is refused then as being there already"
+    "Whether the transactions of the pool are applied first, as for a broadcast; a transaction "
+    "that is in the pool already is rejected then"
 )
 _RESPONSE: Final = shape(
     "valid, signed, height, error?, transaction, fee, applicationStatus?, complexity?, "
     "spentComplexity?, changes?, stateChanges?, trace",
-    valid=described(BOOLEAN_SCHEMA, "Whether the node would take it"),
+    valid=described(BOOLEAN_SCHEMA, "Whether the node would accept it"),
     signed=described(BOOLEAN_SCHEMA, "Whether its proofs were checked"),
-    height=described(INTEGER_SCHEMA, "The block that it would be in"),
+    height=described(INTEGER_SCHEMA, "The height of the next block"),
     error=ref("Error"),
     transaction=TRANSACTION,
     fee=shape(
@@ -187,12 +185,12 @@ ROUTES: Final = table("transactions", f"""
 unconfirmed | boolean | {_UNCONFIRMED} | true
 """,
     row("POST /transactions/simulate?unconfirmed", simulate,
-        "What a transaction would do, signed or not, without sending it", _RESPONSE,
+        "Dry-run a transaction, signed or not, without broadcasting it", _RESPONSE,
         examples.SIMULATED,
         "UNSUPPORTED_TRANSACTION_TYPE WRONG_JSON WRONG_JSON_DATA INVALID_ADDRESS "
         "CUSTOM_VALIDATION_ERROR SERVER_REQUEST_TIMEOUT",
         body=json_body(
-            "A transaction. Without `proofs` it needs `senderPublicKey`; its sender's signature "
-            "or verifier counts as given, `fee` is the least one and `timestamp` now where they "
-            "are left out", examples.FEE_REQUEST, UNSIGNED_TRANSACTION, get_is_405=True)),
+            "A transaction. Without `proofs` it needs `senderPublicKey`, and the signature or the "
+            "verifier of its sender is not checked. The default of `fee` is the minimum fee, that "
+            "of `timestamp` is now", examples.FEE_REQUEST, UNSIGNED_TRANSACTION, get_is_405=True)),
 )  # fmt: skip

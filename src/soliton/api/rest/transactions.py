@@ -1,4 +1,4 @@
-"""Routes under ``/transactions``: signing and finding transactions, and all their rows.
+"""Routes under ``/transactions``: lookup of transactions, and the rows of the whole group.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/
 TransactionsApiRoute.scala``; 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/
@@ -64,13 +64,13 @@ _EMPTY_REQUEST: Final = "Empty request"
 
 
 class Size(msgspec.Struct, frozen=True, gc=False):
-    """How many transactions wait for a block."""
+    """The number of unconfirmed transactions."""
 
     size: int
 
 
 def info(request: Request) -> object:
-    """A transaction of the chain."""
+    """A confirmed transaction."""
     node = node_of(request)
     name = transaction_id(request.text("id"), node)
     found = node.chain.transaction(name)
@@ -82,12 +82,12 @@ def info(request: Request) -> object:
 def _missing(request: Request, name: bytes, details: str) -> Whole:
     node = node_of(request)
     if is_oldest(node):
-        return json_answer({"status": "error", "details": details}, request.wish, 404)
+        return json_answer({"status": "error", "details": details}, request.accepts, 404)
     raise with_hint(errors.TRANSACTION_DOES_NOT_EXIST.error(), about_transaction(name, node))
 
 
 def info_of_many(request: Request) -> list[Members]:
-    """Transactions of the chain by their ids."""
+    """Confirmed transactions by their ids."""
     node = node_of(request)
     texts = request.listed("id", "ids")
     limit = node.settings.rest_api.transactions_by_address_limit
@@ -110,13 +110,13 @@ def info_of_many(request: Request) -> list[Members]:
 
 
 def status(request: Request) -> Members:
-    """Where a transaction is: on the chain, waiting, or unknown."""
+    """The status of a transaction: confirmed, unconfirmed, or not found."""
     node = node_of(request)
     return status_of(node, transaction_id(request.text("id"), node))
 
 
 def status_of(node: Node, name: bytes) -> Members:
-    """Where the transaction with an id is."""
+    """The status of the transaction with an id."""
     chain = node.chain
     location = chain.store.transaction_location(name)
     members: Members
@@ -133,7 +133,7 @@ def status_of(node: Node, name: bytes) -> Members:
 
 
 def status_of_many(request: Request) -> list[Members]:
-    """Where transactions are, by their ids."""
+    """The statuses of transactions by their ids."""
     node = node_of(request)
     texts = request.listed("id", "ids")
     if not texts:
@@ -148,12 +148,12 @@ def status_of_many(request: Request) -> list[Members]:
 
 
 def status_of_nothing(_request: Request) -> NoReturn:
-    """Requests that no other route of this path takes are refused in its own words."""
+    """The error for other requests of this path, which in the reference is not a 404."""
     raise errors.invalid_request(_EMPTY_REQUEST)
 
 
 def unconfirmed(request: Request) -> Stream:
-    """All transactions that wait for a block."""
+    """All unconfirmed transactions."""
     node = node_of(request)
     return json_stream(request, _shown(node.pool.transactions(), node))
 
@@ -166,12 +166,12 @@ async def _shown(transactions: Iterable[AnyTransaction], node: Node) -> AsyncIte
 
 
 def unconfirmed_size(request: Request) -> Size:
-    """How many transactions wait for a block."""
+    """The number of unconfirmed transactions."""
     return Size(len(node_of(request).pool))
 
 
 def unconfirmed_info(request: Request) -> object:
-    """A transaction that waits for a block."""
+    """An unconfirmed transaction."""
     node = node_of(request)
     name = transaction_id(request.text("id"), node)
     found = node.pool.get(name)
@@ -181,19 +181,19 @@ def unconfirmed_info(request: Request) -> object:
 
 
 def unconfirmed_info_of_none(_request: Request) -> object:
-    """The reference answers a missing id so, in all generations."""
+    """The reference's error for a missing id, in all generations."""
     raise errors.INVALID_SIGNATURE.error()
 
 
 def of_address(request: Request) -> Stream:
-    """The transactions of an account, the newest first, as a list in a list."""
+    """The transactions of an account, the newest first, as a nested list."""
     node = node_of(request)
     address, limit = address_argument(request), request.integer("limit")
     after, order = request.optional_text("after"), request.optional_text("order")
     start = None if after is None else _place(node, after)
     if limit > node.settings.rest_api.transactions_by_address_limit:
         raise errors.TOO_BIG_SEQUENCE.error()
-    # The index is read at once: it may change while the answer is on its way.
+    # Read the index at once, because it may change while the answer is streamed.
     oldest_first = order == "asc"
     found = indexes.address_transactions(
         node.chain.store, address, start, oldest_first=oldest_first
@@ -228,11 +228,11 @@ async def _confirmed(node: Node, names: list[bytes], address: Address) -> AsyncI
 
 
 _PAGE: Final = 100
-"""So many transactions are shown before others get their turn."""
+"""Transactions encoded before yielding to the event loop."""
 
 _UNSIGNED: Final = json_body(
     "A transaction without proofs: `type`, `sender` (an account of the node's wallet), the "
-    "type's own members, `fee`; `version` is 1 and `timestamp` now where they are left out",
+    "type's own members, `fee`; the default of `version` is 1, that of `timestamp` is now",
     examples.UNSIGNED,
     UNSIGNED_TRANSACTION,
     get_is_405=True,
@@ -263,13 +263,13 @@ _VALUE_ERRORS: Final = (
 _SIGN_ERRORS: Final = f"{_VALUE_ERRORS} MISSING_SENDER_PRIVATE_KEY SIGNER_REFUSES"
 
 ROUTES: Final = table("transactions", f"""
-trace         | boolean | Add what scripts did, as `trace` | false
-signerAddress | text    | Whose key signs | {examples.ADDRESS}
-limit         | natural | At most so many; 1000, or 10000 on zbs networks | 10
+trace         | boolean | Add the traces of scripts as `trace` | false
+signerAddress | text    | The account that signs | {examples.ADDRESS}
+limit         | natural | At most 1000, or 10000 on zbs networks | 10
 after         | text    | Begin after the transaction with this id | {examples.TRANSACTION_ID}
 """,
     row("POST /transactions/broadcast?trace", broadcast,
-        "Send a signed transaction; sending it twice is no error", TRACED_TRANSACTION,
+        "Broadcast a signed transaction; idempotent", TRACED_TRANSACTION,
         examples.TRANSACTION,
         f"{_VALUE_ERRORS} STATE_CHECK_FAILED MISTIMING INVALID_PROOFS ALREADY_IN_STATE "
         "ACCOUNT_BALANCE_ERRORS SCRIPT_EXECUTION_ERROR INVOKE_EXECUTION_ERROR "
@@ -281,40 +281,40 @@ after         | text    | Begin after the transaction with this id | {examples.T
     row("POST /transactions/sign/{signerAddress} key=sign", sign_with,
         "Sign a transaction with the key of another account of the node's wallet", TRANSACTION,
         examples.TRANSACTION, _SIGN_ERRORS, body=_UNSIGNED),
-    row("POST /transactions/calculateFee", calculate_fee, "The least fee of a transaction",
+    row("POST /transactions/calculateFee", calculate_fee, "The minimum fee of a transaction",
         shape("feeAssetId?: string|null, feeAmount?: integer"),
         {"feeAssetId": None, "feeAmount": 100000}, _VALUE_ERRORS, body=_FEE_REQUEST),
     row("POST /utils/transactionSerialize reads=chain tag=utils", serialize,
-        "The bytes that are signed of a transaction", SignedBytes, {"bytes": [8, 82, 18, 32]},
+        "The signed bytes of a transaction", SignedBytes, {"bytes": [8, 82, 18, 32]},
         f"{_VALUE_ERRORS} INVALID_PUBLIC_KEY",
         body=_TO_SERIALIZE),
-    row("GET /transactions/info/{id.transaction} reads=state", info, "A transaction of the chain",
+    row("GET /transactions/info/{id.transaction} reads=state", info, "A confirmed transaction",
         CONFIRMED_TRANSACTION, examples.CONFIRMED,
         "INVALID_TRANSACTION_ID INVALID_SIGNATURE TRANSACTION_DOES_NOT_EXIST"),
     rows_by_ids("/transactions/info?id.transactions reads=state", info_of_many,
-        "Transactions of the chain by their ids", _MANY, [examples.CONFIRMED],
+        "Confirmed transactions by their ids", _MANY, [examples.CONFIRMED],
         "TOO_BIG_SEQUENCE_WITH_LIMIT INVALID_TRANSACTION_ID CUSTOM_VALIDATION_ERROR "
         "INVALID_SIGNATURE TRANSACTION_DOES_NOT_EXIST"),
-    row("ANY /transactions/status/{id.transaction}", status, "Where a transaction is",
+    row("ANY /transactions/status/{id.transaction}", status, "The status of a transaction",
         STATUS_SCHEMA, examples.STATUS, "INVALID_TRANSACTION_ID"),
     rows_by_ids("/transactions/status?id.transactions", status_of_many,
-        "Where transactions are, by their ids", list_of(STATUS_SCHEMA), [examples.STATUS],
+        "The statuses of transactions by their ids", list_of(STATUS_SCHEMA), [examples.STATUS],
         "CUSTOM_VALIDATION_ERROR TOO_BIG_SEQUENCE INVALID_IDS"),
     row("ANY /transactions/status[/]", status_of_nothing,
-        "What comes without ids, however it is asked", list_of(STATUS_SCHEMA),
+        "Always an error: there are no ids", list_of(STATUS_SCHEMA),
         [examples.STATUS], "CUSTOM_VALIDATION_ERROR", documented=False),
-    row("GET /transactions/unconfirmed[/]", unconfirmed, "All transactions that wait for a block",
+    row("GET /transactions/unconfirmed[/]", unconfirmed, "All unconfirmed transactions",
         list_of(TRANSACTION), [examples.TRANSACTION]),
     row("GET /transactions/unconfirmed/size", unconfirmed_size,
-        "How many transactions wait for a block", Size, {"size": 1}),
+        "The number of unconfirmed transactions", Size, {"size": 1}),
     row("GET /transactions/unconfirmed/info[/]", unconfirmed_info_of_none,
         "Always an error: the id is missing", {"type": "object"},
         errors.INVALID_SIGNATURE.error().body(), "INVALID_SIGNATURE", documented=False),
     row("GET /transactions/unconfirmed/info/{id.transaction}", unconfirmed_info,
-        "A transaction that waits for a block", TRANSACTION, examples.TRANSACTION,
+        "An unconfirmed transaction", TRANSACTION, examples.TRANSACTION,
         "INVALID_TRANSACTION_ID INVALID_SIGNATURE TRANSACTION_DOES_NOT_EXIST"),
     row("GET /transactions/address/{address}/limit/{limit}?after&order.desc reads=state",
-        of_address, "The transactions of an account, the newest first, as a list in a list",
+        of_address, "The transactions of an account, the newest first, as a nested list",
         list_of(_MANY), [[examples.CONFIRMED]],
         "INVALID_ADDRESS TOO_BIG_SEQUENCE CUSTOM_VALIDATION_ERROR"),
 )  # fmt: skip

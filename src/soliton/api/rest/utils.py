@@ -41,17 +41,17 @@ class Hash(msgspec.Struct, frozen=True, gc=False):
 
 
 def time(request: Request) -> Time:
-    """Both clocks."""
+    """The system's clock and the corrected one."""
     return Time(system=request.context.clock(), NTP=request.context.network_clock())
 
 
 def seed(request: Request) -> Seed:
-    """A seed of the usual length."""
+    """A random seed of the default length."""
     return Seed(base58.encode(request.context.random_bytes(DEFAULT_SEED_BYTES)))
 
 
 def seed_of_length(request: Request) -> Seed:
-    """A seed of the length asked for."""
+    """A random seed of a given length."""
     length = request.integer("length")
     if length > MAX_SEED_BYTES:
         raise errors.TOO_BIG_SEQUENCE.error()
@@ -70,7 +70,7 @@ def hash_fast(request: Request) -> Hash:
     return Hash(message, base58.encode(blake2b256(message.encode())))
 
 
-_MESSAGE: Final = text_body("The text to hash, taken as it is", "ridethewaves!")
+_MESSAGE: Final = text_body("The text to hash", "ridethewaves!")
 
 ROUTES: Final = table("utils", """
 length | natural | Bytes, at most 1024 | 16
@@ -79,10 +79,10 @@ length | natural | Bytes, at most 1024 | 16
         {"system": 1494345332133, "NTP": 1494345332133}),
     row("GET /utils/seed", seed, "A random seed of 32 bytes", Seed,
         {"seed": "5zGbsL5EWXGKNpwn1ZAGGDZKFFCsE5ePFdhGKEUBAEcX"}),
-    row("GET /utils/seed/{length}", seed_of_length, "A random seed of the length given", Seed,
+    row("GET /utils/seed/{length}", seed_of_length, "A random seed of a given length", Seed,
         {"seed": "RFNp3dpDcAhw3cSjNPcGsV"}, "TOO_BIG_SEQUENCE"),
     row("POST /utils/hash/secure", hash_secure,
-        "Secure hash (Keccak-256 of BLAKE2b-256) of a text; what `api-key-hash` wants", Hash,
+        "Secure hash (Keccak-256 of BLAKE2b-256) of a text, as in `api-key-hash`", Hash,
         {"message": "ridethewaves!", "hash": "H6nsiifwYKYEx6YzYD7woP1XCn72RVvx6tC1zjjLXqsu"},
         body=_MESSAGE),
     row("POST /utils/hash/fast", hash_fast, "Fast hash (BLAKE2b-256) of a text", Hash,

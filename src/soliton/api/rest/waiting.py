@@ -1,8 +1,7 @@
-"""``/transactions/wait`` and ``/blocks/wait``: answers that come when something has happened. No
-other node has them.
+"""``/transactions/wait`` and ``/blocks/wait``: long polling. No other node has them.
 
-What lives here: looking, and what is answered when the time is up. What does not: the waiting
-itself (``soliton.api.waiting``).
+What lives here: checking the conditions, and the response at the timeout. What does not: the
+waiting itself (``soliton.api.waiting``).
 """
 
 from __future__ import annotations
@@ -21,29 +20,29 @@ from soliton.api.route_table import row, table
 from soliton.api.schemas import BLOCK_HEADER
 
 MAX_SECONDS: Final = 60
-"""Longer than this, proxies and clients on the way give up."""
+"""The longest timeout; proxies and clients give up after that."""
 DEFAULT_SECONDS: Final = 30
 _SPARE_SECONDS: Final = 5
 
 
 async def wait_for_transaction(request: Request) -> Members:
-    """Where a transaction is, as soon as it is in a block and that deep enough."""
+    """The status of a transaction, as soon as it has enough confirmations."""
     node = node_of(request)
     name = transaction_id(request.text("id"), node)
-    wanted = request.optional_integer("confirmations") or 0
+    confirmations = request.optional_integer("confirmations") or 0
     until, known = _until(request), False
     while True:
         found = status_of(node, name)
         location = node.chain.store.transaction_location(name)
-        if location is not None and node.chain.height - location.height >= wanted:
+        if location is not None and node.chain.height - location.height >= confirmations:
             return found
-        thing = name if location is None else location.height + wanted
+        key = name if location is None else location.height + confirmations
         rest = until - asyncio.get_running_loop().time()
         gone = known and found["status"] == "not_found"
         if rest <= 0 or gone or node.is_stopping:
             return found
         known = found["status"] != "not_found"
-        reason = await request.context.waiting.wait(node.events, thing, rest)
+        reason = await request.context.waiting.wait(node.events, key, rest)
         if reason is not None:
             return status_of(node, name) | {"reason": reason}
 
@@ -61,7 +60,7 @@ async def wait_for_block(request: Request) -> Members:
 
 
 def _until(request: Request) -> float:
-    """The time, on the event loop's clock, at which the answer must come."""
+    """The deadline of the request on the event loop's clock."""
     seconds = request.optional_integer("timeout")
     seconds = DEFAULT_SECONDS if seconds is None else min(seconds, MAX_SECONDS)
     return asyncio.get_running_loop().time() + seconds
@@ -71,20 +70,17 @@ _STATUS_OR_REASON: Final = {
     **STATUS_SCHEMA,
     "properties": {
         **STATUS_SCHEMA["properties"],
-        "reason": {"type": "string", "description": "Why it has fallen out of the pool"},
+        "reason": {"type": "string", "description": "Why the pool dropped it"},
     },
 }
-_TIMEOUT: Final = (
-    f"Seconds after which an answer comes anyway, {DEFAULT_SECONDS} by default, "
-    f"at most {MAX_SECONDS}"
-)
+_TIMEOUT: Final = f"Timeout in seconds, {DEFAULT_SECONDS} by default, at most {MAX_SECONDS}"
 ROUTES: Final = table("blocks", f"""
 timeout       | natural | {_TIMEOUT} | 10
-confirmations | natural | Wait until so many blocks are above it, too | 0
+confirmations | natural | Number of blocks above it to wait for | 0
 """,
     row("GET /transactions/wait/{id.transaction}?timeout&confirmations tag=transactions",
         wait_for_transaction,
-        "Where a transaction is, as soon as it is in a block; or when the time is up",
+        "The status of a transaction, as soon as it is in a block, or at the timeout",
         _STATUS_OR_REASON,
         examples.STATUS, "INVALID_TRANSACTION_ID INVALID_SIGNATURE TOO_MANY_WAITING",
         seconds=MAX_SECONDS + _SPARE_SECONDS),
