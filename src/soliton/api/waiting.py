@@ -1,7 +1,7 @@
-"""Requests that wait: for a transaction to be in a block, for the chain to reach a height.
+"""Long-polling requests: they wait for a transaction to be in a block, or for a height.
 
-What lives here: who waits for what, and waking them when the node tells that it may have happened.
-What does not: looking whether it has (the handlers in ``rest.waiting``).
+What lives here: the waiting requests by what they wait for, and waking them on events of the node.
+What does not: checking whether the condition holds (the handlers in ``rest.waiting``).
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from soliton.node.events import (
 )
 
 MAX_WAITING: Final = 1_000
-"""Requests that wait at the same time; each holds a connection."""
+"""The limit on waiting requests; each holds a connection."""
 
 
 class Waiting:
-    """The requests that wait, by what they wait for: the id of a transaction, or a height."""
+    """The waiting requests by key: the id of a transaction, or a height."""
 
-    __slots__ = ("_by_thing", "_heard", "count")
+    __slots__ = ("_events", "_waiters", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        self._by_thing: dict[Hashable, set[asyncio.Future[str | None]]] = {}
-        self._heard: NodeEvents | None = None
+        self._waiters: dict[Hashable, set[asyncio.Future[str | None]]] = {}
+        self._events: NodeEvents | None = None
 
-    async def wait(self, events: NodeEvents, thing: bytes | int, seconds: float) -> str | None:
-        """Return when a transaction, or a block at a height, may be there, or after a time.
+    async def wait(self, events: NodeEvents, key: bytes | int, seconds: float) -> str | None:
+        """Return when the transaction or the height may be there, or after ``seconds``.
 
-        The answer is why a transaction has fallen out of the pool, if it has. Raises ``ApiError``
-        when too many wait already.
+        Returns why the pool dropped the transaction, if it did. Raises ``ApiError`` when too many
+        requests wait already.
         """
         if self.count >= MAX_WAITING:
             raise TOO_MANY_WAITING.error()
-        if self._heard is not events:
-            self._heard = events
+        if self._events is not events:
+            self._events = events
             events.subscribe(self._notice)
         future: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        waiting = self._by_thing.setdefault(thing, set())
-        waiting.add(future)
+        waiters = self._waiters.setdefault(key, set())
+        waiters.add(future)
         self.count += 1
         try:
             async with asyncio.timeout(seconds):
@@ -58,12 +58,12 @@ class Waiting:
             return None
         finally:
             self.count -= 1
-            waiting.discard(future)
-            if not waiting:
-                self._by_thing.pop(thing, None)
+            waiters.discard(future)
+            if not waiters and self._waiters.get(key) is waiters:
+                del self._waiters[key]
 
     def _notice(self, event: NodeEvent) -> None:
-        if not self._by_thing:
+        if not self._waiters:
             return
         match event:
             case BlockAppended(height=height, block=block):
@@ -74,15 +74,14 @@ class Waiting:
             case PoolDropped(transaction=transaction, departure=Departure.INVALID, reason=reason):
                 self._wake((transaction.id,), reason)
             case RolledBack():
-                # Who counts on a block looks again; transactions come and go one by one.
-                heights = [thing for thing in self._by_thing if isinstance(thing, int)]
-                self._wake(heights, None)
+                # Requests for a height check again; transactions have events of their own.
+                self._wake([key for key in self._waiters if isinstance(key, int)], None)
             case Stopping():
-                self._wake(tuple(self._by_thing), None)
+                self._wake(tuple(self._waiters), None)
 
-    def _wake(self, things: Iterable[Hashable], reason: str | None) -> None:
-        for thing in things:
-            # A new set: who looks and waits again does not wait on the one that is being woken.
-            for future in self._by_thing.pop(thing, ()):
+    def _wake(self, keys: Iterable[Hashable], reason: str | None) -> None:
+        for key in keys:
+            # Popped, so that a request that checks and waits again gets a new set.
+            for future in self._waiters.pop(key, ()):
                 if not future.done():
                     future.set_result(reason)
