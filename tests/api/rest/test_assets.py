@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
+from soliton.api.rest import proofs
+from soliton.chain.blocks import Block
 from soliton.chain.transactions.issue import TYPE as ISSUE_TYPE
 from soliton.chain.transactions.issue import Issue
 from soliton.chain.transactions.transfer import TYPE as TRANSFER_TYPE
 from soliton.chain.transactions.transfer import Transfer
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
+from soliton.node.blockchain import Blockchain
 from tests.api.chain import OTHER, OTHER_ADDRESS, RICH_ADDRESS, PrivateChain, address_of
 from tests.api.client import call
 
@@ -167,3 +171,30 @@ async def test_the_oldest_form(oldest: PrivateChain) -> None:
     assert (await ask(oldest, f"/assets/details/{UNKNOWN}"))["error"] == 199
     assert (await oldest.get(f"/leasing/info/{UNKNOWN}")).status == 404
     assert (await oldest.get(f"/transactions/snapshot/{UNKNOWN}")).status == 404
+
+
+async def test_proofs_in_long_blocks_are_made_in_a_thread(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is the same as for short blocks, and each block is decoded once."""
+    ids: list[str] = []
+    for first in (1, 4):
+        sent = [chain.send(chain.transfer(amount=first + number)) for number in range(3)]
+        ids += [base58.encode(each.id) for each in sent]
+        chain.mine()
+    target = "/transactions/merkleProof?" + "&".join(f"id={name}" for name in [*ids, *ids[:1]])
+    expected = await ask(chain, target)
+    assert [each["id"] for each in expected] == [*ids, *ids[:1]]
+    decoded = []
+    block_at = Blockchain.block_at
+
+    def counted(self: Blockchain, height: int) -> Block:
+        decoded.append((height, threading.current_thread() is threading.main_thread()))
+        return block_at(self, height)
+
+    monkeypatch.setattr(Blockchain, "block_at", counted)
+    monkeypatch.setattr(proofs, "FEW_TRANSACTIONS", 5)
+    assert await ask(chain, target) == expected
+    assert decoded == [(2, False), (3, False)]
+    answer = await ask(chain, f"/transactions/merkleProof?id={UNKNOWN}")
+    assert (answer["error"], len(decoded)) == (199, 2)

@@ -1,5 +1,5 @@
-"""Routes ``/transactions/merkleProof`` and ``/transactions/snapshot``: that a transaction is in a
-block, and what it wrote to the state.
+"""Routes ``/transactions/merkleProof`` and ``/transactions/snapshot``: proofs that transactions are
+in blocks, and their state changes.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/
 TransactionsApiRoute.scala``.
@@ -7,6 +7,7 @@ TransactionsApiRoute.scala``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -24,32 +25,72 @@ from soliton.api.lookup import (
 from soliton.api.rest import examples
 from soliton.api.route_table import row, rows_by_ids, table
 from soliton.api.schemas import TRANSACTION_SNAPSHOT
-from soliton.chain.blocks import PROTOBUF_VERSION, Block
+from soliton.api.thread_pool import Watch
+from soliton.chain.blocks import PROTOBUF_VERSION
 from soliton.chain.json_schemas import list_of
 from soliton.chain.transactions.codec import merkle_leaf
 from soliton.crypto import base58, merkle
+from soliton.node.blockchain import Blockchain
 from soliton.node.node import Node
+
+FEW_TRANSACTIONS: Final = 64
+"""Proofs in blocks with more transactions, all blocks together, are made in a thread."""
 
 
 class MerkleProof(msgspec.Struct, frozen=True, rename="camel"):
-    """The neighbours on the way from a transaction to the root of its block's transactions."""
+    """The siblings on the path from a transaction to the root of its block's transactions."""
 
     id: str
     transaction_index: int
     merkle_proof: list[str]
 
 
-def merkle_proof(request: Request) -> list[MerkleProof]:
-    """Proofs that transactions are in their blocks; those without one are left out."""
+def merkle_proof(request: Request) -> object:
+    """Proofs that transactions are in their blocks; transactions without a proof are omitted."""
     node = node_of(request)
     names = _names(request, node.settings.rest_api.transactions_by_address_limit)
     wrong = [text for text, name in names if name is None]
     if wrong:
         raise errors.INVALID_IDS.error(ids=wrong)
-    found = [proof for _, name in names if name and (proof := _proof(node, name)) is not None]
-    if not found:
-        raise errors.invalid_request("transactions do not exist or block version < 5")
+    ids = [name for _, name in names if name]
+    count = sum(node.chain.meta(height).transaction_count for height in _by_height(node.chain, ids))
+    if count <= FEW_TRANSACTIONS:
+        return _proofs(node.chain, ids)
+
+    def work(chain: Blockchain, watch: Watch) -> list[MerkleProof]:
+        return _proofs(chain, ids, watch)
+
+    return request.context.workers.ask(node, work, request.charge)
+
+
+def _by_height(chain: Blockchain, ids: Iterable[bytes]) -> dict[int, dict[bytes, int]]:
+    """The indexes of the confirmed transactions in their blocks, by height and id."""
+    found: dict[int, dict[bytes, int]] = {}
+    for name in ids:
+        location = chain.store.transaction_location(name)
+        if location is not None:
+            found.setdefault(location.height, {})[name] = location.index
     return found
+
+
+def _proofs(
+    chain: Blockchain, ids: list[bytes], watch: Callable[[], None] = lambda: None
+) -> list[MerkleProof]:
+    proofs: dict[bytes, MerkleProof] = {}
+    # Block by block, so that each is decoded once and only one is in memory.
+    for height, indexes in _by_height(chain, ids).items():
+        watch()
+        block = chain.block_at(height)
+        if block.header.version < PROTOBUF_VERSION:
+            continue
+        leaves = [merkle_leaf(item) for item in block.transactions]
+        for name, index in indexes.items():
+            watch()
+            siblings = [base58.encode(item) for item in reversed(merkle.proof(leaves, index))]
+            proofs[name] = MerkleProof(base58.encode(name), index, siblings)
+    if not proofs:
+        raise errors.invalid_request("transactions do not exist or block version < 5")
+    return [proofs[name] for name in ids if name in proofs]
 
 
 def _names(request: Request, limit: int) -> list[tuple[str, bytes | None]]:
@@ -61,28 +102,14 @@ def _names(request: Request, limit: int) -> list[tuple[str, bytes | None]]:
     return [(text, decode_id(text)) for text in texts]
 
 
-def _proof(node: Node, name: bytes) -> MerkleProof | None:
-    location = node.chain.store.transaction_location(name)
-    if location is None:
-        return None
-    block: Block = node.chain.block_at(location.height)
-    if block.header.version < PROTOBUF_VERSION:
-        return None
-    leaves = [merkle_leaf(item) for item in block.transactions]
-    neighbours = merkle.proof(leaves, location.index)
-    return MerkleProof(
-        base58.encode(name), location.index, [base58.encode(item) for item in reversed(neighbours)]
-    )
-
-
 def snapshot(request: Request) -> Members:
-    """What a transaction wrote to the state."""
+    """The state changes of a transaction."""
     node = node_of(request)
     return _snapshot(node, transaction_id(request.text("id"), node))
 
 
 def snapshot_of_many(request: Request) -> list[Members]:
-    """What transactions wrote to the state."""
+    """The state changes of several transactions."""
     node = node_of(request)
     names = _names(request, node.settings.rest_api.transaction_snapshots_limit)
     found = []
@@ -116,12 +143,13 @@ _PROOF_EXAMPLE: Final = {
 ROUTES: Final = table("transactions", "",
     rows_by_ids("/transactions/merkleProof?id.transactions family=waves,tn", merkle_proof,
         "Proofs that transactions are in their blocks", list[MerkleProof], [_PROOF_EXAMPLE],
-        "INVALID_TRANSACTION_ID INVALID_IDS TOO_BIG_SEQUENCE_WITH_LIMIT CUSTOM_VALIDATION_ERROR"),
+        "INVALID_TRANSACTION_ID INVALID_IDS TOO_BIG_SEQUENCE_WITH_LIMIT CUSTOM_VALIDATION_ERROR "
+        "SERVER_REQUEST_TIMEOUT"),
     row("GET /transactions/snapshot/{id.transaction}", snapshot,
-        "What a transaction wrote to the state", TRANSACTION_SNAPSHOT, _EXAMPLE,
+        "The state changes of a transaction", TRANSACTION_SNAPSHOT, _EXAMPLE,
         "INVALID_TRANSACTION_ID TRANSACTION_DOES_NOT_EXIST"),
     rows_by_ids("/transactions/snapshot?id.transactions", snapshot_of_many,
-        "What transactions wrote to the state, at most 100 of them", list_of(TRANSACTION_SNAPSHOT),
+        "The state changes of several transactions, at most 100", list_of(TRANSACTION_SNAPSHOT),
         [_EXAMPLE], "INVALID_TRANSACTION_ID TOO_BIG_SEQUENCE_WITH_LIMIT TRANSACTION_DOES_NOT_EXIST "
         "CUSTOM_VALIDATION_ERROR"),
     reads="state", family="waves",
