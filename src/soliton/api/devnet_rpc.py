@@ -180,10 +180,11 @@ def _interval(_values: list[object], controls: Controls) -> float | None:
 
 
 def _reorganize(values: list[object], controls: Controls) -> None:
-    first, pairs = _argument(values, 0), _argument(values, 1)
+    first = _argument(values, 0)
+    depth_value, pairs = first, _argument(values, 1)
     if isinstance(first, dict):
-        first, pairs = first.get("depth"), first.get("tx_block_pairs")
-    depth = _number(first)
+        depth_value, pairs = first.get("depth"), first.get("tx_block_pairs")
+    depth = _number(depth_value)
     chosen: list[list[AnyTransaction]] = [[] for _ in range(min(depth, MAX_REORG))]
     for pair in pairs if isinstance(pairs, list) else ():
         if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
