@@ -19,7 +19,7 @@ from soliton.chain.transactions.set_script import SetScript
 from soliton.node.blockchain import Blockchain
 from soliton.ride.compiler import compile_source
 from soliton.ride.errors import Interrupted
-from soliton.storage import patience
+from soliton.storage import retrying
 from soliton.storage.below import Items
 from soliton.storage.errors import BelowProblem
 from tests.api.chain import (
@@ -29,7 +29,7 @@ from tests.api.chain import (
     PrivateChain,
     address_of,
 )
-from tests.storage.test_patience import WHOM, Far
+from tests.storage.test_retrying import WHOM, Far
 
 MOST_TRIES = 1_000
 SOURCE = """{-# STDLIB_VERSION 6 #-}
@@ -286,7 +286,7 @@ async def test_who_waits_for_what_is_below_holds_no_thread(chain: PrivateChain, 
 async def test_it_waits_only_for_so_long(
     chain: PrivateChain, far: Far, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(retrying, "RETRY_SECONDS", 0.01)
     far.may_answer.clear()
     with pytest.raises(BelowProblem, match=WHOM):
         await ThreadPool(seconds=60).ask(chain.node, lambda _chain, _watch: far.get("a"), free)
@@ -301,7 +301,7 @@ async def test_within_work_that_begins_again_all_of_it_does(chain: PrivateChain,
         begun.append(far.get("first"))
         return await workers.ask(chain.node, lambda _chain, _watch: far.get("then"), free)
 
-    assert await patience.patiently(handler) == "THEN"
+    assert await retrying.retry_until_read(handler) == "THEN"
     assert begun == ["FIRST"] * 2 and far.asked == ["first", "then"]
 
 

@@ -28,7 +28,7 @@ from tests.node.chains import DEVNET, RICH, data, mine, open_chain, person, tran
 
 PAGE = 4_096
 HEIGHT = 30
-WHAT_TO_DO = "`soliton verify` says where"
+REPAIR_HINT = "`soliton verify` says where"
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_a_file_that_is_cut(place: Path, tmp_path: Path) -> None:
     os.truncate(place / "data" / "data.mdb", 7 * PAGE + 1)
     for ended in commands(place, tmp_path):
         refused(ended, "the store is damaged: ")
-        assert WHAT_TO_DO in ended.stderr
+        assert REPAIR_HINT in ended.stderr
 
 
 @pytest.mark.parametrize("left", [100, PAGE, 2 * PAGE, -PAGE, -1])
@@ -90,7 +90,7 @@ def test_a_file_that_is_cut_wherever(place: Path, left: int) -> None:
     file = place / "data" / "data.mdb"
     os.truncate(file, left if left > 0 else file.stat().st_size + left)
     for exclusive in (False, True):
-        with pytest.raises(DamagedStore, match=WHAT_TO_DO):
+        with pytest.raises(DamagedStore, match=REPAIR_HINT):
             Store(place / "data", DEVNET.name, exclusive=exclusive)
 
 
@@ -254,7 +254,7 @@ def test_records_that_are_wrong_or_missing(place: Path, prefix: bytes, missing: 
     finally:
         store.discard_pending()
         store.close()
-    assert WHAT_TO_DO in str(caught.value)
+    assert REPAIR_HINT in str(caught.value)
     if not missing and prefix not in b"ih":
         assert layout.KINDS[prefix] in str(caught.value)
 

@@ -13,7 +13,7 @@ import lmdb
 import pytest
 
 from soliton.storage.database import Snapshots
-from soliton.storage.environment import NOTHING
+from soliton.storage.environment import CLOSED
 from soliton.storage.store import Store
 from tests.storage.test_store import FOLLOWER, block
 
@@ -73,7 +73,7 @@ def test_a_snapshot_has_the_height_of_what_it_reads(tmp_path: Path, store: Store
     copied.database.snapshots = Snapshots()
     store.rollback(1)
     # What a process sees that has not looked again: it is still at height 3.
-    copied.database._read = copied.database._views = NOTHING
+    copied.database._read = copied.database._views = CLOSED
     copied.database.refresh()
     snapshot = copied.snapshot()
     assert snapshot.height == 1

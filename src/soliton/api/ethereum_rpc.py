@@ -47,7 +47,7 @@ from soliton.ledger.state import ASSET_BALANCES, ASSET_NAMES, ASSET_VOLUMES, ASS
 from soliton.node.node import Node
 from soliton.ride.script import parse_script
 from soliton.storage.layout import TransactionLocation
-from soliton.storage.patience import once_from_here, patiently
+from soliton.storage.retrying import disable_retry, retry_until_read
 
 MAX_BATCH: Final = 100
 """The limit on calls in a batch; ethers.js sends as many."""
@@ -165,7 +165,7 @@ async def _one(request: object, node: Node, controls: Controls | None) -> Member
         call = METHODS.get(method)
         if call is not None:
             work = partial(_called, call, Arguments(request.get("params")), node)
-            result = await (work() if node.store.below is None else patiently(work))
+            result = await (work() if node.store.below is None else retry_until_read(work))
         elif controls is not None and method in devnet_rpc.METHODS:
             result = await _control(method, Arguments(request.get("params")), controls)
         else:
@@ -183,7 +183,7 @@ async def _called(call: Call, arguments: Arguments, node: Node) -> object:
 
 async def _control(method: str, arguments: Arguments, controls: Controls) -> object:
     """Call a control of a private chain. Its refusal becomes an ``RpcError``."""
-    once_from_here()
+    disable_retry()
     try:
         result = devnet_rpc.METHODS[method](arguments.values, controls)
         return await result if isinstance(result, Coroutine) else result

@@ -4,7 +4,7 @@ A handler that needs state which has not been read yet is called again when it h
 change nothing before that. Other requests are answered meanwhile.
 
 What lives here: the retry for each kind of result. What does not: the retry itself
-(``soliton.storage.patience``).
+(``soliton.storage.retrying``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from soliton.api.http import Request
 from soliton.api.routes import Handler
 from soliton.storage.errors import BelowProblem
-from soliton.storage.patience import NotReadYet, Patience, patiently
+from soliton.storage.retrying import ReadPending, RetryContext, retry_until_read
 from soliton.web.answers import Deferred, Stream
 
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -29,10 +29,10 @@ _TOO_LONG: Final = f"a fork has to have all of an answer first: {MAX_BYTES} byte
 
 def answered(handler: Handler, request: Request) -> object:
     """The result of a handler; a coroutine if more has to be read or awaited."""
-    patience = Patience()
+    patience = RetryContext()
     try:
         result = patience.attempt(partial(handler, request))
-    except NotReadYet as missing:
+    except ReadPending as missing:
         return _again(patience, missing, handler, request)
     if isinstance(result, (Coroutine, Deferred)) or (
         isinstance(result, Stream) and not result.endless
@@ -42,17 +42,17 @@ def answered(handler: Handler, request: Request) -> object:
 
 
 async def _again(
-    patience: Patience, missing: NotReadYet, handler: Handler, request: Request
+    patience: RetryContext, missing: ReadPending, handler: Handler, request: Request
 ) -> object:
     await patience.read(missing)
-    return await patiently(lambda: _whole(handler(request)), patience)
+    return await retry_until_read(lambda: _whole(handler(request)), patience)
 
 
 async def _finished(
-    patience: Patience, result: object, handler: Handler, request: Request
+    patience: RetryContext, result: object, handler: Handler, request: Request
 ) -> object:
     first = [result]
-    return await patiently(lambda: _whole(first.pop() if first else handler(request)), patience)
+    return await retry_until_read(lambda: _whole(first.pop() if first else handler(request)), patience)
 
 
 async def _whole(result: object) -> object:

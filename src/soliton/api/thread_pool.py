@@ -24,7 +24,7 @@ from soliton.api.errors import SERVER_REQUEST_TIMEOUT
 from soliton.node.blockchain import Blockchain
 from soliton.node.node import Node
 from soliton.ride.errors import Interrupted
-from soliton.storage.patience import NotReadYet, carried, patiently_within
+from soliton.storage.retrying import ReadPending, with_retry_context, retry_nested
 from soliton.storage.reader import StoreReader
 
 T = TypeVar("T")
@@ -146,7 +146,7 @@ class ThreadPool:
         node.
         """
         attempt = partial(self._ask, node, work, charge)
-        return await (attempt() if node.store.below is None else patiently_within(attempt))
+        return await (attempt() if node.store.below is None else retry_nested(attempt))
 
     async def _ask(
         self, node: Node, work: Callable[[Blockchain, Watch], T], charge: Callable[[float], None]
@@ -170,7 +170,7 @@ class ThreadPool:
             finally:
                 self._places.release()
 
-        return await self._result(_Job(_charged(carried(run), charge), free), watch)
+        return await self._result(_Job(_charged(with_retry_context(run), charge), free), watch)
 
     async def run(self, work: Callable[[Watch], T]) -> T:
         """Run a job without a chain; raises as ``ask`` does."""
@@ -207,7 +207,7 @@ class ThreadPool:
     def _do(self, job: _Job[T], loop: asyncio.AbstractEventLoop, result: asyncio.Future[T]) -> None:
         try:
             value = job.do()
-        except NotReadYet as missing:
+        except ReadPending as missing:
             # Without the traceback, whose frames hold all that the job has read.
             self._settle(loop, result, result.set_exception, missing.with_traceback(None))
         except Exception as error:  # noqa: BLE001 - raised in the coroutine that awaits the result

@@ -34,7 +34,7 @@ from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import BlockAppended, NodeEvent
 from soliton.node.node import Node
 from soliton.steps import Steps, run_steps
-from soliton.storage.patience import once_from_here
+from soliton.storage.retrying import disable_retry
 
 MAX_BLOCKS: Final = 1_000_000
 """Blocks of one call: some minutes."""
@@ -309,7 +309,7 @@ class Controls:
         with node.writing():
             applied = chain.append_own(forged.block, forged.progress)
             chain.flush()
-        once_from_here()
+        disable_retry()
         node.follow_chain(changes=applied.changes)
         node.pool.settle()
         return forged.block

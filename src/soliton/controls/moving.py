@@ -20,14 +20,14 @@ from soliton.node.events import BlockAppended, RolledBack
 from soliton.storage.store import Store
 
 
-def go_to(chain: ChainWriter, moment: int) -> None:
+def restore_moment(chain: ChainWriter, moment: int) -> None:
     """Be again as at a moment of the store.
 
     Raises ``KeyError`` and ``StorageProblem``: nothing has happened then.
     """
     chain.flush()
     top = chain.height
-    first = chain.store.go_to(moment)
+    first = chain.store.restore_moment(moment)
     chain.discard_pending()
     if first <= top:
         chain.on_change(RolledBack(first - 1, chain.block_at(first - 1)))

@@ -16,7 +16,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.controls.clock import ClockState, DevClock
 from soliton.controls.errors import ControlRefused
 from soliton.controls.mining import Mining, MiningMode
-from soliton.controls.moving import go_to
+from soliton.controls.moving import restore_moment
 from soliton.crypto import base58
 from soliton.node.node import Node
 
@@ -91,14 +91,14 @@ class Snapshots:
         taken, node = self._taken.get(number), self._node
         if taken is None:
             return False
-        if not node.chain.store.knows_moment(number):
+        if not node.chain.store.has_moment(number):
             raise ControlRefused(
                 f"snapshot {number:#x} is forgotten: too much has changed since it was taken"
             )
         self.rest()
         with self._mining.paused():
             with node.writing():
-                go_to(node.chain, number)
+                restore_moment(node.chain, number)
             node.chain.waived = taken.waived
             self._clock.state = taken.clock
             self._restore_pool(taken.pool)
@@ -140,7 +140,7 @@ class Snapshots:
     def all(self) -> list[Taken]:
         """Those to which the chain can be brought, the oldest first."""
         store = self._node.chain.store
-        return [self.shown(each) for each in self._taken if store.knows_moment(each)]
+        return [self.shown(each) for each in self._taken if store.has_moment(each)]
 
     def shown(self, number: int) -> Taken:
         """One of them as clients see it."""

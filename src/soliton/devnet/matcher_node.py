@@ -68,7 +68,7 @@ from soliton.node.signatures import signed_messages
 from soliton.parallel.signatures import SignatureChecker
 from soliton.storage.errors import BelowProblem
 from soliton.storage.indexes import address_transactions, asset_balances
-from soliton.storage.patience import patiently
+from soliton.storage.retrying import retry_until_read
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,7 +84,7 @@ def _patient(
         if self.node.store.below is None:
             return await question(self, *args, **named)
         try:
-            return await patiently(partial(question, self, *args, **named))
+            return await retry_until_read(partial(question, self, *args, **named))
         except BelowProblem as error:
             raise NodeUnavailable(str(error)) from error
 

@@ -24,7 +24,7 @@ from soliton.export.errors import AnotherExport, DatabaseAway, DatabaseProblem, 
 from soliton.export.ndjson import encode_json, step_lines
 from soliton.export.steps import Position, Step, Stored
 from soliton.export.trail import MAX_KEPT, Trail
-from soliton.storage.topics import SeveralPartitions, make_topics
+from soliton.storage.topics import MultiplePartitions, create_topics
 
 if TYPE_CHECKING:
     from aiokafka import AIOKafkaProducer
@@ -192,8 +192,8 @@ class KafkaTopic:
         """Make the topics unless they are there; raises ``WrongChain`` for those of others."""
         names = [self._broker.topic, self._broker.topic + POSITIONS]
         try:
-            await make_topics(self._broker.options(), names, self._broker.replicas)
-        except SeveralPartitions as error:
+            await create_topics(self._broker.options(), names, self._broker.replicas)
+        except MultiplePartitions as error:
             raise WrongChain(str(error)) from error
 
     async def _read(self) -> None:

@@ -74,7 +74,7 @@ class BlockSteps:
             if count is not None and index >= count:
                 break
             transaction = decode(piece, chain.network.chain_id)
-            changes, record = chain.store.told_of(height, index)
+            changes, record = chain.store.changes_and_call(height, index)
             update = update_of(changes, self.state, height if index < self._past.count else 0)
             _apply(self.state, changes)
             context = Context(self.state, record)

@@ -231,4 +231,4 @@ class StoredChain:
 
     def has_data(self, address: Address, /) -> bool:
         """Whether an account ever had an entry in its data storage."""
-        return self._chain.store.had_data(address)
+        return self._chain.store.has_had_data(address)

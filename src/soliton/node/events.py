@@ -21,7 +21,7 @@ from soliton.chain.addresses import Address
 from soliton.chain.blocks import Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
-from soliton.storage.patience import only_once
+from soliton.storage.retrying import without_retry
 
 
 class BlockAppended(msgspec.Struct, frozen=True):
@@ -114,6 +114,6 @@ class NodeEvents:
     def publish(self, event: NodeEvent) -> None:
         """Notify all listeners; only the node's writer calls this."""
         # It has happened: whoever made it does not begin again.
-        with only_once():
+        with without_retry():
             for listener in self._listeners:
                 listener(event)

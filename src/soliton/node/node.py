@@ -39,7 +39,7 @@ from soliton.node.versions import agent
 from soliton.steps import Steps, run_steps
 from soliton.storage.below import Below
 from soliton.storage.errors import StorageProblem
-from soliton.storage.patience import patiently
+from soliton.storage.retrying import retry_until_read
 from soliton.storage.store import Store
 
 MAX_MICRO_TRANSACTIONS: Final = 255
@@ -161,7 +161,7 @@ class Node:
             return forged, _put(self, forged)
 
         # What a chain stands on may have to be asked.
-        made_at_last = made() if self.store.below is None else patiently(made)
+        made_at_last = made() if self.store.below is None else retry_until_read(made)
         block = self._told(*await made_at_last)
         self.settle_in_turns()
         return block

@@ -69,7 +69,7 @@ from soliton.node.waiting import (
 from soliton.node.waiting_state import Name, Reading, WaitingState
 from soliton.steps import Steps
 from soliton.storage.errors import StorageProblem
-from soliton.storage.patience import only_once
+from soliton.storage.retrying import without_retry
 
 MAX_SCRIPTED: Final = 5_000
 MAX_ESTIMATION_STEPS: Final = 500_000
@@ -506,7 +506,7 @@ class UtxPool:
         is reached. One transaction is not divided.
         """
         until = math.inf if seconds is None else perf_counter() + seconds
-        with only_once():
+        with without_retry():
             while self._settle_some():
                 if perf_counter() >= until:
                     return self.is_settled

@@ -1,10 +1,10 @@
-"""What a store may stand on: the records of a chain whose first blocks it does not hold itself.
+"""The base layer of a store: records of a chain whose first blocks the store does not hold itself.
 
-A store that stands on something finds there what it has not written. What it has written comes
-first; what it takes back shows again what is below, which never changes.
+Records of the store take precedence; a record that it lacks, or has removed, is read from the base
+layer, which never changes.
 
-What lives here: the protocol, and lists that are made of both. What does not: where such records
-come from (``soliton.devnet.fork``).
+What lives here: the protocol, and merged scans of both layers. What does not: the source of the
+base layer (``soliton.devnet.fork``).
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ Items = Iterator[tuple[bytes, bytes]]
 _BY_HEIGHT: Final = frozenset(
     (layout.ADDRESS_TRANSACTION, layout.HISTORY, layout.ADDRESS_ALIAS, layout.ADDRESS_LEASE)
 )
-"""Of these kinds of records what the store has written is behind all that is below."""
+"""Kinds of records whose keys end in a height: those of the store come after all of the base."""
 
 
 class Below(Protocol):
-    """Records of a chain up to some height; they are always the same, and any thread may ask.
+    """Immutable, thread-safe records of a chain up to some height.
 
     Raises ``BelowProblem`` and ``NotBelow``.
     """
 
     def get(self, key: bytes, /) -> bytes | None:
-        """The value of a key."""
+        """Return the value of a key."""
 
     def scan(self, prefix: bytes, start: bytes, /) -> Items:
-        """Keys and values under a prefix, in key order, from ``start`` on."""
+        """Yield the keys and values of a prefix in ascending order, from ``start`` on."""
 
     def scan_back(self, prefix: bytes, before: bytes, /) -> Items:
-        """The same in falling key order, from below ``prefix + before`` on, or from the last."""
+        """The same in descending order, below ``prefix + before``, or from the last one."""
 
 
 def scan_both(own: Items, below: Items) -> Items:
-    """Records in key order; of two with the same key that of the store."""
+    """Merge records in key order; the store's record wins over one with the same key."""
     return _merged(own, below, falling=False)
 
 
 def scan_both_back(prefix: bytes, own: Items, below: Items) -> Items:
-    """The same in falling key order; what is below is asked only when it is needed."""
+    """The same in descending order; the base layer is read only when it is needed."""
     if prefix[:1] in _BY_HEIGHT:
         yield from own
         yield from below

@@ -1,7 +1,8 @@
-"""The records of a block that are listed by account and by transaction.
+"""The records of a block by account and by transaction.
 
-What lives here: making them, with what they replace. What does not: the state itself and when it is
-written (``store``), indexes of assets, aliases and leases (``indexes``), keys (``layout``).
+What lives here: adding them to a batch, with the values that they replace. What does not: the state
+itself and writing (``store``), indexes of assets, aliases and leases (``indexes``), keys
+(``layout``).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ Items = dict[bytes, bytes | None]
 
 
 def put_history(block: NewBlock, state: Records, pending: Items, undo: Items) -> set[Address]:
-    """Put the balances of all accounts that a block has changed, above the state with it; whose
-    they are.
+    """Add the new balances of all accounts that a block has changed, and return the accounts.
+    ``state`` includes the block.
     """
     waves, all_leases = block.changes.get(WAVES, {}), block.changes.get(LEASES, {})
     addresses = waves.keys() | all_leases.keys()
@@ -36,19 +37,19 @@ def put_history(block: NewBlock, state: Records, pending: Items, undo: Items) ->
 def put_replaced(
     block: NewBlock, now: Callable[[bytes], bytes | None], pending: Items, undo: Items
 ) -> None:
-    """Put what a block changed at its beginning, and what it replaced: from its whole ``undo``, or
-    as it is ``now``, also of what was written anew and stayed as it was.
+    """Add the ``Replaced`` record of a block. Replaced values come from its complete ``undo``, or
+    from ``now`` where a value was rewritten unchanged.
     """
     key = layout.height_key(layout.REPLACED, block.height)
-    # A block that grows has its beginning already.
-    earlier = now(key) if key in undo else None
-    found: Items = {}
-    if earlier is None:
+    # A block that grows keeps the record of its key block.
+    existing = now(key) if key in undo else None
+    before: Items = {}
+    if existing is None:
         initial, count = layout.encode_changes(block.initial), len(block.transactions)
     else:
-        begun = layout.decode_replaced(earlier)
-        initial, count = begun.initial, begun.count
-        found = layout.pairs(begun.before)
+        record = layout.decode_replaced(existing)
+        initial, count = record.initial, record.count
+        before = layout.pairs(record.before)
     for table in layout.WITHOUT_HISTORY:
         row = layout.ROWS[table]
         prefixes = layout.ASSET_PREFIXES if row.prefix in layout.ASSET_PREFIXES else (row.prefix,)
@@ -56,17 +57,19 @@ def put_replaced(
             name = row.key(each)
             for prefix in prefixes:
                 written = prefix + name
-                if written not in found:
-                    found[written] = undo[written] if written in undo else now(written)
+                if written not in before:
+                    before[written] = undo[written] if written in undo else now(written)
     undo[key] = None
-    before = [each for item in found.items() for each in item]
-    pending[key] = layout.encode(layout.Replaced(initial, count, before))
+    flat = [each for item in before.items() for each in item]
+    pending[key] = layout.encode(layout.Replaced(initial, count, flat))
 
 
 def put_transactions(
     block: NewBlock, before: Callable[[bytes], bytes | None], pending: Items, undo: Items
 ) -> None:
-    """Put the places of a block's transactions, and what they did; ``before`` is what there is."""
+    """Add the locations, state changes and call records of a block's transactions; ``before`` reads
+    the present value of a key.
+    """
     height = block.height
     for index, item in enumerate(block.transactions, block.first_index):
         key = layout.TRANSACTION + item.id

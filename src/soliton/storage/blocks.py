@@ -1,4 +1,4 @@
-"""What is stored of a block: the records that whoever applies blocks hands over to the store."""
+"""The records that are passed to the store for a block."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from soliton.ledger.state_changes import JsonObject
 
 
 class NewTransaction(msgspec.Struct, frozen=True, gc=False):
-    """What is stored of a transaction: its place in the block's bytes, how it was applied, the
-    accounts under which it is listed, what it wrote, and what clients see of the dApp that it
-    called (``soliton.ledger.state_changes``), if it called one.
+    """What is stored of a transaction: its position in the block's bytes, its status, the accounts
+    that it is listed under, its state changes, and the record of its dApp call, if any
+    (``soliton.ledger.state_changes``).
     """
 
     id: bytes
@@ -30,9 +30,9 @@ class NewTransaction(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewBlock(msgspec.Struct, frozen=True):
-    """Everything that is stored of a block; ``transactions`` are those from number ``first_index``
-    on. What was done ``by_hand``, which ``edited`` state came of it, and what was changed before
-    the first transaction (``initial``) goes with its first form.
+    """Everything that is stored of a block; ``transactions`` are those from index ``first_index``
+    on. Changes ``by_hand``, the ``edited`` state that results from them, and the changes before the
+    first transaction (``initial``) are stored with the key block.
     """
 
     height: int

@@ -1,7 +1,7 @@
-"""Records that cannot be read: which kind, and what to do.
+"""Records that cannot be read: which kind, and what the operator should do.
 
-What lives here: turning whatever a decoder or the database stumbles over into ``DamagedStore``.
-What does not: the decoders (``layout``, ``soliton.chain``), the length of the file (``pages``).
+What lives here: converting errors of decoders and of the database to ``DamagedStore``. What does
+not: the decoders (``layout``, ``soliton.chain``), the length of the file (``pages``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNREADABLE: Final = (
     OverflowError,
     InputError,
 )
-"""What decoders raise at bytes that they have not written."""
+"""The errors that decoders raise on corrupt bytes."""
 
 DATABASE_DAMAGE: Final = (
     lmdb.CorruptedError,
@@ -43,22 +43,23 @@ DATABASE_DAMAGE: Final = (
 
 
 def unreadable(key: bytes, error: Exception) -> StorageProblem:
-    """A record that cannot be read, by its key."""
-    name = f"{kind_of(key)} ({key[:80].hex()}) cannot be read: {type(error).__name__} {error}"
+    """Return the error for a record that cannot be read."""
     if isinstance(error, lmdb.Error) and not isinstance(error, DATABASE_DAMAGE):
         return StorageProblem(f"the store cannot be read: {error}")
-    return DamagedStore(name)
+    return DamagedStore(
+        f"{kind_of(key)} ({key[:80].hex()}) cannot be read: {type(error).__name__} {error}"
+    )
 
 
 def kind_of(key: bytes) -> str:
-    """What a record is about, in words."""
+    """Return a description of the kind of a record."""
     return layout.KINDS.get(key[:1], "a record of no kind that is known")
 
 
 def readable(
     prefix: bytes,
 ) -> Callable[[Callable[P, Iterator[T]]], Callable[P, Iterator[T]]]:
-    """For functions that read records under a prefix one after the other."""
+    """Decorate a generator that reads records of a prefix: report corrupt ones as damage."""
 
     def decorate(read: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
         @functools.wraps(read)

@@ -1,7 +1,7 @@
-"""The database as one moment of it is read, and as it is written: in atomic batches.
+"""The database: consistent reads, and writes in atomic batches.
 
-What lives here: beginning to read anew, growing, opening again after a failed disk, snapshots. What
-does not: records and blocks (``reader``, ``store``), the calls of LMDB one by one
+What lives here: renewing read transactions, growing the map, reopening after a disk failure,
+snapshots. What does not: records and blocks (``reader``, ``store``), single calls of LMDB
 (``environment``).
 """
 
@@ -20,27 +20,25 @@ from soliton.errors import InvariantBroken
 from soliton.storage.damage import unreadable
 from soliton.storage.directories import take_ownership
 from soliton.storage.environment import (
+    CLOSED,
     MAX_MAP_SIZE,
-    NOTHING,
     begin_reading,
     grow,
     open_environment,
     problem_of,
-    typed,
+    translate_errors,
     write,
 )
 from soliton.storage.errors import StoreBusy
 from soliton.storage.timeline import Timeline
 
 MAX_SNAPSHOTS: Final = 32
-"""Snapshots that one process may have open."""
+"""The number of snapshots that one process may have open."""
 
 
 class Database:
-    """One database in a directory. Use from one thread; others may read a ``snapshot``, and other
-    processes the same directory.
-
-    A snapshot is ``revoked`` when the database waits for it to be closed.
+    """The database of a directory. It is not thread-safe; other threads may read a ``snapshot``,
+    other processes the same directory. A snapshot is ``revoked`` when it has to be closed.
     """
 
     __slots__ = (
@@ -60,23 +58,23 @@ class Database:
     def __init__(
         self, directory: Path, *, durable: bool, exclusive: bool, outgrows: bool = True
     ) -> None:
-        """Open or make it; raises ``StorageProblem``.
+        """Open the database, creating it if necessary; raise ``StorageProblem``.
 
-        A database that never ``outgrows`` this process' map of it is read there with snapshots that
-        stay open while another process lets it grow.
+        Without ``outgrows`` the map has its maximum size, so that snapshots of this process can
+        stay open while another process enlarges the database.
         """
         self.directory = directory
         self._map_size = None if outgrows else MAX_MAP_SIZE
         self._durable = durable
         self._owner: int | None = None
-        # The types of LMDB do not tell which one gives bytes, and which one memory.
-        self._read: Any = NOTHING
-        self._views: Any = NOTHING
+        # LMDB's types do not distinguish transactions that return bytes from those with buffers.
+        self._read: Any = CLOSED
+        self._views: Any = CLOSED
         self.revoked = False
         self._origin: Database | None = None
         self.snapshots = Snapshots()
         self.timeline = Timeline()
-        with typed(directory, "opened"):
+        with translate_errors(directory, "opened"):
             directory.mkdir(parents=True, exist_ok=True)
             self._owner = take_ownership(directory) if exclusive else None
             try:
@@ -95,7 +93,7 @@ class Database:
     # --- reading ----------------------------------------------------------------------------------
 
     def get(self, key: bytes) -> bytes | None:
-        """The value of a key."""
+        """Return the value of a key."""
         try:
             value: bytes | None = self._read.get(key)
         except lmdb.Error as error:
@@ -103,7 +101,7 @@ class Database:
         return value
 
     def view(self, key: bytes) -> memoryview | None:
-        """The same as memory that is not copied; to be used at once."""
+        """The same without copying; the buffer is valid until the next refresh."""
         try:
             value: memoryview | None = self._views.get(key)
         except lmdb.Error as error:
@@ -111,7 +109,7 @@ class Database:
         return value
 
     def scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values under a prefix, in key order, from ``start`` on."""
+        """Yield the keys and values of a prefix in ascending order, from ``start`` on."""
         try:
             with self._read.cursor() as cursor:
                 found = cursor.set_range(start)
@@ -122,7 +120,7 @@ class Database:
             raise unreadable(prefix, error) from error
 
     def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """The same in falling key order, from below ``prefix + before`` on, or from the last."""
+        """The same in descending order, below ``prefix + before``, or from the last one."""
         try:
             with self._read.cursor() as cursor:
                 found = cursor.set_range(prefix + (before or b"\xff" * 33))
@@ -135,66 +133,66 @@ class Database:
 
     @property
     def moment(self) -> int:
-        """The number of the last write that is seen."""
+        """The number of the last write that is visible."""
         number: int = self._read.id()
         return number
 
     def used_bytes(self) -> int:
-        """How much of the database file is in use."""
+        """Return the size of the used part of the database file."""
         info, page = self._env.info(), self._env.stat()["psize"]
         used: int = (info["last_pgno"] + 1) * page
         return used
 
     def reader_slots(self) -> int:
-        """The slots of the table of readers that are taken, by all processes."""
+        """Return the number of occupied reader slots, of all processes."""
         return sum(1 for line in self._env.readers().splitlines()[1:] if line.strip())
 
     def forget_dead_readers(self) -> None:
-        """Let go of what processes were reading when they were killed."""
+        """Free the reader slots of processes that were killed."""
         self._env.reader_check()
 
     def follow(self) -> bool:
-        """See what another process has written since: whether there is anything new."""
+        """Read what another process has written meanwhile; return whether anything is new."""
         before = self.moment
         try:
             self.refresh("read")
         except lmdb.MapResizedError:
             self.snapshots.revoke()
             self._stop_reading()
-            # 0 takes over the size that the other process has given the map.
+            # 0 adopts the map size that the other process has set.
             self._env.set_mapsize(0)
             self.refresh("read")
         return self.moment != before
 
     def snapshot(self) -> Database:
-        """What it holds now, for one other thread to read while this one goes on.
+        """Return a snapshot, which one other thread may read.
 
-        That thread closes it, soon after ``revoked`` is set: the database cannot grow before.
-        Raises ``StoreBusy`` when too many are open.
+        That thread must close it soon after ``revoked`` is set, because the database cannot grow
+        before. Raises ``StoreBusy`` if too many are open.
         """
         self.snapshots.check_room()
-        taken = copy.copy(self)
-        taken._read = taken._views = NOTHING
+        snapshot = copy.copy(self)
+        snapshot._read = snapshot._views = CLOSED
         try:
-            taken.refresh("read")
+            snapshot.refresh("read")
         except lmdb.MapResizedError as error:
             raise StoreBusy("the store has just grown") from error
-        taken._owner = None
-        taken._origin = self
-        self.snapshots.add(taken)
-        return taken
+        snapshot._owner = None
+        snapshot._origin = self
+        self.snapshots.add(snapshot)
+        return snapshot
 
     def refresh(self, doing: str = "read") -> None:
-        """Read what it holds now."""
+        """Begin new read transactions, which see the latest write."""
         self._stop_reading()
         try:
             self._read, self._views = begin_reading(self._env)
         except lmdb.MapResizedError:
             raise
         except lmdb.ReadersFullError:
-            # Those of processes that were killed count as well.
+            # Slots of killed processes may be freed.
             self._env.reader_check()
-            with typed(self.directory, doing):
+            with translate_errors(self.directory, doing):
                 self._read, self._views = begin_reading(self._env)
         except lmdb.PanicError:
             self._open_again(doing)
@@ -204,26 +202,26 @@ class Database:
     def _stop_reading(self) -> None:
         self._read.abort()
         self._views.abort()
-        # A transaction that has ended holds its slot until nobody knows it.
-        self._read = self._views = NOTHING
+        # An ended transaction holds its reader slot until its object is deleted.
+        self._read = self._views = CLOSED
 
     # --- writing ----------------------------------------------------------------------------------
 
     def write(self, items: dict[bytes, bytes | None]) -> None:
-        """Write values and delete keys (``None``), all or nothing; raises ``StorageProblem``.
+        """Write values and delete keys (``None``) atomically; raise ``StorageProblem``.
 
-        Whatever happens, what the database holds is read afterwards.
+        In both cases later reads see the present content of the database.
         """
         if self._origin is not None:
             raise InvariantBroken("a snapshot of the store is not written")
-        self.timeline.note(items, self.get)
+        self.timeline.record(items, self.get)
         # Sorted keys let the database append to pages instead of searching for each key.
         deletes = [key for key, value in items.items() if value is None]
         puts = [(key, value) for key in sorted(items) if (value := items[key]) is not None]
         try:
             while True:
                 try:
-                    # Reading goes on meanwhile: its slots stay taken, whoever else wants some.
+                    # The read transactions stay open, so that this process keeps its reader slots.
                     write(self._env, puts, deletes)
                     break
                 except lmdb.MapFullError:
@@ -242,9 +240,9 @@ class Database:
             self.refresh()
 
     def _open_again(self, doing: str) -> None:
-        """After a disk that failed in the middle of a commit LMDB does nothing more."""
+        """Reopen the database: after a disk failure during a commit LMDB refuses all operations."""
         self.snapshots.revoke()
-        with typed(self.directory, doing):
+        with translate_errors(self.directory, doing):
             self._env.close()
             self._env = open_environment(
                 self.directory,
@@ -255,7 +253,7 @@ class Database:
             self._read, self._views = begin_reading(self._env)
 
     def close(self) -> None:
-        """Let go of it; a snapshot lets go of its moment alone."""
+        """Close the database, or only this snapshot."""
         self._stop_reading()
         if self._origin is not None:
             self._origin.snapshots.remove(self)
@@ -271,7 +269,7 @@ class Database:
 
 
 class Snapshots:
-    """The snapshots of a store that are open."""
+    """The open snapshots of a database."""
 
     __slots__ = ("_change", "_open")
 
@@ -283,23 +281,23 @@ class Snapshots:
         return len(self._open)
 
     def check_room(self) -> None:
-        """Raise ``StoreBusy`` where there is no room for another one."""
+        """Raise ``StoreBusy`` if no more snapshots can be opened."""
         if len(self._open) >= MAX_SNAPSHOTS:
             raise StoreBusy("too many look at the chain as it was a moment ago")
 
     def add(self, snapshot: Database) -> None:
-        """One more is open."""
+        """Register an opened snapshot."""
         with self._change:
             self._open.add(snapshot)
 
     def remove(self, snapshot: Database) -> None:
-        """It is closed."""
+        """Remove a closed snapshot."""
         with self._change:
             self._open.discard(snapshot)
             self._change.notify_all()
 
     def revoke(self) -> None:
-        """Ask all to be closed, and wait until they are."""
+        """Request all snapshots to be closed, and wait until they are."""
         with self._change:
             for each in self._open:
                 each.revoked = True

@@ -1,7 +1,6 @@
-"""Directories of stores: whose they are, and who may write.
+"""Directories of stores: the writer's lock, and which chain a directory holds.
 
-What lives here: the lock of who writes, and asking a directory which chain it holds. What does not:
-the chain (``store``).
+What does not live here: the chain (``store``).
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ import lmdb
 
 from soliton.storage import layout
 from soliton.storage.damage import unreadable
-from soliton.storage.environment import typed
+from soliton.storage.environment import translate_errors
 from soliton.storage.errors import StoreInUse
 from soliton.storage.pages import DATA_NAME, check_length
 
 
 def lock_file(path: Path) -> int | None:
-    """The descriptor of a file that this process has locked, ``None`` while another one has. The
-    lock goes with the descriptor, however the process ends.
+    """Lock a file and return its descriptor, or ``None`` if another process holds the lock. The
+    lock ends with the descriptor, even if the process is killed.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -33,7 +32,7 @@ def lock_file(path: Path) -> int | None:
 
 
 def take_ownership(directory: Path) -> int:
-    """The descriptor of the lock of a chain's directory; raises ``StoreInUse``."""
+    """Lock a chain's directory for writing and return the descriptor; raise ``StoreInUse``."""
     descriptor = lock_file(directory / "owner.lock")
     if descriptor is None:
         raise StoreInUse(f"another process writes to the chain in {directory}")
@@ -41,7 +40,7 @@ def take_ownership(directory: Path) -> int:
 
 
 def decode_network(name: bytes) -> str:
-    """The network's name that a store has of itself; raises ``DamagedStore``."""
+    """Decode the stored name of the network; raise ``DamagedStore``."""
     try:
         return name.decode()
     except UnicodeDecodeError as error:
@@ -49,8 +48,8 @@ def decode_network(name: bytes) -> str:
 
 
 def stored_network(directory: Path) -> str | None:
-    """The network whose chain is in a directory, ``None`` where there is none."""
-    with typed(directory, "read"):
+    """Return the name of the network whose chain is in a directory, or ``None``."""
+    with translate_errors(directory, "read"):
         if not (directory / DATA_NAME).exists():
             return None
         check_length(directory, mend=False)

@@ -1,7 +1,7 @@
-"""The database below the store: opening it, reading one moment of it, writing it, and its errors.
+"""Calls of LMDB: opening an environment, read transactions, writing, and its errors.
 
-LMDB keeps a table of readers in its lock file. Each read transaction has a slot there for as long
-as its object lives: ending it is not enough. Who ends one here also lets go of it.
+LMDB keeps a table of readers in its lock file. Each read transaction occupies a slot there as long
+as its object lives, even after it has ended, so ended transactions must be deleted.
 
 What lives here: LMDB and its limits. What does not: records and blocks (``store``, ``layout``), the
 pages of the file (``pages``).
@@ -23,18 +23,18 @@ from soliton.storage.errors import DamagedStore, StorageProblem, StoreBusy, Stor
 from soliton.storage.pages import check_length
 
 MAX_READERS: Final = 8_192
-"""Read transactions under way at the same time, of all processes. A store takes two, and two for
-each snapshot; with the most workers that there can be that is half of it.
+"""Concurrent read transactions of all processes. A store uses two, and each snapshot two more; the
+maximum number of workers needs half of it.
 """
 SPARE_READERS: Final = 4
-"""Slots that a process keeps at hand, so that to read anew costs little."""
+"""Slots that a process keeps in reserve, which makes new read transactions cheap."""
 FIRST_MAP_SIZE: Final = 256 * 1024 * 1024
 MAX_MAP_SIZE: Final = 1 << 42
 
-LITTLE_BYTES: Final = 1024 * 1024
-"""A disk with less room is full; what could not be written may have taken the rest of it."""
+MIN_FREE_BYTES: Final = 1024 * 1024
+"""A disk with less free space counts as full; a failed write may have used up the rest."""
 _SLOT_BYTES: Final = 64
-"""What LMDB takes for each of them; the first ones are its head."""
+"""The size of a reader slot; LMDB's header takes the first ones."""
 _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_SPACE_WORDS: Final = tuple(os.strerror(number) for number in _NO_SPACE)
 
@@ -47,7 +47,9 @@ def open_environment(
     map_size: int | None = None,
     max_readers: int | None = None,
 ) -> lmdb.Environment:
-    """The database of a directory, made where there is none; raises as LMDB and the system do."""
+    """Open the environment of a directory, creating it if necessary; raise errors of LMDB and the
+    operating system.
+    """
     map_size, max_readers = map_size or FIRST_MAP_SIZE, max_readers or MAX_READERS
     check_length(directory, mend=exclusive)
     if exclusive:
@@ -61,7 +63,7 @@ def open_environment(
         max_spare_txns=SPARE_READERS,
     )
     try:
-        # Another process may have let the map grow beyond our first guess.
+        # Another process may have enlarged the map.
         environment.set_mapsize(max(map_size, environment.info()["map_size"]))
         if exclusive:
             environment.reader_check()
@@ -72,10 +74,10 @@ def open_environment(
 
 
 def _reserve(lock_file: Path, length: int) -> None:
-    """Give the table of readers its place on the disk. It is written through memory: where a full
-    disk has no page for it the system ends the process.
+    """Allocate the disk space of the reader table. The table is memory-mapped: writing it on a full
+    disk would kill the process.
 
-    Only before the database is opened: closing a file gives up all locks of the process on it.
+    Call it before opening the environment: closing a file releases all locks of the process on it.
     """
     if not hasattr(os, "posix_fallocate"):
         return
@@ -83,46 +85,46 @@ def _reserve(lock_file: Path, length: int) -> None:
     try:
         os.posix_fallocate(descriptor, 0, length)
     except OSError as error:
-        # Some systems cannot; those that have no room say so.
+        # Some file systems do not support it; only a full disk is an error.
         if error.errno in _NO_SPACE:
             raise
     finally:
         os.close(descriptor)
 
 
-class Nothing:
-    """Stands where a transaction was; reading from it raises ``StoreBusy``."""
+class Closed:
+    """A placeholder for an ended transaction; reading from it raises ``StoreBusy``."""
 
     __slots__ = ()
 
     def id(self) -> int:
-        """Before every transaction that there is."""
+        """Lower than the number of any transaction."""
         return -1
 
     def abort(self) -> None:
-        """There is nothing to end."""
+        """Do nothing."""
 
     def get(self, _key: bytes) -> NoReturn:
-        """There is nothing to read."""
+        """Raise ``StoreBusy``."""
         raise StoreBusy("the store is not being read: it was closed, or too many read it")
 
     def cursor(self) -> NoReturn:
-        """There is nothing to read."""
+        """Raise ``StoreBusy``."""
         self.get(b"")
 
 
-NOTHING: Final = Nothing()
+CLOSED: Final = Closed()
 
 
 def begin_reading(environment: lmdb.Environment) -> tuple[lmdb.Transaction, lmdb.Transaction]:
-    """Two read transactions of the same moment; the second one gives memory in place of bytes."""
+    """Begin two read transactions of the same moment; the second one returns buffers."""
     while True:
         read = environment.begin()
         try:
             views = environment.begin(buffers=True)
         except lmdb.Error:
             read.abort()
-            # The frame stays as long as the exception does.
+            # The exception keeps the frame and its variables alive.
             del read
             raise
         if views.id() == read.id():
@@ -136,7 +138,7 @@ def begin_reading(environment: lmdb.Environment) -> tuple[lmdb.Transaction, lmdb
 def write(
     environment: lmdb.Environment, puts: list[tuple[bytes, bytes]], deletes: Iterable[bytes]
 ) -> None:
-    """Write records, in the order of their keys, and delete others, all or nothing."""
+    """Atomically write records, which are sorted by key, and delete others."""
     with environment.begin(write=True) as transaction:
         with transaction.cursor() as cursor:
             cursor.putmulti(puts)
@@ -145,7 +147,7 @@ def write(
 
 
 def grow(environment: lmdb.Environment) -> None:
-    """Make room in the map for twice as much; nobody in this process may read meanwhile."""
+    """Double the size of the map; this process must not have open read transactions."""
     size = environment.info()["map_size"] * 2
     if size > MAX_MAP_SIZE:
         raise StorageProblem("the store is larger than this program can map")
@@ -153,7 +155,7 @@ def grow(environment: lmdb.Environment) -> None:
 
 
 def problem_of(error: Exception, directory: Path, doing: str) -> StorageProblem:
-    """What an error of LMDB or of the system means; ``doing`` is what could not be done."""
+    """Translate an error of LMDB or the operating system; ``doing`` names the operation."""
     if isinstance(error, StorageProblem):
         return error
     if _is_no_space(error, directory):
@@ -168,24 +170,24 @@ def problem_of(error: Exception, directory: Path, doing: str) -> StorageProblem:
 def _is_no_space(error: Exception, directory: Path) -> bool:
     if isinstance(error, OSError):
         return error.errno in _NO_SPACE
-    # LMDB has an own class for one of them, and only the words for the others.
+    # LMDB has a class for one of these errors; the others are recognized by their message.
     if isinstance(error, lmdb.DiskError) or str(error).endswith(_NO_SPACE_WORDS):
         return True
-    # Where a part of what is to be written finds room it speaks of a fault of the disk.
-    return str(error).endswith(os.strerror(errno.EIO)) and _free_bytes(directory) < LITTLE_BYTES
+    # After a partial write LMDB reports an I/O error.
+    return str(error).endswith(os.strerror(errno.EIO)) and _free_bytes(directory) < MIN_FREE_BYTES
 
 
 def _free_bytes(directory: Path) -> int:
     try:
-        found = os.statvfs(directory)
+        status = os.statvfs(directory)
     except OSError:
-        return LITTLE_BYTES
-    return found.f_bavail * found.f_frsize
+        return MIN_FREE_BYTES
+    return status.f_bavail * status.f_frsize
 
 
 @contextlib.contextmanager
-def typed(directory: Path, doing: str) -> Iterator[None]:
-    """Errors of LMDB and of the system as problems of the store."""
+def translate_errors(directory: Path, doing: str) -> Iterator[None]:
+    """Translate errors of LMDB and the operating system to ``StorageProblem``."""
     try:
         yield
     except (OSError, lmdb.Error) as error:

@@ -1,7 +1,7 @@
-"""What can go wrong with the store on disk.
+"""Errors of the store on disk.
 
-What lives here: typed problems that tell an operator what to do. What does not: what the data
-means, and telling the database's own errors apart (``environment``).
+What lives here: error types with messages for the operator. What does not: translating the
+database's own errors (``environment``).
 """
 
 from __future__ import annotations
@@ -10,37 +10,35 @@ from soliton.errors import EnvironmentProblem, InputError
 
 
 class StorageProblem(EnvironmentProblem):
-    """The disk or the database refuses: full, not writable, in use by another process, damaged."""
+    """The disk or the database fails: full, not writable, in use by another process, damaged."""
 
 
 class StoreFull(StorageProblem):
-    """There is no space left for what is to be written; what was written before is all there."""
+    """No space is left on the disk; what was written before is intact."""
 
 
 class StoreBusy(StorageProblem):
-    """Too many read the store at the same time; one more may a moment later."""
+    """Too many concurrent readers; retry later."""
 
 
 class DamagedStore(StorageProblem):
-    """What is on the disk is not what was written: cut, overwritten, or records are missing."""
+    """The content of the disk is corrupt: truncated, overwritten, or with missing records."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"the store is damaged: {what}; {WHAT_TO_DO}")
+        super().__init__(f"the store is damaged: {what}; {REPAIR_HINT}")
         self.what = what
 
 
 class BelowProblem(StorageProblem):
-    """What the store stands on - the state of another node - cannot be read now, or is none."""
+    """The base layer, which is the state of another node, is unavailable or unusable."""
 
 
 class NotBelow(InputError):
-    """What the store stands on has this, or had it, and cannot say so."""
+    """The base layer cannot provide this record, although the chain has or had it."""
 
 
 class WrongStore(InputError):
-    """A directory that holds something else: another network, or a layout that this version cannot
-    read.
-    """
+    """The directory holds another network, or a layout that this version cannot read."""
 
 
 class StoreInUse(StorageProblem):
@@ -48,7 +46,7 @@ class StoreInUse(StorageProblem):
 
 
 class RollbackTooDeep(InputError):
-    """A height below the lowest one for which undo records are kept."""
+    """The height is below the lowest one for which undo records are kept."""
 
     def __init__(self, height: int, lowest: int) -> None:
         super().__init__(f"cannot roll back to height {height}: the lowest possible is {lowest}")
@@ -56,7 +54,7 @@ class RollbackTooDeep(InputError):
         self.lowest = lowest
 
 
-WHAT_TO_DO = (
+REPAIR_HINT = (
     "`soliton verify` says where; move its directory away and import the chain anew, or copy the "
     "directory from a backup"
 )

@@ -1,7 +1,4 @@
-"""Files that are whole after a crash, whatever it interrupted.
-
-What lives here: replacing a file, and making names durable. What does not: what is in the files.
-"""
+"""Durable files: replacing a file atomically, and syncing a directory."""
 
 from __future__ import annotations
 
@@ -12,9 +9,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> None:
-    """Write a file in one step: after a crash it is the old or the new one, never a part. Raises
-    ``OSError``.
-    """
+    """Write a file atomically: after a crash it is the old or the new one. Raises ``OSError``."""
     new = path.with_name(f"{path.name}.new")
     try:
         new.unlink(missing_ok=True)
@@ -26,14 +21,14 @@ def replace_file(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> None
         new.replace(path)
         sync_directory(path.parent)
     except OSError:
-        # What there is of it takes room that is missing.
+        # The incomplete file would occupy space on a full disk.
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
         raise
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the names of a directory durable. Raises ``OSError``."""
+    """Make the entries of a directory durable. Raises ``OSError``."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

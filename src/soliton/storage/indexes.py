@@ -1,7 +1,8 @@
-"""Indexes beside the state: aliases, leases and assets by account, accounts by asset.
+"""Indexes: aliases, leases and assets by account, accounts by asset. Reads see flushed records
+only.
 
-What lives here: the records of a block, and reading them. What does not: the state itself and what
-is written when (``store``), keys (``layout``).
+What lives here: the index records of a block, and reading them. What does not: the state itself and
+writing (``store``), keys (``layout``).
 """
 
 from __future__ import annotations
@@ -26,38 +27,39 @@ MAX_LEASES: Final = 1_000
 
 _INDEXED: Final = frozenset((ALIASES, ASSET_BALANCES, LEASE_INFO))
 _BY_HAND_NUMBER: Final = 0xFFFF
-"""Beyond that of any transaction: a block has 6,000."""
+"""Higher than the index of any transaction: a block has at most 6,000."""
 _MAX_U32: Final = 0xFFFF_FFFF
 _NFT_PLACE: Final = struct.Struct(">II")
 _PLACE: Final = struct.Struct(">IH")
 
 
 class Records(Protocol):
-    """Read access to a store; scans see what is flushed."""
+    """Read access to a store; scans see flushed records only."""
 
     def get(self, table: Table[K, V], key: K) -> V:
-        """The value of a key of a state table."""
+        """Return the value of a key of a state table."""
 
     def scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values under a prefix, in key order, from ``start`` on."""
+        """Yield the keys and values of a prefix in ascending order, from ``start`` on."""
 
     def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values under a prefix, in falling key order, from below ``before`` on."""
+        """Yield the keys and values of a prefix in descending order, below ``before``."""
 
 
 class Histories(Protocol):
     """Read access to the histories of balances."""
 
     def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
-        """Height, own balance and effective balance at every change up to ``top``, the newest
+        """Yield height, own balance and effective balance at every change up to ``top``, newest
         first.
         """
 
 
 def index_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and values of a block, above the state before it.
+    """Yield the index records of a block; ``state`` is that before the block.
 
-    Numbered by transaction, so that it does not matter in which steps a block came.
+    They are numbered by transaction, so they do not depend on how a block is split into
+    microblocks.
     """
     if _INDEXED.isdisjoint(block.changes):
         return
@@ -78,7 +80,7 @@ def index_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, byte
 
 
 def _written(block: NewBlock) -> Iterator[tuple[int, Changes]]:
-    """What each transaction wrote, by its number; what was changed by hand has the last one."""
+    """Yield the changes of each transaction with its index; changes by hand have the highest."""
     if block.edited:
         yield _BY_HAND_NUMBER, block.edited
     for index, item in enumerate(block.transactions, block.first_index):
@@ -90,7 +92,7 @@ def _asset_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, byt
         history = height_key(asset_id + address, block.height)
         yield layout.ASSET_HISTORY + history, balance.to_bytes(8, "big", signed=True)
     new_assets = block.changes.get(ASSETS, {})
-    # Also those that are given away in the same block.
+    # By transaction, because an NFT may also be passed on within the block.
     for _, changes in _written(block):
         for key, balance in changes.get(ASSET_BALANCES, {}).items():
             if balance <= 0 or state.get(ASSET_BALANCES, key) > 0:
@@ -104,7 +106,7 @@ def _asset_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, byt
 
 @readable(layout.ADDRESS_ALIAS)
 def aliases_of(store: Records, address: Address) -> Iterator[str]:
-    """The aliases of an account, the newest first; sees what is flushed."""
+    """Yield the aliases of an account, newest first."""
     for _, name in store.scan_back(layout.ADDRESS_ALIAS + address):
         if store.get(ALIASES, name.decode()) == address:
             yield name.decode()
@@ -113,10 +115,8 @@ def aliases_of(store: Records, address: Address) -> Iterator[str]:
 def leases_of(
     store: Records, address: Address, after: bytes | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Places and ids of the leases from and to an account, those of newer blocks first; sees
-    what is flushed.
-
-    ``after`` goes on behind a place.
+    """Yield position and id of the leases from and to an account, those of newer blocks first,
+    starting behind the position ``after``.
     """
     prefix = layout.ADDRESS_LEASE + address
     for key, lease_id in store.scan_back(prefix, b"" if after is None else after):
@@ -127,9 +127,8 @@ def leases_of(
 def asset_balances(
     store: Records, address: Address, after: AssetId | None = None
 ) -> Iterator[tuple[AssetId, int]]:
-    """The account's balances of assets in the order of their ids; sees what is flushed.
-
-    ``after`` goes on behind an asset. Balances of 0 are among them.
+    """Yield the account's asset balances, including those of 0, in the order of asset ids, starting
+    behind the asset ``after``.
     """
     prefix = layout.ROWS[ASSET_BALANCES].prefix + address
     start = prefix if after is None else prefix + after + b"\0"
@@ -146,8 +145,8 @@ def address_transactions(
     *,
     oldest_first: bool = False,
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Height, index in the block and id of the account's transactions, the newest first; sees what
-    is flushed. ``after`` (height, index) goes on behind such a place.
+    """Yield height, index in the block and id of the account's transactions, newest first, starting
+    behind the position ``after`` (height, index).
     """
     prefix = layout.ADDRESS_TRANSACTION + address
     place = b"" if after is None else _PLACE.pack(*after)
@@ -167,8 +166,8 @@ def nfts(
     *,
     newest_first: bool = False,
 ) -> Iterator[tuple[AssetId, tuple[int, int]]]:
-    """The NFTs that the account has or has had, in the order of their issue, each with height
-    and sequence of that; sees what is flushed. ``after`` goes on behind such a place.
+    """Yield the NFTs that the account has or has had, in the order of their issue, with height and
+    sequence of the issue, starting behind the position ``after``.
     """
     prefix = layout.ADDRESS_NFT + address
     place = b"" if after is None else _NFT_PLACE.pack(*after)
@@ -184,8 +183,8 @@ def nfts(
 def asset_distribution(
     store: Records, asset_id: AssetId, height: int, after: Address | None = None
 ) -> Iterator[tuple[Address, int]]:
-    """Who had how much of an asset after the block at ``height``, by address; sees what is
-    flushed. ``after`` goes on behind an account.
+    """Yield the positive balances of an asset after the block at ``height``, by address, starting
+    behind the account ``after``.
     """
     prefix = layout.ASSET_HISTORY + asset_id
     for address, raw in _last_values(store, prefix, height, after):
@@ -198,8 +197,8 @@ def asset_distribution(
 def distribution(
     store: Records, height: int, after: Address | None = None
 ) -> Iterator[tuple[Address, int]]:
-    """Who had how many wavelets after the block at ``height``, by address; sees what is
-    flushed. ``after`` goes on behind an account.
+    """Yield the positive balances in wavelets after the block at ``height``, by address, starting
+    behind the account ``after``.
     """
     for address, raw in _last_values(store, layout.HISTORY, height, after):
         balance = layout.HISTORY_VALUE.unpack(raw)[0]
@@ -208,7 +207,7 @@ def distribution(
 
 
 def asset_balance_at(store: Records, address: Address, asset_id: AssetId, height: int) -> int:
-    """An account's balance of an asset after the block at a height; sees what is flushed."""
+    """Return an account's balance of an asset after the block at a height."""
     prefix = layout.ASSET_HISTORY + asset_id + address
     end = prefix + (height + 1).to_bytes(4, "big")
     for _, raw in store.scan_back(prefix, end[len(prefix) :]):
@@ -217,23 +216,23 @@ def asset_balance_at(store: Records, address: Address, asset_id: AssetId, height
 
 
 def minimum_effective_balance(store: Histories, address: Address, bottom: int, top: int) -> int:
-    """The smallest effective balance of an account after the blocks ``bottom`` to ``top``, in
-    wavelets.
+    """Return the smallest effective balance of an account, in wavelets, after the blocks ``bottom``
+    to ``top``.
     """
     history = store.balance_history(address, top)
     return _smallest(((height, effective) for height, _, effective in history), bottom)
 
 
 def minimum_balance(store: Histories, address: Address, bottom: int, top: int) -> int:
-    """The smallest own balance of an account after the blocks ``bottom`` to ``top``, in
-    wavelets.
+    """Return the smallest own balance of an account, in wavelets, after the blocks ``bottom`` to
+    ``top``.
     """
     history = store.balance_history(address, top)
     return _smallest(((height, balance) for height, balance, _ in history), bottom)
 
 
 def _smallest(balances: Iterator[tuple[int, int]], bottom: int) -> int:
-    """Of balances by height, the newest first, the smallest one since ``bottom``."""
+    """Return the smallest balance since ``bottom``, of balances by height, newest first."""
     smallest: int | None = None
     for height, balance in balances:
         smallest = balance if smallest is None else min(smallest, balance)
@@ -246,9 +245,7 @@ def _smallest(balances: Iterator[tuple[int, int]], bottom: int) -> int:
 def _last_values(
     store: Records, prefix: bytes, height: int, after: Address | None
 ) -> Iterator[tuple[Address, bytes]]:
-    """Of records with keys ``prefix, address, height``, the last of each address up to a
-    height.
-    """
+    """Yield the last record of each address up to a height; keys are ``prefix, address, height``."""
     start = prefix if after is None else prefix + after + b"\xff" * 5
     address: Address | None = None
     last: bytes | None = None

@@ -1,5 +1,4 @@
-"""The key layout of the store: every kind of record, its prefix, key and value. This is the one
-place that knows.
+"""The key layout of the store: every kind of record, its prefix, key and value.
 
 | prefix | key | value |
 |---|---|---|
@@ -26,15 +25,15 @@ place that knows.
 | ``i`` | block id | u32 height |
 | ``t`` | transaction id | u32 height, u16 index, u32 offset and length, u8 status, u32 complexity |
 | ``a`` | address, u32 height, u16 index | transaction id |
-| ``z`` | u32 height, u16 index | what the transaction wrote: keys and values (MessagePack) |
-| ``r`` | u32 height, u16 index | what the dApp did that the transaction called (MessagePack) |
+| ``z`` | u32 height, u16 index | the transaction's state changes: keys and values (MessagePack) |
+| ``r`` | u32 height, u16 index | the record of the transaction's dApp call (MessagePack) |
 | ``n`` | address, u32 height, u16 number in the block | alias |
 | ``k`` | address, u32 height, u32 number counted down | id of a lease from or to it |
-| ``f`` | address, u32 height, u32 sequence of issue, asset id | nothing: an NFT that it has had |
+| ``f`` | address, u32 height, u32 sequence of issue, asset id | empty: an NFT that it has held |
 | ``d`` | asset id, address, u32 height | i64 balance after that block |
-| ``x`` | u32 height | ``Replaced`` (MessagePack): what of the state has no history of its own |
-| ``y`` | u32 height | what no other node would accept of the block (``ByHand``, MessagePack) |
-| ``u`` | u32 height | undo record (MessagePack): what every key held before the block |
+| ``x`` | u32 height | ``Replaced`` (MessagePack): replaced state that has no history of its own |
+| ``y`` | u32 height | changes by hand, which other nodes would refuse (``ByHand``, MessagePack) |
+| ``u`` | u32 height | undo record (MessagePack): the value of every key before the block |
 | ``!`` | a name | facts about the store itself |
 
 Numbers in keys are big-endian, so that keys sort by height.
@@ -139,7 +138,7 @@ KINDS: Final = {
     b"u": "what a block replaced",
     b"!": "a fact about the store itself",
 }
-"""What the kinds of records are, for messages: by prefix."""
+"""The kinds of records by prefix, for error messages."""
 
 LOCATION: Final = struct.Struct(">IHIIBI")
 HISTORY_VALUE: Final = struct.Struct(">qqq")
@@ -149,7 +148,7 @@ _ASSET_INFO: Final = struct.Struct(">32sB?II")
 
 
 class Row(msgspec.Struct, frozen=True):
-    """How one state table is kept: its prefix and the two codecs."""
+    """How a state table is stored: its prefix, and the codecs of keys and values."""
 
     prefix: bytes
     key: Callable[[Any], bytes]
@@ -158,17 +157,17 @@ class Row(msgspec.Struct, frozen=True):
 
 
 def height_key(prefix: bytes, height: int) -> bytes:
-    """The key of a record that belongs to a height."""
+    """Return the key of a record that belongs to a height."""
     return prefix + height.to_bytes(4, "big")
 
 
 def history_key(address: Address, height: int) -> bytes:
-    """The key of an account's balance after a block."""
+    """Return the key of an account's balance after a block."""
     return HISTORY + address + height.to_bytes(4, "big")
 
 
 def place_key(height: int, index: int) -> bytes:
-    """A transaction's place, as a part of keys."""
+    """Return a transaction's position in the chain, as a part of keys."""
     return height.to_bytes(4, "big") + index.to_bytes(2, "big")
 
 
@@ -217,7 +216,7 @@ def _optional(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
 
 
 def _packed(kind: type[Any]) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
-    """MessagePack codecs of a record; ``None`` is empty."""
+    """Return the MessagePack codecs of a record; ``None`` is stored as an empty value."""
     decode = msgspec.msgpack.Decoder(kind).decode
     return _optional(msgspec.msgpack.Encoder().encode), lambda raw: decode(raw) if raw else None
 
@@ -304,14 +303,14 @@ WITHOUT_HISTORY: Final = (
     ASSET_SCRIPTS,
     SPONSORSHIPS,
 )
-"""The tables of which clients are told what there was, and no index knows."""
+"""The tables whose previous values clients may request, but which have no history index."""
 
 _pack: Final = msgspec.msgpack.Encoder().encode
 _unpack_written: Final = msgspec.msgpack.Decoder(list[bytes]).decode
 
 
 def encode_changes(changes: Changes) -> bytes:
-    """What one transaction wrote: keys and values as in the store, by turns."""
+    """Encode state changes as a flat list of stored keys and values, alternating."""
     written: list[bytes] = []
     for table, values in changes.items():
         row = ROWS[table]
@@ -322,7 +321,7 @@ def encode_changes(changes: Changes) -> bytes:
 
 
 def decode_changes(raw: bytes) -> Changes:
-    """The changes that ``encode_changes`` was given."""
+    """Decode the result of ``encode_changes``."""
     changes: Changes = {}
     written = _unpack_written(raw)
     for raw_key, raw_value in zip(written[::2], written[1::2], strict=True):
@@ -333,10 +332,10 @@ def decode_changes(raw: bytes) -> Changes:
 
 
 class Replaced(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a block did that its transactions' records do not tell: which records ``initial``
-    changes wrote (as ``encode_changes``), the ``count`` of transactions that it had before any
-    microblock, and what records held ``before`` it, keys and values by turns: those of data,
-    scripts and assets. Of an asset all are there if one is.
+    """What the records of a block's transactions do not contain: the changes before the first
+    transaction (``initial``, as ``encode_changes``), the ``count`` of transactions in the key
+    block, and the values of data, script and asset records ``before`` the block, keys and values
+    alternating. If one record of an asset is present, all are.
     """
 
     initial: bytes
@@ -345,14 +344,14 @@ class Replaced(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def pairs(by_turns: list[bytes | None]) -> dict[bytes, bytes | None]:
-    """Keys and values that stand by turns."""
+    """Convert alternating keys and values to a dictionary."""
     keys = [each for each in by_turns[::2] if each is not None]
     return dict(zip(keys, by_turns[1::2], strict=True))
 
 
 class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
-    """Where a transaction is: its block's height, its number and its place in the block's bytes;
-    how it was applied, and the complexity of the scripts that it took.
+    """Where a transaction is: its block's height, its index, and its position in the block's bytes.
+    Also its status, and the complexity that its scripts spent.
     """
 
     height: int
@@ -364,14 +363,14 @@ class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
 
 
 def encode_location(place: TransactionLocation) -> bytes:
-    """The record of the place of a transaction."""
+    """Encode the location of a transaction."""
     return LOCATION.pack(
         place.height, place.index, place.offset, place.length, place.status, place.complexity
     )
 
 
 def decode_location(raw: bytes) -> TransactionLocation:
-    """The place of a transaction from its record."""
+    """Decode the location of a transaction."""
     return TransactionLocation(*LOCATION.unpack(raw))
 
 

@@ -1,10 +1,11 @@
-"""The database's file as a file: whether all pages are there that its head speaks of.
+"""Checks that the database file contains all pages that its header refers to.
 
-The file is mapped into memory. Whoever reads a page that the file has lost is ended by the system
-(SIGBUS), with no word about why; so its length is looked at before it is mapped. Pages at its end
-may be missing where they are free: the last transaction took and freed them, and never wrote them.
+The file is mapped into memory. A process that reads a page beyond the end of the file is killed by
+SIGBUS without a message, so the length is checked before the file is mapped. Free pages at the end
+may be missing: the last transaction allocated and freed them, and never wrote them.
 
-What lives here: the few fields of LMDB's file format that say so. What does not: reading records.
+What lives here: the few fields of LMDB's file format that this needs. What does not: reading
+records.
 
 Source: LMDB ``libraries/liblmdb/mdb.c`` (``MDB_meta``, ``MDB_page``, ``MDB_node``), data version 1.
 """
@@ -38,7 +39,7 @@ _MAX_DEPTH: Final = 32
 
 
 class _Head(NamedTuple):
-    """What one of the two heads says."""
+    """The contents of one of the two meta pages."""
 
     page_size: int
     free_root: int
@@ -47,10 +48,10 @@ class _Head(NamedTuple):
 
 
 def check_length(directory: Path, *, mend: bool) -> None:
-    """Raise ``DamagedStore`` where the file in a directory is shorter than it was written.
+    """Raise ``DamagedStore`` if the file in a directory has lost pages that are in use.
 
-    Free pages that are missing are put there when it is to ``mend``, so that nothing is missing.
-    Whether the head is that of a database says whoever opens it. Raises ``OSError``.
+    ``mend`` appends missing free pages. Whether the file is a database at all is not checked here.
+    Raises ``OSError``.
     """
     path = directory / DATA_NAME
     try:
@@ -115,7 +116,7 @@ def _free_pages(file: BinaryIO, head: _Head) -> set[int]:
 
 
 def _entries(file: BinaryIO, head: _Head, number: int, depth: int) -> Iterator[bytes]:
-    """The values of the tree below a page."""
+    """Yield the values of the B+ tree below a page."""
     if depth > _MAX_DEPTH:
         raise RecursionError
     file.seek(number * head.page_size)

@@ -1,6 +1,6 @@
 """Reading the store: state, blocks and records of one chain.
 
-What lives here: decoding what is stored, above it what is about to be. What does not: writing
+What lives here: reading and decoding records, pending ones first. What does not: writing
 (``store``), the key layout (``layout``), LMDB (``database``), indexes (``indexes``).
 """
 
@@ -27,12 +27,10 @@ _MAX_ID_BYTES: Final = 64
 
 
 class StoreReader:
-    """One chain on a disk, as it is at a moment; ``height`` is that of the last block, 0 in an
-    empty store.
-    """
+    """A consistent view of one chain; ``height`` is that of the last block, 0 in an empty store."""
 
     def __init__(self, database: Database, below: Below | None = None) -> None:
-        """Where it is kept, and what it stands on."""
+        """``below`` is the base layer of a fork."""
         self._db = database
         self.below = below
         self._pending: dict[bytes, bytes | None] = {}
@@ -40,45 +38,45 @@ class StoreReader:
         self.height = self._tip()
 
     def follow(self) -> bool:
-        """See what the process that writes has flushed since: whether there is anything new.
+        """Read what the writing process has flushed meanwhile; return whether anything is new.
 
-        For a store that was opened without ``exclusive``; a snapshot is not followed.
+        For a store that was opened without ``exclusive``, not for a snapshot.
         """
         changed = self._db.follow()
         self.height = self._tip()
         return changed
 
     def snapshot(self) -> StoreReader:
-        """What the store holds now, for one other thread to read while this one goes on.
+        """Return a snapshot of the store, which one other thread may read.
 
-        That thread closes it, soon after ``revoked`` is set: the store cannot grow before. Raises
-        ``StoreBusy`` when too many are open.
+        That thread must close it soon after ``revoked`` is set, because the store cannot grow
+        before. Raises ``StoreBusy`` if too many are open.
         """
-        taken = StoreReader(self._db.snapshot(), self.below)
+        snapshot = StoreReader(self._db.snapshot(), self.below)
         if self._pending:
-            taken._pending = dict(self._pending)
-            taken._pending_history = {at: each[:] for at, each in self._pending_history.items()}
-            taken.height = self.height
-        return taken
+            snapshot._pending = dict(self._pending)
+            snapshot._pending_history = {at: each[:] for at, each in self._pending_history.items()}
+            snapshot.height = self.height
+        return snapshot
 
     @property
     def database(self) -> Database:
-        """Where it is kept."""
+        """The database of the store."""
         return self._db
 
     @property
     def revoked(self) -> bool:
-        """Whether the store waits for this snapshot to be closed."""
+        """Whether this snapshot has to be closed."""
         return self._db.revoked
 
     def scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values under a prefix, in key order, from ``start`` on."""
+        """Yield the keys and values of a prefix in ascending order, from ``start`` on."""
         own = self._db.scan(prefix, start)
         return own if self.below is None else scan_both(own, self.below.scan(prefix, start))
 
     def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values under a prefix, in falling key order, from below ``prefix + before`` on,
-        or from the last where nothing is given.
+        """Yield the keys and values of a prefix in descending order, below ``prefix + before``, or
+        from the last one if that is empty.
         """
         own = self._db.scan_back(prefix, before)
         if self.below is None:
@@ -86,19 +84,19 @@ class StoreReader:
         return scan_both_back(prefix, own, self.below.scan_back(prefix, before))
 
     def close(self) -> None:
-        """Let go of it; the object cannot be used afterwards."""
+        """Close the store; the object cannot be used afterwards."""
         self._db.close()
 
     def _raw(self, key: bytes) -> bytes | None:
-        found = self._pending[key] if key in self._pending else self._db.get(key)
-        return self.below.get(key) if found is None and self.below is not None else found
+        value = self._pending[key] if key in self._pending else self._db.get(key)
+        return self.below.get(key) if value is None and self.below is not None else value
 
     def _decoded(self, key: bytes, decode: Callable[[bytes], V]) -> V | None:
         raw = self._raw(key)
         return None if raw is None else _decoded(key, raw, decode)
 
     def _needed(self, prefix: bytes, height: int) -> bytes | None:
-        """A record that there has to be at each height of the chain; ``None`` beyond it."""
+        """Return a record that must exist at each height of the chain; ``None`` outside of it."""
         if not 0 < height <= self.height:
             return None
         raw = self._raw(height_key(prefix, height))
@@ -110,7 +108,7 @@ class StoreReader:
         return int.from_bytes(self._raw(layout.TIP) or b"", "big")
 
     def get(self, table: Table[K, V], key: K) -> V:
-        """The value of a key of a state table, its default where there is none."""
+        """Return the value of a key of a state table, or the table's default."""
         row = layout.ROWS[table]
         raw = self._raw(row.prefix + row.key(key))
         if raw is None:
@@ -122,41 +120,40 @@ class StoreReader:
         return value
 
     def transaction_height(self, transaction_id: bytes) -> int | None:
-        """The height of a transaction's block."""
+        """Return the height of a transaction's block."""
         location = self.transaction_location(transaction_id)
         return None if location is None else location.height
 
     def transaction_location(self, transaction_id: bytes) -> TransactionLocation | None:
-        """Where a transaction is on the chain."""
+        """Return where a transaction is on the chain."""
         if len(transaction_id) > _MAX_ID_BYTES:
             return None
         return self._decoded(layout.TRANSACTION + transaction_id, layout.decode_location)
 
     def block_data(self, height: int) -> bytes | None:
-        """The bytes of the block at a height."""
+        """Return the bytes of the block at a height."""
         return self._needed(layout.BLOCK, height)
 
     def block_piece(self, height: int, offset: int, length: int) -> tuple[int, bytes] | None:
-        """The first byte of the block at a height, and ``length`` bytes from ``offset`` on.
-
-        Of a long block a short piece costs no more than of a short one.
+        """Return the first byte of the block at a height, and ``length`` bytes from ``offset`` on,
+        without copying the rest of the block.
         """
         key = height_key(layout.BLOCK, height)
-        found: bytes | memoryview | None
-        found = self._pending[key] if key in self._pending else self._db.view(key)
-        if found is None and self.below is not None:
-            found = self.below.get(key)
-        return None if found is None else (found[0], bytes(found[offset : offset + length]))
+        data: bytes | memoryview | None
+        data = self._pending[key] if key in self._pending else self._db.view(key)
+        if data is None and self.below is not None:
+            data = self.below.get(key)
+        return None if data is None else (data[0], bytes(data[offset : offset + length]))
 
     def meta(self, height: int) -> BlockMeta | None:
-        """What is known about the block at a height."""
+        """Return the metadata of the block at a height."""
         raw = self._needed(layout.META, height)
         if raw is None:
             return None
         return _decoded(height_key(layout.META, height), raw, layout.decode_meta)
 
     def height_of(self, block_id: bytes) -> int | None:
-        """The height of the block with this id."""
+        """Return the height of the block with this id."""
         if len(block_id) > _MAX_ID_BYTES:
             return None
         raw = self._raw(layout.BLOCK_HEIGHT + block_id)
@@ -164,7 +161,7 @@ class StoreReader:
 
     @readable(layout.HISTORY)
     def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
-        """Height, own balance and effective balance at every change up to ``top``, the newest
+        """Yield height, own balance and effective balance at every change up to ``top``, newest
         first.
         """
         for height in reversed(self._pending_history.get(address, ())):
@@ -179,9 +176,8 @@ class StoreReader:
 
     @readable(layout.ROWS[DATA].prefix)
     def data_entries(self, address: Address, after: str | None = None) -> Iterator[tuple[str, Any]]:
-        """An account's data entries in key order, deleted ones left out; sees what is flushed.
-
-        ``after`` starts behind a key, so that a long list can be read piece by piece.
+        """Yield an account's flushed data entries in key order, from behind the key ``after`` on;
+        deleted ones are omitted.
         """
         decode = layout.ROWS[DATA].decode
         prefix = layout.ROWS[DATA].prefix + address
@@ -192,37 +188,37 @@ class StoreReader:
                 yield layout.decode_data_key(raw_key)[1], value
 
     def is_listed(self, address: Address, height: int, index: int) -> bool:
-        """Whether a transaction, by its place, is one of the account's."""
+        """Whether the transaction at a position is listed under the account."""
         return (
             self._raw(layout.ADDRESS_TRANSACTION + address + place_key(height, index)) is not None
         )
 
     def transaction_changes(self, location: TransactionLocation) -> Changes | None:
-        """What a transaction wrote."""
+        """Return the state changes of a transaction."""
         return self._decoded(
             layout.SNAPSHOT + place_key(location.height, location.index), layout.decode_changes
         )
 
-    def told_of(self, height: int, index: int) -> tuple[Changes, dict[str, object] | None]:
-        """What a transaction wrote, and what the dApp did that it called, by its place."""
+    def changes_and_call(self, height: int, index: int) -> tuple[Changes, dict[str, object] | None]:
+        """Return the state changes and the call record of the transaction at a position."""
         place = place_key(height, index)
         changes = self._decoded(layout.SNAPSHOT + place, layout.decode_changes)
         return changes or {}, self._decoded(layout.CALL + place, layout.decode_call)
 
     def replaced(self, height: int) -> layout.Replaced | None:
-        """What the block at a height changed at its beginning, and what it replaced; ``None`` of
-        blocks that earlier versions have stored.
+        """Return the ``Replaced`` record of the block at a height; ``None`` for blocks that earlier
+        versions of the program have stored.
         """
         return self._decoded(height_key(layout.REPLACED, height), layout.decode_replaced)
 
     def call_record(self, location: TransactionLocation) -> dict[str, object] | None:
-        """What clients see of the dApp that a transaction called; leases by their ids only."""
+        """Return the record of a transaction's dApp call that clients see; leases by id only."""
         return self._decoded(
             layout.CALL + place_key(location.height, location.index), layout.decode_call
         )
 
     def approvals(self) -> dict[int, int]:
-        """The features that votes have approved, with the height at which they did."""
+        """Return the features approved by votes, each with the height of its approval."""
         prefix = layout.ROWS[APPROVALS].prefix
         records = dict(self.scan(prefix, prefix))
         records.update(
@@ -235,17 +231,17 @@ class StoreReader:
         }
 
     def by_hand(self, height: int) -> ByHand | None:
-        """What no other node would accept of the block at a height."""
+        """Return what was changed by hand with the block at a height."""
         return self._decoded(height_key(layout.BY_HAND, height), layout.decode_by_hand)
 
     def first_by_hand(self) -> int | None:
-        """The height from which on the chain was changed by hand; sees what is flushed."""
+        """Return the first height at which the chain was changed by hand, as far as flushed."""
         for key, _ in self.scan(layout.BY_HAND, layout.BY_HAND):
             return int.from_bytes(key[len(layout.BY_HAND) :], "big")
         return None
 
-    def had_data(self, address: Address) -> bool:
-        """Whether an account ever had an entry in its data storage, deleted ones count too."""
+    def has_had_data(self, address: Address) -> bool:
+        """Whether an account has ever had a data entry, including deleted ones."""
         prefix = layout.ROWS[DATA].prefix + address
         if any(
             value is not None and key.startswith(prefix) for key, value in self._pending.items()

@@ -1,12 +1,12 @@
 """The store: state, blocks and indexes in one embedded database, always at a block boundary.
 
-Blocks are appended to a batch in memory and written in one atomic transaction by ``flush``: after
-every block when a chain is followed, after many when a file is imported. Whatever happens in
-between, the database holds the last flushed batch. Each block leaves an undo record, so removing
-blocks is writing back what was there before.
+Blocks are appended to a batch in memory, which ``flush`` writes in one atomic transaction: after
+every block when following a chain, after many when importing a file. After a crash the database
+holds the last flushed batch. Each block has an undo record with the values that it replaced, so
+blocks are removed by writing those back.
 
 What lives here: appending, removing, flushing. What does not: reading (``reader``), the key layout
-(``layout``), what the changes of a block are (``soliton.ledger``).
+(``layout``), computing the changes of a block (``soliton.ledger``).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from soliton.storage.layout import height_key
 from soliton.storage.reader import StoreReader
 
 UNDO_DEPTH: Final = 10_000
-"""Blocks that can be removed again; the network itself never goes back more than 100."""
+"""Blocks that can be removed again; the network itself never rolls back more than 100."""
 ROLLBACK_STEP: Final = 200
-"""Blocks that are removed in one atomic step."""
+"""Blocks removed in one atomic step."""
 
 
 class Store(StoreReader):
-    """One chain on disk, to be written. Use from one thread; others may read a ``snapshot``, and
+    """One chain on disk, for writing. It is not thread-safe; other threads may read a ``snapshot``,
     other processes the same directory.
     """
 
@@ -50,12 +50,12 @@ class Store(StoreReader):
         outgrows: bool = True,
         below: Below | None = None,
     ) -> None:
-        """Open or make the store of a network in ``directory``.
+        """Open the store of a network in ``directory``, creating it if necessary.
 
-        ``durable`` waits for the disk at each flush. Who does not write opens it without
-        ``exclusive``; of those who do there can be one. ``outgrows`` as in ``Database``. It may
-        stand on what is ``below``. Raises
-        ``WrongStore``, ``StoreInUse``, ``DamagedStore`` or another ``StorageProblem``.
+        ``durable`` waits for the disk at each flush. ``exclusive`` makes this process the only
+        writer; readers open it without. ``outgrows`` as in ``Database``. ``below`` is the base
+        layer of a fork. Raises ``WrongStore``, ``StoreInUse``, ``DamagedStore`` or another
+        ``StorageProblem``.
         """
         self._undo_depth = undo_depth
         self._steps: list[dict[bytes, bytes | None]] = []
@@ -70,12 +70,12 @@ class Store(StoreReader):
             raise
 
     def _check_identity(self, directory: Path, network: str) -> None:
-        found = self._raw(layout.NETWORK)
-        if found is None:
+        stored = self._raw(layout.NETWORK)
+        if stored is None:
             self._pending[layout.NETWORK] = network.encode()
             self._pending[layout.VERSION] = bytes((layout.LAYOUT_VERSION,))
             return
-        name = decode_network(found)
+        name = decode_network(stored)
         if name != network:
             raise WrongStore(f"{directory} holds the chain {name}, not {network}")
         if self._raw(layout.VERSION) != bytes((layout.LAYOUT_VERSION,)):
@@ -84,7 +84,7 @@ class Store(StoreReader):
     def append(self, block: NewBlock) -> None:
         """Add a block on top; it is on disk after the next ``flush``."""
         height = block.height
-        self._rehearse(block, {})
+        self._dry_run(block, {})
         self._put_block(block, {})
         if height > self._undo_depth:
             self._pending[height_key(layout.UNDO, height - self._undo_depth)] = None
@@ -92,23 +92,22 @@ class Store(StoreReader):
         self.height = height
 
     def extend(self, block: NewBlock) -> None:
-        """Replace the last block by a longer form of itself and flush.
+        """Replace the last block by a longer version of itself and flush.
 
-        ``block`` has the new bytes and results; its changes and transactions are only those that
-        came in addition. ``shorten`` takes the step back. Raises ``StorageProblem``: the block is
-        as it was then.
+        ``block`` has the new bytes and results; its changes and transactions are only the
+        additional ones. ``shorten`` undoes the step. On ``StorageProblem`` the block is unchanged.
         """
         self.flush()
         record = self._decoded(height_key(layout.UNDO, block.height), layout.decode_undo)
         if record is None or block.height != self.height:
             raise InvariantBroken(f"block {block.height} is not the last one, {self.height}")
         undo: dict[bytes, bytes | None] = dict(record)
-        self._rehearse(block, undo)
-        # What grows keeps one name: that of its last form.
-        before = self.meta(block.height)
-        if before is not None:
-            undo.pop(layout.BLOCK_HEIGHT + before.id, None)
-            self._pending[layout.BLOCK_HEIGHT + before.id] = None
+        self._dry_run(block, undo)
+        # Only the id of the block's last version is indexed.
+        previous = self.meta(block.height)
+        if previous is not None:
+            undo.pop(layout.BLOCK_HEIGHT + previous.id, None)
+            self._pending[layout.BLOCK_HEIGHT + previous.id] = None
         self._put_block(block, undo)
         step = {key: self._db.get(key) for key in self._pending}
         self.flush()
@@ -116,14 +115,14 @@ class Store(StoreReader):
         self._steps_height = block.height
 
     def shorten(self) -> None:
-        """Take back the last ``extend``; possible as long as this process has the block on top."""
+        """Undo the last ``extend``; possible while the block is on top in this process."""
         self.flush()
         self._db.write(self._steps[-1])
         self._steps.pop()
 
-    def _rehearse(self, block: NewBlock, undo: Mapping[bytes, bytes | None]) -> None:
-        """Read what writing a block reads of what is below, which may fail: nothing is written yet
-        then.
+    def _dry_run(self, block: NewBlock, undo: Mapping[bytes, bytes | None]) -> None:
+        """Perform the reads of writing a block, because reads of the base layer may fail; nothing
+        has been changed then.
         """
         if self.below is None:
             return
@@ -133,7 +132,7 @@ class Store(StoreReader):
         trial._put_block(block, dict(undo))
 
     def _put_block(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
-        """Write everything of a block; ``undo`` keeps what each key held before the block."""
+        """Add all records of a block to the batch; ``undo`` gets the value of each key before it."""
         pending = self._pending
 
         def put(key: bytes, value: bytes) -> None:
@@ -142,7 +141,7 @@ class Store(StoreReader):
                 undo.setdefault(key, old)
                 pending[key] = value
 
-        # Before the state itself: whether an account has had an asset is asked there.
+        # Before the state is changed, because the indexes depend on the balances before the block.
         for key, value in index_records(block, self):
             undo.setdefault(key, self._raw(key))
             pending[key] = value
@@ -168,7 +167,7 @@ class Store(StoreReader):
     def flush(self) -> None:
         """Write everything appended so far in one atomic transaction.
 
-        Raises ``StorageProblem``, and forgets it: what is not written has not happened.
+        On ``StorageProblem`` the batch is discarded.
         """
         if not self._pending:
             return
@@ -183,11 +182,11 @@ class Store(StoreReader):
             self._steps.clear()
 
     def rollback(self, height: int, on_removed: Callable[[bytes], None] | None = None) -> None:
-        """Remove all blocks above ``height``; ``on_removed`` gets their bytes, the highest first.
+        """Remove all blocks above ``height``; ``on_removed`` receives their bytes, highest first.
 
-        Every atomic step removes some whole blocks, so that an interruption leaves the store at a
-        block boundary; so does a ``StorageProblem``, after the steps that were written. Raises
-        ``RollbackTooDeep`` when undo records do not go back that far (nothing is removed then).
+        Each atomic step removes complete blocks, so an interruption or a ``StorageProblem`` leaves
+        the store at a block boundary. Raises ``RollbackTooDeep``, and removes nothing, if the undo
+        records do not go back that far.
         """
         self.flush()
         self._steps.clear()
@@ -197,7 +196,7 @@ class Store(StoreReader):
         while self.height > height:
             bottom = max(height, self.height - ROLLBACK_STEP)
             items: dict[bytes, bytes | None] = {}
-            removed = [self._take_back(top, items) for top in range(self.height, bottom, -1)]
+            removed = [self._undo_block(top, items) for top in range(self.height, bottom, -1)]
             items[layout.TIP] = bottom.to_bytes(4, "big")
             self._db.write(items)
             self.height = bottom
@@ -206,28 +205,28 @@ class Store(StoreReader):
                     on_removed(data)
 
     def branch(self, height: int) -> Store:
-        """The same chain without the blocks above ``height``, for others to be put on top.
+        """Return the same chain without the blocks above ``height``, to append other blocks to.
 
-        It shares the database; what is put on it is in memory until this store ``adopt``s it, and
-        dropping it leaves no trace. Raises ``RollbackTooDeep``.
+        The branch shares the database. Its blocks are in memory until this store ``adopt``s it;
+        dropping it has no effect. Raises ``RollbackTooDeep``.
         """
         self.flush()
         lowest = self._lowest_rollback()
         if height < lowest:
             raise RollbackTooDeep(height, lowest)
-        made = copy.copy(self)
-        made._pending, made._pending_history, made._steps = {}, {}, []
+        branch = copy.copy(self)
+        branch._pending, branch._pending_history, branch._steps = {}, {}, []
         for top in range(self.height, height, -1):
-            made._take_back(top, made._pending)
-        made._pending[layout.TIP] = height.to_bytes(4, "big")
-        made.height, made._moment = height, self._db.moment
-        return made
+            branch._undo_block(top, branch._pending)
+        branch._pending[layout.TIP] = height.to_bytes(4, "big")
+        branch.height, branch._moment = height, self._db.moment
+        return branch
 
     def adopt(self, branch: Store) -> None:
-        """Become a branch, in one atomic step.
+        """Replace this chain by a branch, in one atomic step.
 
-        This store has not been written since the branch was made. Raises ``StorageProblem``, and
-        is as it was then.
+        This store must not have been written since the branch was made. On ``StorageProblem`` it is
+        unchanged.
         """
         if self._pending or branch._moment != self._db.moment:
             raise InvariantBroken("the store has gone on since the branch was made")
@@ -238,24 +237,24 @@ class Store(StoreReader):
     # --- moments ----------------------------------------------------------------------------------
 
     def mark(self) -> int:
-        """Remember what it holds now, for ``go_to``: the number of the moment."""
+        """Mark the present content for ``restore_moment``, and return the moment's number."""
         self.flush()
         return self._db.timeline.mark()
 
-    def go_to(self, moment: int) -> int:
-        """Hold again what it held at a moment, in one atomic step: the lowest height at which
-        there is another block now, or another form of it, or the one above the last.
+    def restore_moment(self, moment: int) -> int:
+        """Restore the content of a moment, in one atomic step. Return the lowest height whose block
+        has changed, or the one above the last block.
 
-        Raises ``KeyError`` for a moment that is not known (any more), and ``StorageProblem``.
+        Raises ``KeyError`` for an unknown moment, and ``StorageProblem``.
         """
         self.flush()
         timeline = self._db.timeline
-        items = timeline.way_to(moment, self._db.get)
+        items = timeline.path_to(moment, self._db.get)
         top = self.height
         self._steps.clear()
         if items:
             self._db.write(items)
-        timeline.arrived(moment)
+        timeline.moved_to(moment)
         self.height = self._tip()
         changed = (
             int.from_bytes(key[len(layout.META) :], "big")
@@ -265,11 +264,11 @@ class Store(StoreReader):
         return min(changed, default=min(top, self.height) + 1)
 
     def forget_moment(self, moment: int) -> None:
-        """Let go of a moment."""
+        """Drop a moment."""
         self._db.timeline.forget(moment)
 
     def wipe(self) -> None:
-        """Hold nothing but whose chain it is. All moments are forgotten."""
+        """Delete everything but the network's name, and drop all moments."""
         self.discard_pending()
         self._steps.clear()
         self._db.timeline.forget_all()
@@ -278,9 +277,9 @@ class Store(StoreReader):
         self.height = self._tip()
 
     def become(self, other: Store) -> None:
-        """Hold what another store of the same network holds, in one atomic step.
+        """Copy the content of another store of the same network, in one atomic step.
 
-        Raises ``StorageProblem``, and is as it was then.
+        On ``StorageProblem`` this store is unchanged.
         """
         self.flush()
         other.flush()
@@ -294,20 +293,20 @@ class Store(StoreReader):
         self._db.write(items)
         self.height = self._tip()
 
-    def knows_moment(self, moment: int) -> bool:
-        """Whether it can go there."""
+    def has_moment(self, moment: int) -> bool:
+        """Whether a moment can be restored."""
         return moment in self._db.timeline
 
     def _lowest_rollback(self) -> int:
-        """Blocks that were removed before took their undo records with them: what counts is the
-        lowest record that there is, not the distance from the top.
+        """Return the lowest height that the undo records reach. It does not follow from the height
+        of the chain, because removed blocks have taken their undo records with them.
         """
         for key, _ in self.scan(layout.UNDO, layout.UNDO):
             return max(1, int.from_bytes(key[len(layout.UNDO) :], "big") - 1)
         return self.height
 
-    def _take_back(self, height: int, items: dict[bytes, bytes | None]) -> bytes:
-        """Add to ``items`` what undoes the block at a height, after those above; its bytes."""
+    def _undo_block(self, height: int, items: dict[bytes, bytes | None]) -> bytes:
+        """Add the records that undo the block at a height to ``items``; return the block's bytes."""
         data = self._raw(height_key(layout.BLOCK, height))
         undo = self._decoded(height_key(layout.UNDO, height), layout.decode_undo)
         if data is None or undo is None:
@@ -326,8 +325,8 @@ class Store(StoreReader):
             self._db.close()
 
     def discard_pending(self) -> None:
-        """Forget the blocks that were appended since the last flush."""
-        # What says whose chain this is belongs to no block.
+        """Discard the blocks that were appended since the last flush."""
+        # The identity of the chain belongs to no block.
         identity = (layout.NETWORK, layout.VERSION)
         self._pending = {key: self._pending[key] for key in identity if key in self._pending}
         self._pending_history = {}

@@ -1,12 +1,12 @@
-"""Moments of a database to which it can be brought back, and forward again.
+"""Savepoints ("moments") of a database, which it can be moved back and forward to.
 
-A moment costs nothing to remember: from then on the values that writes replace are kept, and going
-back is writing them. What going back replaces is kept as well, so that a moment on a branch which
-was left can be reached again. Moments form a tree; between two of them lies the way over the last
-one that both came from.
+Marking a moment is free. From then on the values that writes replace are kept, and moving back
+writes them. The values that moving back replaces are kept as well, so that a moment on an abandoned
+branch can be reached again. Moments form a tree; the path between two leads over their last common
+ancestor.
 
-What lives here: the moments, and what is to be written to reach one. What does not: writing
-(``database``), what the records mean.
+What lives here: the moments, and the records to write to reach one. What does not: writing
+(``database``), the meaning of records.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-MAX_KEPT: Final = 2_000_000
-"""Records that are kept for all moments together: half a gigabyte. A block of the largest kind has
-some 60,000.
-"""
+MAX_RECORDS: Final = 2_000_000
+"""Records kept for all moments together, half a gigabyte; the largest blocks have some 60,000."""
 
 Items = dict[bytes, bytes | None]
 Read = Callable[[bytes], bytes | None]
 
 
 class _Moment:
-    """``back`` has what the parent held where this one differs, ``forth`` the reverse once it was
-    left for the parent.
+    """``back`` holds the parent's values of the records that differ; ``forth`` holds this moment's,
+    once it has been left for the parent.
     """
 
     __slots__ = ("back", "children", "forth", "names", "parent")
@@ -40,26 +38,26 @@ class _Moment:
             parent.children += 1
 
     def ancestors(self) -> Iterator[_Moment]:
-        """Itself and those before it."""
-        at: _Moment | None = self
-        while at is not None:
-            yield at
-            at = at.parent
+        """Yield this moment and its ancestors, newest first."""
+        moment: _Moment | None = self
+        while moment is not None:
+            yield moment
+            moment = moment.parent
 
 
 class Timeline:
-    """The moments of one database. ``lost`` tells that there was more to keep than is allowed, so
-    that all moments were forgotten.
+    """The moments of one database. ``lost`` is true if the limit was exceeded, so that all moments
+    were dropped.
     """
 
-    __slots__ = ("_here", "_kept", "_moments", "_next", "_since", "lost")
+    __slots__ = ("_current", "_moments", "_next", "_since", "_stored", "lost")
 
     def __init__(self) -> None:
         self._moments: dict[int, _Moment] = {}
-        self._here: _Moment | None = None
+        self._current: _Moment | None = None
         self._since: Items = {}
         self._next = 1
-        self._kept = 0
+        self._stored = 0
         self.lost = False
 
     def __len__(self) -> int:
@@ -69,28 +67,28 @@ class Timeline:
         return number in self._moments
 
     @property
-    def kept(self) -> int:
-        """How many records are kept."""
-        return self._kept + len(self._since)
+    def record_count(self) -> int:
+        """The number of records that are kept."""
+        return self._stored + len(self._since)
 
-    def note(self, keys: Iterable[bytes], read: Read) -> None:
-        """Keep what these keys hold: they are about to be written."""
-        if self._here is None:
+    def record(self, keys: Iterable[bytes], read: Read) -> None:
+        """Keep the present values of keys that are about to be written."""
+        if self._current is None:
             return
         since = self._since
         for key in keys:
             if key not in since:
                 since[key] = read(key)
-        if self.kept > MAX_KEPT:
+        if self.record_count > MAX_RECORDS:
             self.forget_all()
             self.lost = True
 
     def mark(self) -> int:
-        """Remember this moment: its number, which no other one gets in the life of the process."""
-        here = self._here
+        """Mark the present moment and return its number, which is unique in this process."""
+        here = self._current
         if here is None or self._since:
-            self._kept += len(self._since)
-            here = self._here = _Moment(here, self._since)
+            self._stored += len(self._since)
+            here = self._current = _Moment(here, self._since)
             self._since = {}
         else:
             here.names += 1
@@ -98,20 +96,20 @@ class Timeline:
         self._moments[number] = here
         return number
 
-    def way_to(self, number: int, read: Read) -> Items:
-        """What to write to be at a moment; raises ``KeyError`` for one that nobody knows.
+    def path_to(self, number: int, read: Read) -> Items:
+        """Return the records to write to reach a moment; raise ``KeyError`` if it is unknown.
 
-        ``arrived`` has to be told when it is written.
+        The caller calls ``moved_to`` after writing them.
         """
         target = self._moments[number]
-        way = dict(self._since)
+        items = dict(self._since)
         common = self._common(target)
-        at = self._here
+        at = self._current
         while at is not None and at is not common:
             if at.forth is None:
-                at.forth = {key: way[key] if key in way else read(key) for key in at.back}
-                self._kept += len(at.forth)
-            way.update(at.back)
+                at.forth = {key: items[key] if key in items else read(key) for key in at.back}
+                self._stored += len(at.forth)
+            items.update(at.back)
             at = at.parent
         down = []
         for each in target.ancestors():
@@ -119,21 +117,23 @@ class Timeline:
                 break
             down.append(each)
         for each in reversed(down):
-            # It was left before, else it would be on the way here.
-            way.update(each.forth or {})
-        return way
+            # It has been left before, otherwise it would be an ancestor of the current moment.
+            items.update(each.forth or {})
+        return items
 
     def _common(self, target: _Moment) -> _Moment | None:
-        mine = {id(each) for each in self._here.ancestors()} if self._here is not None else set()
+        mine = (
+            {id(each) for each in self._current.ancestors()} if self._current is not None else set()
+        )
         return next((each for each in target.ancestors() if id(each) in mine), None)
 
-    def arrived(self, number: int) -> None:
-        """The database is at this moment now."""
-        self._here = self._moments[number]
+    def moved_to(self, number: int) -> None:
+        """The database has been moved to this moment."""
+        self._current = self._moments[number]
         self._since = {}
 
     def forget(self, number: int) -> None:
-        """Let go of a moment; what others need of it stays."""
+        """Drop a moment; records that other moments need are kept."""
         moment = self._moments.pop(number, None)
         if moment is None:
             return
@@ -145,21 +145,21 @@ class Timeline:
     def _prune(self, moment: _Moment) -> None:
         while moment.names == 0 and moment.children == 0:
             parent = moment.parent
-            if moment is self._here:
+            if moment is self._current:
                 if parent is None:
                     return
-                # What has been written since then counts from the one before.
-                self._kept -= len(moment.back)
+                # Later writes are now relative to its parent.
+                self._stored -= len(moment.back)
                 self._since = self._since | moment.back
-                self._here = parent
+                self._current = parent
             else:
-                self._kept -= len(moment.back) + len(moment.forth or ())
+                self._stored -= len(moment.back) + len(moment.forth or ())
             if parent is None:
                 return
             parent.children -= 1
             moment = parent
 
     def forget_all(self) -> None:
-        """Let go of all moments; their numbers are not given again."""
+        """Drop all moments; their numbers are not reused."""
         self._moments.clear()
-        self._here, self._since, self._kept = None, {}, 0
+        self._current, self._since, self._stored = None, {}, 0

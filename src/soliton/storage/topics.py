@@ -1,7 +1,7 @@
-"""Topics of Kafka with one partition whose records are kept for ever, made where they are missing.
+"""Kafka topics with one partition and unlimited retention, created if they do not exist.
 
-What lives here: making, and finding out that a topic is another's. What does not: records
-(``export.kafka``, ``matcher.journal.topic``). What the client library raises passes through.
+What lives here: creating topics, and checking those that exist. What does not: records
+(``export.kafka``, ``matcher.journal.topic``). Errors of the client library are not translated.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from aiokafka.admin import AIOKafkaAdminClient
 
 _MAKING_PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
-"""A broker says that it has made a topic before all of it knows the topic."""
+"""Delays between retries: a broker reports a topic as created before it is visible everywhere."""
 _TOPIC_EXISTS: Final = 36
 
 _log = logging.getLogger(__name__)
 
 
-class SeveralPartitions(StorageProblem):
-    """A topic that somebody else has made: order holds within a partition only."""
+class MultiplePartitions(StorageProblem):
+    """An existing topic has several partitions; records are ordered only within one."""
 
 
-async def make_topics(options: dict[str, Any], names: list[str], replicas: int) -> None:
-    """Make the topics unless they are there, with so many ``replicas``.
+async def create_topics(options: dict[str, Any], names: list[str], replicas: int) -> None:
+    """Create the topics that do not exist, with a replication factor of ``replicas``.
 
-    ``options`` are those of the client library's connection. Raises ``SeveralPartitions``, and what
-    the library raises: ``KafkaError`` and ``OSError``.
+    ``options`` are the connection options of the client library. Raises ``MultiplePartitions``, and
+    the library's ``KafkaError`` and ``OSError``.
     """
     from aiokafka.admin import AIOKafkaAdminClient, NewTopic
     from aiokafka.errors import for_code
@@ -40,10 +40,10 @@ async def make_topics(options: dict[str, Any], names: list[str], replicas: int) 
         await admin.start()
         known = await admin.list_topics()
         keep = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
-        new = [NewTopic(each, 1, replicas, topic_configs=keep) for each in names]
-        new = [each for each in new if each.name not in known]
-        answer = await admin.create_topics(new) if new else None
-        for name, code, *_ in answer.topic_errors if answer else ():
+        missing = [name for name in names if name not in known]
+        new = [NewTopic(name, 1, replicas, topic_configs=keep) for name in missing]
+        response = await admin.create_topics(new) if new else None
+        for name, code, *_ in response.topic_errors if response else ():
             if code not in (0, _TOPIC_EXISTS):
                 raise for_code(code)(f"cannot make the topic {name}")
             _log.info("made the topic %s", name)
@@ -51,7 +51,7 @@ async def make_topics(options: dict[str, Any], names: list[str], replicas: int) 
             if described["error_code"]:
                 raise for_code(described["error_code"])(f"topic {described['topic']}")
             if len(described["partitions"]) != 1:
-                raise SeveralPartitions(
+                raise MultiplePartitions(
                     f"the topic {described['topic']} must have exactly one partition"
                 )
     finally:
@@ -59,14 +59,14 @@ async def make_topics(options: dict[str, Any], names: list[str], replicas: int) 
 
 
 async def _described(admin: AIOKafkaAdminClient, names: list[str]) -> list[Any]:
-    """What the broker knows of the topics, once it knows those that it has just made."""
+    """Return the descriptions of the topics, once those just created are visible."""
     from aiokafka.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 
     not_yet = (UnknownTopicOrPartitionError.errno, LeaderNotAvailableError.errno)
-    found: list[Any] = await admin.describe_topics(names)
+    topics: list[Any] = await admin.describe_topics(names)
     for pause in _MAKING_PAUSES:
-        if not any(each["error_code"] in not_yet for each in found):
+        if not any(each["error_code"] in not_yet for each in topics):
             break
         await asyncio.sleep(pause)
-        found = await admin.describe_topics(names)
-    return found
+        topics = await admin.describe_topics(names)
+    return topics

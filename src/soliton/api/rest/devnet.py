@@ -35,7 +35,7 @@ from soliton.errors import InputError, InvariantBroken
 from soliton.ledger.editing import MAX_EDITS
 from soliton.ledger.edits import Edit
 from soliton.ride.recording import Recording
-from soliton.storage.patience import once_from_here
+from soliton.storage.retrying import disable_retry
 from soliton.web.answers import Whole
 
 TAG: Final = "devnet"
@@ -86,7 +86,7 @@ class Loaded(msgspec.Struct, frozen=True):
 
 def controls_of(request: Request) -> Controls:
     """The controls of the private chain. From here on the request is not retried."""
-    once_from_here()
+    disable_retry()
     return _controls(request)
 
 

@@ -27,7 +27,7 @@ from soliton.ledger.state import ASSET_BALANCES, LEASES, WAVES
 from soliton.storage import layout
 from soliton.storage.below import Items
 from soliton.storage.errors import NotBelow
-from soliton.storage.patience import read_away
+from soliton.storage.retrying import read_remote
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class Fork:
     def _asked(self, name: bytes, read: Callable[[], T]) -> T:
         if not self.is_shared:
             return read()
-        return read_away(name, read, self._readers.begin, self._remote.name)
+        return read_remote(name, read, self._readers.begin, self._remote.name)
 
     def _read(self, key: bytes) -> bytes | None:
         kept = self._cache.get(key)

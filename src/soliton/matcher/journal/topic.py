@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from soliton.errors import InvariantBroken
 from soliton.matcher.journal.errors import JournalProblem, WrongJournal
 from soliton.matcher.log_throttle import throttle
-from soliton.storage.topics import SeveralPartitions, make_topics
+from soliton.storage.topics import MultiplePartitions, create_topics
 
 if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -267,6 +267,6 @@ class Topic:
 async def _prepare(address: TopicAddress) -> None:
     """Make the topic unless it is there; raises ``WrongJournal`` for one of several partitions."""
     try:
-        await make_topics(address.options(), [address.topic], address.replicas)
-    except SeveralPartitions as error:
+        await create_topics(address.options(), [address.topic], address.replicas)
+    except MultiplePartitions as error:
         raise WrongJournal(str(error)) from error

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import pytest
 
-from soliton.storage import patience
+from soliton.storage import retrying
 from soliton.storage.errors import BelowProblem
-from soliton.storage.patience import NotReadYet, only_once, patiently, read_away
+from soliton.storage.retrying import ReadPending, read_remote, retry_until_read, without_retry
 
 T = TypeVar("T")
 WHOM = "http://far"
@@ -39,7 +39,7 @@ class Far:
                 raise BelowProblem("a fault")
             return name.upper()
 
-        return read_away(name.encode(), read, begin, WHOM)
+        return read_remote(name.encode(), read, begin, WHOM)
 
 
 def begin(read: Callable[[], T]) -> Future[T]:
@@ -71,7 +71,7 @@ def test_work_begins_again_until_all_is_read(far: Far) -> None:
         await asyncio.sleep(0)
         return first + far.get("b") + far.get("a")
 
-    assert asyncio.run(patiently(work)) == "ABA"
+    assert asyncio.run(retry_until_read(work)) == "ABA"
     assert far.asked == ["a", "b"] and tries == 3
 
 
@@ -81,7 +81,7 @@ def test_others_work_while_somebody_waits(far: Far) -> None:
 
     async def both() -> str:
         far.may_answer.clear()
-        waiting = asyncio.create_task(patiently(work))
+        waiting = asyncio.create_task(retry_until_read(work))
         for _ in range(100):
             await asyncio.sleep(0)
         assert not waiting.done()
@@ -99,7 +99,7 @@ def test_a_fault_is_raised_where_the_answer_was_needed(far: Far) -> None:
             return "handled"
 
     far.faulty = "a"
-    assert asyncio.run(patiently(work)) == "handled"
+    assert asyncio.run(retry_until_read(work)) == "handled"
     assert far.asked == ["a"]
 
 
@@ -110,10 +110,10 @@ def test_whom_nobody_answers_in_time(far: Far, monkeypatch: pytest.MonkeyPatch) 
         except Exception:  # noqa: BLE001 - handlers of errors do not see that something is missing
             return "swallowed"
 
-    monkeypatch.setattr(patience, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(retrying, "RETRY_SECONDS", 0.01)
     far.may_answer.clear()
     with pytest.raises(BelowProblem, match=WHOM):
-        asyncio.run(patiently(work))
+        asyncio.run(retry_until_read(work))
     far.may_answer.set()
 
 
@@ -123,15 +123,15 @@ def test_who_does_not_begin_again_waits_a_moment(far: Far, monkeypatch: pytest.M
 
     async def part() -> str:
         # Neither what is done within, nor a task that it begins.
-        with only_once():
+        with without_retry():
             found = far.get("a")
         return found + await asyncio.create_task(alone())
 
-    for work in (alone, partial(patiently, part)):
+    for work in (alone, partial(retry_until_read, part)):
         assert set(asyncio.run(work())) == {"A"}
     far.may_answer.clear()
-    monkeypatch.setattr(patience, "PLACE_SECONDS", 0.01)
-    for work in (alone, partial(patiently, part)):
+    monkeypatch.setattr(retrying, "BLOCKING_SECONDS", 0.01)
+    for work in (alone, partial(retry_until_read, part)):
         with pytest.raises(BelowProblem, match=WHOM):
             asyncio.run(work())
     far.may_answer.set()
@@ -141,8 +141,8 @@ def test_a_thread_asks_itself(far: Far) -> None:
     async def work() -> str:
         return await asyncio.to_thread(far.get, "a")
 
-    assert asyncio.run(patiently(work)) == far.get("a") == "A"
+    assert asyncio.run(retry_until_read(work)) == far.get("a") == "A"
 
 
 def test_what_is_missing_is_no_error() -> None:
-    assert not issubclass(NotReadYet, Exception)
+    assert not issubclass(ReadPending, Exception)
