@@ -52,7 +52,9 @@ async def _finished(
     patience: RetryContext, result: object, handler: Handler, request: Request
 ) -> object:
     first = [result]
-    return await retry_until_read(lambda: _whole(first.pop() if first else handler(request)), patience)
+    return await retry_until_read(
+        lambda: _whole(first.pop() if first else handler(request)), patience
+    )
 
 
 async def _whole(result: object) -> object:

@@ -24,8 +24,8 @@ from soliton.api.errors import SERVER_REQUEST_TIMEOUT
 from soliton.node.blockchain import Blockchain
 from soliton.node.node import Node
 from soliton.ride.errors import Interrupted
-from soliton.storage.retrying import ReadPending, with_retry_context, retry_nested
 from soliton.storage.reader import StoreReader
+from soliton.storage.retrying import ReadPending, retry_nested, with_retry_context
 
 T = TypeVar("T")
 G = TypeVar("G")

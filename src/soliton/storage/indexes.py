@@ -245,7 +245,7 @@ def _smallest(balances: Iterator[tuple[int, int]], bottom: int) -> int:
 def _last_values(
     store: Records, prefix: bytes, height: int, after: Address | None
 ) -> Iterator[tuple[Address, bytes]]:
-    """Yield the last record of each address up to a height; keys are ``prefix, address, height``."""
+    """Yield each address's last record up to a height; keys are ``prefix, address, height``."""
     start = prefix if after is None else prefix + after + b"\xff" * 5
     address: Address | None = None
     last: bytes | None = None

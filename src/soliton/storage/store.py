@@ -132,7 +132,7 @@ class Store(StoreReader):
         trial._put_block(block, dict(undo))
 
     def _put_block(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
-        """Add all records of a block to the batch; ``undo`` gets the value of each key before it."""
+        """Add all records of a block to the batch; ``undo`` gets the previous value of each key."""
         pending = self._pending
 
         def put(key: bytes, value: bytes) -> None:
@@ -306,7 +306,7 @@ class Store(StoreReader):
         return self.height
 
     def _undo_block(self, height: int, items: dict[bytes, bytes | None]) -> bytes:
-        """Add the records that undo the block at a height to ``items``; return the block's bytes."""
+        """Add the undo records of the block at a height to ``items``; return the block's bytes."""
         data = self._raw(height_key(layout.BLOCK, height))
         undo = self._decoded(height_key(layout.UNDO, height), layout.decode_undo)
         if data is None or undo is None:
