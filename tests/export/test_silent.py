@@ -45,7 +45,7 @@ def test_an_export_says_so_and_can_be_ended() -> None:
                 export.wait_for(f"waiting: there is no answer for {QUIET_SECONDS:.0f} seconds")
                 export.send(signal.SIGTERM)
                 assert export.wait() == 1
-            assert "does not answer: ended without it" in export.output
+            assert "does not respond: ended without it" in export.output
         finally:
             export.close()
         again = Program(

@@ -1,1 +1,1 @@
-"""The commands of the program ``soliton``."""
+"""The commands of the ``soliton`` program."""

@@ -1,4 +1,4 @@
-"""Commands on a chain that no node is running on: import, rollback, state-hash.
+"""Commands on the chain of a node that is not running: import, rollback, state-hash.
 
 What lives here: opening the store, showing progress, printing results. What does not: the work
 (``soliton.node.importer``, ``soliton.node.chain_writer``).
@@ -30,14 +30,14 @@ from soliton.storage.store import UNDO_DEPTH, Store
 
 
 class FileProblem(EnvironmentProblem):
-    """A file that a command was to write."""
+    """An output file of a command cannot be written."""
 
 
 @contextmanager
 def open_chain(settings: Settings, *, writing: bool) -> Iterator[ChainWriter]:
-    """The chain in the settings' data directory, closed afterwards.
+    """Open the chain in the settings' data directory, and close it afterwards.
 
-    Only one process at a time can be ``writing``; the others may look on.
+    Only one process at a time can be ``writing``; others may read.
     """
     store = Store(
         settings.data_directory,
@@ -55,7 +55,7 @@ def open_chain(settings: Settings, *, writing: bool) -> Iterator[ChainWriter]:
 
 
 def run_import(path: Path, settings: Settings, to_height: int | None) -> None:
-    """Import a file and print where the chain stands then, also when a bad record ended it."""
+    """Import a file and print the last block, also when an invalid record ended it."""
     with open_chain(settings, writing=True) as chain, path.open("rb") as file:
         started, first = time.monotonic(), chain.height
         click.echo(f"importing {path} into {settings.network.name} from height {first}", err=True)
@@ -67,7 +67,7 @@ def run_import(path: Path, settings: Settings, to_height: int | None) -> None:
                 f"{error}; make room and import again: it goes on after height {chain.height}"
             ) from error
         finally:
-            # Ctrl-C comes in the middle of a batch: what is told is what was stored.
+            # Ctrl-C interrupts a batch: report only what was stored.
             chain.discard_pending()
             seconds = time.monotonic() - started
             added = chain.height - first
@@ -76,7 +76,7 @@ def run_import(path: Path, settings: Settings, to_height: int | None) -> None:
 
 
 def print_tip(chain: ChainWriter) -> None:
-    """Height, block id and state hash of the last block, one line each."""
+    """Print height, id and state hash of the last block, one line each."""
     meta = chain.meta(chain.height)
     click.echo(f"height {chain.height}")
     click.echo(f"block {base58.encode(meta.id)}")
@@ -92,8 +92,8 @@ def run_export(
     *,
     changed_by_hand: bool = False,
 ) -> None:
-    """Write blocks to a file that takes its name only when it is complete. Without blocks that were
-    ``changed_by_hand``, which no node would accept, unless they are asked for.
+    """Write blocks to a file, atomically. Blocks that were ``changed_by_hand``, which no node would
+    accept, are refused unless they are requested.
     """
     with open_chain(existing(config, network, data_dir), writing=False) as chain:
         last = chain.height if to_height is None else min(to_height, chain.height)
@@ -114,7 +114,7 @@ def run_export(
 def run_rollback(
     config: Path | None, network: str | None, data_dir: Path | None, to_height: int
 ) -> None:
-    """Remove blocks and print where the chain stands then."""
+    """Remove blocks and print the last block."""
     with open_chain(existing(config, network, data_dir), writing=True) as chain:
         if to_height > chain.height:
             raise UsageProblem(f"the chain is at height {chain.height}, below {to_height}")
@@ -125,7 +125,7 @@ def run_rollback(
 def run_state_hash(
     config: Path | None, network: str | None, data_dir: Path | None, height: int
 ) -> None:
-    """Print the state hashes of a block as the REST interface gives them."""
+    """Print the state hashes of a block as the REST API returns them."""
     with open_chain(existing(config, network, data_dir), writing=False) as chain:
         if height > chain.height:
             raise UsageProblem(f"the chain is at height {chain.height}, below {height}")
@@ -134,7 +134,7 @@ def run_state_hash(
 
 
 def existing(config: Path | None, network: str | None, data_dir: Path | None) -> Settings:
-    """The settings for a chain that exists: its store tells the network where nobody else does."""
+    """Load the settings of an existing chain; the store determines an unspecified network."""
     settings = load_settings(config, network, data_dir=data_dir)
     found = stored_network(settings.data_directory)
     if found is None:

@@ -1,4 +1,4 @@
-"""Where commands that follow a chain read it: the options, and what becomes of them.
+"""The source of the chain for commands that follow it.
 
 What lives here: the options and their record. What does not: opening the chain (``export_run``).
 """
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import click
 
 
-class Where(NamedTuple):
-    """Where the chain is read: a node's address, or a data directory and whose network that is."""
+class ChainSource(NamedTuple):
+    """The source of the chain: a node's URL, or a data directory and its network."""
 
     node_url: str | None
     data_dir: Path | None
@@ -23,7 +23,7 @@ class Where(NamedTuple):
 
 
 def chain_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say where the chain is read; it gets them as ``where``."""
+    """Add the options for the source of the chain to a command, which gets them as ``where``."""
 
     @functools.wraps(command)
     def run(
@@ -32,9 +32,9 @@ def chain_options(command: Callable[..., None]) -> Callable[..., None]:
         data_dir: Path | None,
         network: str | None,
         config: Path | None,
-        **given: Any,  # noqa: ANN401 - whatever the command has beside them
+        **given: Any,  # noqa: ANN401 - the other options
     ) -> None:
-        command(where=Where(from_node, data_dir, network, config), **given)
+        command(where=ChainSource(from_node, data_dir, network, config), **given)
 
     for option in reversed(_OPTIONS):
         run = option(run)

@@ -1,6 +1,6 @@
-"""The settings that a command's options lead to.
+"""The settings that follow from a command's options.
 
-What lives here: loading them, setting up the log, telling notes. What does not: the options.
+What lives here: loading them, configuring the log, logging notes. What does not: the options.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from soliton.cli.logs import use
+from soliton.cli.logs import configure_log
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class UsageProblem(InputError):
-    """A command that cannot be carried out as it was called."""
+    """A command's options or arguments cannot be used together."""
 
 
 def chosen_settings(
@@ -27,22 +27,20 @@ def chosen_settings(
     data_dir: Path | None,
     overrides: Mapping[str, object] | None = None,
 ) -> Settings:
-    """The settings of these options, with the log set up and notes told; raises
-    ``SettingsError``.
-    """
+    """Load the settings, configure the log and log notes; raises ``SettingsError``."""
     from soliton.node.settings import load_settings
 
     settings = load_settings(config, network, data_dir=data_dir, overrides=overrides)
-    use(settings.logging)
+    configure_log(settings.logging)
     if config is None and network is None:
-        _tell_default(settings)
+        _log_default_network(settings)
     for warning in settings.warnings:
         logging.getLogger("soliton.settings").warning("%s", warning)
     return settings
 
 
-def _tell_default(settings: Settings) -> None:
-    """Nobody has named a network: say which one that is, before its rules surprise."""
+def _log_default_network(settings: Settings) -> None:
+    """Log the default network; raises ``UsageProblem`` if the store has another one."""
     from soliton.storage.directories import stored_network
 
     name, found = settings.network.name, stored_network(settings.data_directory)

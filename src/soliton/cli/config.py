@@ -1,4 +1,4 @@
-"""``soliton config``: what a configuration says, and what is wrong with it.
+"""``soliton config``: check and explain configurations.
 
 What lives here: options. What does not: the work (``config_reports``), which is imported when a
 command runs.
@@ -12,7 +12,7 @@ import click
 
 from soliton.cli.helping import Commands
 
-_NETWORK = click.option("--network", help="A preset such as waves-mainnet; wins over the file.")
+_NETWORK = click.option("--network", help="A preset such as waves-mainnet; overrides the file.")
 
 
 @click.group(cls=Commands)
@@ -27,7 +27,7 @@ def config() -> None:
 def check_command(context: click.Context, file: Path, network: str | None) -> None:
     """Print every problem of a node's, signer's or matcher's FILE with its line.
 
-    The exit code is 1 if there is one. What has no effect is told as a note.
+    The exit code is 1 if there is one. Settings without effect are printed as notes.
     """
     from soliton.cli.config_reports import check
 
@@ -46,14 +46,14 @@ def check_command(context: click.Context, file: Path, network: str | None) -> No
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the node keeps its data; wins over the file.",
+    help="The node's data directory; overrides the file.",
 )
 def explain_command(
     keys: tuple[str, ...], file: Path | None, network: str | None, data_dir: Path | None
 ) -> None:
-    """Print the settings in force, where each comes from, and what it means.
+    """Print the settings in force, the origin of each, and its meaning.
 
-    With KEYS only those, and what is below them: rest-api, miner.quorum.
+    With KEYS, only those and the ones below them: rest-api, miner.quorum.
     """
     from soliton.cli.config_reports import explain
 

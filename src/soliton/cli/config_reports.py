@@ -1,4 +1,4 @@
-"""The work of ``soliton config check`` and ``explain``.
+"""``soliton config check`` and ``explain``.
 
 What lives here: finding one problem after the other, and the two reports. What does not: reading
 settings (``soliton.node.settings``, ``matcher_config``).
@@ -31,24 +31,24 @@ from soliton.node.settings import (
 from soliton.node.settings_file import ConfigFile, SettingsError, read_file
 
 MAX_PROBLEMS: Final = 100
-"""More are not looked for: the file is not what it should be."""
+"""Limit on the problems that are reported."""
 MAX_SHOWN_CHARS: Final = 120
-"""A value is shown up to this length."""
-# Defaults that the network decides.
+"""Limit on the characters of a value that are shown."""
+# Settings whose defaults depend on the network.
 _OF_THE_NETWORK: Final = (
     "rest-api.evaluate-script-complexity-limit", "rest-api.port",
     "rest-api.transactions-by-address-limit",
 )  # fmt: skip
-# Older names, shown only if they are written.
+# Deprecated names, shown only if they are set.
 _OLDER: Final = ("data-directory", "max-rollback-depth")
 
 
 class UnknownKey(InputError):
-    """A setting that was asked for, and that nobody knows."""
+    """A setting was requested that does not exist."""
 
 
 class Problem(NamedTuple):
-    """What is wrong with a setting; without ``key`` with the file, or all that was not read."""
+    """A problem of a setting; an empty ``key`` means the file, or settings that were not read."""
 
     key: str
     text: str
@@ -58,18 +58,18 @@ class Problem(NamedTuple):
 
 
 def check(path: Path, network: str | None) -> int:
-    """Print the problems of a file; the exit code."""
+    """Print the problems of a file and return the exit code."""
     try:
         file = read_file(path)
     except SettingsError as error:
-        # It names the place itself.
+        # The message names the file and line.
         click.echo(error)
         return 1
     chosen = None if network is None else networks.load(network)
     around: list[Settings] = []
 
     def node(tried: ConfigFile, again: bool) -> Iterable[tuple[str, str]]:
-        # What misses a part of its network is read on with another one.
+        # A file with an incomplete network is read on with another network.
         reading = read_tree(tried, networks.load("devnet") if again else chosen, None, {})
         around[:] = [reading.settings]
         return reading.unknown
@@ -77,10 +77,10 @@ def check(path: Path, network: str | None) -> int:
     problems = list(_problems(file, node))
     notes = list(around[0].warnings) if around else []
     if has_matcher(file) and around:
-        beside = around[0]
-        problems += _problems(file, lambda tried, _: _of_matcher(tried, beside, network))
+        node_settings = around[0]
+        problems += _problems(file, lambda tried, _: _of_matcher(tried, node_settings, network))
     places = [(file.place(problem.key), problem.text) for problem in problems]
-    # In the order of the lines, and what has none first.
+    # In the order of lines; problems without a line first.
     places.sort(key=lambda each: ("", 0) if each[0] is None else each[0])
     for place, text in places:
         click.echo(f"{place or path}: {text}")
@@ -103,7 +103,7 @@ def _of_matcher(
 def _problems(
     file: ConfigFile, read: Callable[[ConfigFile, bool], Iterable[tuple[str, str]]]
 ) -> Iterator[Problem]:
-    """One wrong setting after the other, each taken out before the rest is read again."""
+    """Yield the invalid settings, removing each one before the rest is read again."""
     tried = msgspec.structs.replace(file, tree=deepcopy(file.tree))
     seen: set[str] = set()
     again = False
@@ -129,7 +129,7 @@ def _problems(
 
 
 def _take_out(tree: dict[str, object], key: str) -> bool:
-    """Take a setting out of the tree, of a list the whole of it; whether it was there."""
+    """Remove a setting from the tree, of a list the whole; false if it was not there."""
     *above, last = key.partition("[")[0].split(".")
     for name in above:
         below = tree.get(name)
@@ -153,7 +153,7 @@ def explain(
     keys: Collection[str], config: Path | None, network: str | None, data_dir: Path | None
 ) -> None:
     """Print settings with their origins and meanings."""
-    # What stops a start stops this, too.
+    # Raises what would prevent a start.
     settings = load_settings(config, network, data_dir=data_dir)
     reading = read_settings(config, network, data_dir=data_dir)
     meanings = _meanings()
@@ -175,16 +175,16 @@ class _Row(NamedTuple):
     meaning: str
 
 
-def _is_below(key: str, asked: str) -> bool:
-    names, wanted = key.split("."), asked.split(".")
-    return any(names[skip : skip + len(wanted)] == wanted for skip in (0, 1, 2))
+def _is_below(key: str, prefix: str) -> bool:
+    names, prefixes = key.split("."), prefix.split(".")
+    return any(names[skip : skip + len(prefixes)] == prefixes for skip in (0, 1, 2))
 
 
 def _node_rows(
     reading: Reading, meanings: Mapping[str, str], network: str | None
 ) -> Iterator[_Row]:
     settings = reading.settings
-    worked_out = {
+    derived = {
         "blockchain.type": settings.network.name,
         "directory": str(settings.directory),
         "db.directory": str(settings.db.directory),
@@ -199,8 +199,8 @@ def _node_rows(
         if name in _OLDER and not answer.written:
             continue
         value = answer.value
-        if name in worked_out and (not answer.written or name == "blockchain.type"):
-            value = worked_out[name]
+        if name in derived and (not answer.written or name == "blockchain.type"):
+            value = derived[name]
         origin = _origin(answer, reading.file, reading.given)
         if name == "blockchain.type" and network is not None:
             origin = "command line"

@@ -1,4 +1,4 @@
-"""``soliton data-service``: the ecosystem's ``/v0``, from the tables of the export.
+"""``soliton data-service``: the ecosystem's ``/v0`` API, from the tables of the export.
 
 What lives here: options, and starting the service. What does not: the service
 (``soliton.data_service``), which is imported when the command runs.
@@ -12,18 +12,22 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
 
 import click
 
 from soliton.cli.chosen import UsageProblem
-from soliton.cli.logs import in_force, log_options, use
+from soliton.cli.logs import configure_log, current_log, log_options
 from soliton.errors import InputError
+
+if TYPE_CHECKING:
+    from soliton.data_service.app import DataServiceSettings
 
 _log = logging.getLogger(__name__)
 
 
 class WrongNumber(InputError):
-    """An option that is no number."""
+    """An option that is not a number."""
 
 
 @click.command("data-service")
@@ -31,32 +35,37 @@ class WrongNumber(InputError):
     "--dsn",
     envvar="SOLITON_DSN",
     metavar="DSN",
-    help="The database, as libpq takes it; a replica will do.",
+    help="The database, as a libpq connection string; a replica is sufficient.",
 )
 @click.option(
     "--from-node",
     metavar="URL",
-    help="Without a database: show this node's chain.",
+    help="Without a database: serve this node's chain.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=int, default=3000, show_default=True, help="0 takes a free one.")
+@click.option("--port", type=int, default=3000, show_default=True, help="0 chooses a free one.")
 @click.option(
     "--matcher",
     default="",
     envvar="DEFAULT_MATCHER",
     metavar="ADDRESS",
-    help="Whose pairs and candles are shown where a request names no matcher.",
+    help="The matcher of requests for pairs and candles that name none.",
 )
 @click.option(
-    "--rate-base", default="WAVES", show_default=True, metavar="ASSET", help="What rates go over."
+    "--rate-base", default="WAVES", show_default=True, metavar="ASSET", help="The asset of rates."
 )
 @click.option(
     "--rate-threshold-asset",
     default="",
     metavar="ASSET",
-    help="In which the volume is measured from which on a pair's own trades make its rate.",
+    help="The asset of --rate-threshold.",
 )
-@click.option("--rate-threshold", default="0", metavar="AMOUNT", help="That volume.")
+@click.option(
+    "--rate-threshold",
+    default="0",
+    metavar="AMOUNT",
+    help="The volume in 24 hours from which a pair's own trades determine its rate.",
+)
 @click.option(
     "--pool",
     type=click.IntRange(1, 1_000),
@@ -70,7 +79,7 @@ class WrongNumber(InputError):
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Longer questions are answered 504.",
+    help="Longer queries are answered with 504.",
 )
 @log_options
 def data_service(
@@ -93,7 +102,7 @@ def data_service(
     from soliton.data_service.app import DataServiceSettings
     from soliton.data_service.rates import RateSettings
 
-    use(in_force())
+    configure_log(current_log())
     rates = RateSettings(rate_base, rate_threshold_asset, _amount(rate_threshold))
     settings = DataServiceSettings(matcher, rates)
     if (dsn is None) == (from_node is None):
@@ -103,12 +112,12 @@ def data_service(
 
 
 def _amount(text: str) -> Decimal:
-    """The amount of ``--rate-threshold``."""
+    """Parse the value of ``--rate-threshold``."""
     try:
         amount = Decimal(text)
     except InvalidOperation:
         amount = Decimal("NaN")
-    # What is no number is neither more nor less than any volume.
+    # NaN could not be compared with a volume.
     if not amount.is_finite() or amount < 0:
         raise WrongNumber(f"--rate-threshold: {text!r} is no amount")
     return amount
@@ -116,33 +125,32 @@ def _amount(text: str) -> Decimal:
 
 @contextmanager
 def _database(dsn: str | None, from_node: str | None) -> Iterator[str]:
-    """The database that is named, or one of our own that follows a node."""
+    """Return the given database, or run a server of our own that follows a node."""
     if dsn is not None:
         yield dsn
         return
-    from soliton.cli.chain_source import Where
-    from soliton.cli.export_run import export_beside
+    from soliton.cli.chain_source import ChainSource
+    from soliton.cli.export_run import background_export
     from soliton.cli.own_postgres import own_postgres
 
-    # Until it serves, a polite kill is as good as Ctrl-C: the server is ended.
+    # Until the service handles it, SIGTERM acts like Ctrl-C, so that the server is ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with own_postgres() as own, export_beside(own, Where(from_node, None, None, None)):
+    with own_postgres() as own, background_export(own, ChainSource(from_node, None, None, None)):
         yield own
 
 
 async def _serve(
     dsn: str,
     where: tuple[str, int],
-    settings: object,
+    settings: DataServiceSettings,
     size: int,
     seconds: float,
 ) -> None:
     from soliton.cli.process import call_on_signals, end_start
-    from soliton.data_service.app import DataService, DataServiceSettings
+    from soliton.data_service.app import DataService
     from soliton.data_service.pool import Pool
     from soliton.web.server import serve
 
-    assert isinstance(settings, DataServiceSettings)
     stopped = asyncio.Event()
     call_on_signals(stopped.set)
     pool = Pool(dsn, size, seconds)

@@ -1,6 +1,6 @@
 """``soliton devnet``: the options of a private chain.
 
-What lives here: reading them. What does not: what they do (``soliton.devnet``), which is imported
+What lives here: reading them. What does not: the devnet (``soliton.devnet``), which is imported
 when the command runs.
 """
 
@@ -24,14 +24,14 @@ _MOST: Final = 2**63
 
 
 class _Coins(click.ParamType[int]):
-    """Decimal coins, as wavelets."""
+    """A decimal number of coins, converted to the smallest unit."""
 
     name = "coins"
 
-    def convert(  # the name that click calls
+    def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """The wavelets."""
+        """Return the amount in the smallest unit."""
         if isinstance(value, int):
             return value * _COIN
         text = str(value)
@@ -55,17 +55,17 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
     type=click.IntRange(1, 16),
     default=1,
     show_default=True,
-    help="Mining nodes, each a process; they talk over this machine's own network.",
+    help="Mining nodes, each a process; they communicate over loopback.",
 )
 @click.option("--accounts", default=10, show_default=True, help="Funded accounts.")
 @click.option(
-    "--balance", type=_Coins(), default=1_000_000, show_default=True, help="Coins of each."
+    "--balance", type=_Coins(), default=1_000_000, show_default=True, help="Coins of each account."
 )
 @click.option(
     "--seed",
     default="soliton devnet account",
     show_default=True,
-    help="Their seed phrases are this text and a number.",
+    help="The seed phrases are this text and a number.",
 )
 @click.option(
     "--config-out", type=_FILE, help="Write addresses, accounts and keys to this file, as JSON."
@@ -74,27 +74,25 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--scenario",
     metavar="NAME|FILE.toml",
-    help="What there is at the beginning: dex, or what a file says.",
+    help="The initial state: dex, or a scenario file.",
 )
+@click.option("--fork", metavar="URL", help="Fork the chain of this node, which is read as needed.")
 @click.option(
-    "--fork", metavar="URL", help="Begin on top of the chain of the node there, read as needed."
-)
-@click.option(
-    "--height", type=click.IntRange(min=1), help="With --fork: from this block on, not the last."
+    "--height", type=click.IntRange(min=1), help="With --fork: the block to fork at, not the last."
 )
 @click.option(
     "--fork-cache",
     type=click.Path(path_type=Path, file_okay=False),
-    help="With --fork: keep what was read here (default: ~/.cache/soliton/forks).",
+    help="With --fork: the cache of what was read (default: ~/.cache/soliton/forks).",
 )
 @click.option(
     "--fork-newer",
     is_flag=True,
-    help="With --fork: take what the node has changed since as it is now.",
+    help="With --fork: accept entries that the node has changed since the fork.",
 )
-@click.option("--no-maker", is_flag=True, help="The scenario's market makers do nothing.")
+@click.option("--no-maker", is_flag=True, help="Disable the scenario's market makers.")
 @click.option(
-    "--state", type=_FILE, help="Load the chain from this file if it is there; write it at the end."
+    "--state", type=_FILE, help="Load the chain from this file if it exists; save it at the end."
 )
 @click.option(
     "--data-dir",
@@ -102,39 +100,41 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
     help="Keep the chain here (default: a temporary directory, removed at the end).",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=6869, show_default=True, help="REST API; 0 takes a free one.")
-@click.option("--signer-port", default=6888, show_default=True, help="Signer; 0 takes a free one.")
+@click.option("--port", default=6869, show_default=True, help="REST API; 0 chooses a free one.")
 @click.option(
-    "--matcher-port", default=6886, show_default=True, help="Matcher; 0 takes a free one."
+    "--signer-port", default=6888, show_default=True, help="Signer; 0 chooses a free one."
+)
+@click.option(
+    "--matcher-port", default=6886, show_default=True, help="Matcher; 0 chooses a free one."
 )
 @click.option(
     "--data-service",
     type=int,
     metavar="PORT",
-    help="Serve /v0 there, too; 0 takes a free one.",
+    help="Also serve /v0 on this port; 0 chooses a free one.",
 )
 @click.option(
     "--block-time",
     type=click.FloatRange(min=0.05, max=86_400),
-    help="Seconds between blocks; without it each transaction is mined at once.",
+    help="Seconds between blocks; by default each transaction is mined at once.",
 )
-@click.option("--no-mining", is_flag=True, help="Blocks come only when somebody asks for them.")
+@click.option("--no-mining", is_flag=True, help="Generate blocks only on request.")
 @click.option(
     "--heartbeat",
     type=click.FloatRange(min=0, max=86_400),
     default=10.0,
     show_default=True,
-    help="Seconds without a transaction after which an empty block comes; 0 for none.",
+    help="Seconds without a transaction before an empty block is generated; 0 for never.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(min=0, max=64),
     default=0,
     show_default=True,
-    help="Further processes that serve the REST API.",
+    help="Worker processes that serve the REST API.",
 )
 @log_options
-def devnet(**given: Any) -> None:  # noqa: ANN401 - as the options above name and type them
+def devnet(**given: Any) -> None:  # noqa: ANN401 - named and typed by the options above
     """Run a private chain: node, REST API, signer and matcher in one process."""
     options = _options(given)
     if options.nodes > 1:

@@ -1,14 +1,14 @@
-"""Where the installed program begins: Ctrl-C while it is still being imported just ends it.
+"""The entry point of the installed program. Ctrl-C during its imports ends it without a traceback.
 
-What lives here: what has to be done before the first import that takes time. What does not: the
-commands (``main``).
+What lives here: what has to happen before the first slow import. What does not: the commands
+(``main``).
 """
 
 from __future__ import annotations
 
 import signal
 
-# There is nothing to end in order yet; Python's own way would be a traceback.
+# Nothing has started yet that would need an orderly end.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

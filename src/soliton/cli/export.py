@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from soliton.cli.chain_source import Where, chain_options
+from soliton.cli.chain_source import ChainSource, chain_options
 from soliton.cli.logs import log_options
 from soliton.cli.quantities import MILLISECONDS
 
@@ -20,27 +20,27 @@ _DSN: Final = click.option(
     required=True,
     envvar="SOLITON_DSN",
     metavar="DSN",
-    help="The database, as libpq takes it: postgresql://… or host=… dbname=….",
+    help="The database, as a libpq connection string: postgresql://… or host=… dbname=….",
 )
 
 
 @click.command("export postgres")
 @_DSN
 @chain_options
-@click.option("--once", is_flag=True, help="End when the database is where the chain is.")
-@click.option("--migrate", is_flag=True, help="Bring tables of an older version to this one first.")
+@click.option("--once", is_flag=True, help="End when the database has caught up with the chain.")
+@click.option("--migrate", is_flag=True, help="First migrate tables of an older version.")
 @click.option(
-    "--asset-storage", default="", metavar="ADDRESS", help="The account that keeps tickers."
+    "--asset-storage", default="", metavar="ADDRESS", help="The account with the assets' tickers."
 )
 @log_options
 def export_postgres(
     dsn: str,
-    where: Where,
+    where: ChainSource,
     once: bool,
     migrate: bool,
     asset_storage: str,
 ) -> None:
-    """Follow the chain into PostgreSQL: blocks, microblocks and rollbacks, until it is stopped."""
+    """Export the chain into PostgreSQL: blocks, microblocks and rollbacks, until stopped."""
     from soliton.cli.export_run import run_export_postgres
 
     run_export_postgres(dsn, where, once=once, migrates=migrate, asset_storage=asset_storage)
@@ -53,17 +53,17 @@ def export_postgres(
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
     metavar="FILE",
-    help="The file; one that is there is gone on with.",
+    help="The file; an existing one is continued.",
 )
 @chain_options
-@click.option("--once", is_flag=True, help="End when the file is where the chain is.")
+@click.option("--once", is_flag=True, help="End when the file has caught up with the chain.")
 @log_options
 def export_ndjson(
     path: Path,
-    where: Where,
+    where: ChainSource,
     once: bool,
 ) -> None:
-    """Follow the chain into a file with a JSON object in each line, until it is stopped."""
+    """Export the chain into a file with a JSON object in each line, until stopped."""
     from soliton.cli.export_run import run_export_ndjson
 
     run_export_ndjson(path, where, once=once)
@@ -76,70 +76,70 @@ def export_ndjson(
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="DIRECTORY",
-    help="The directory; one that is there is gone on with.",
+    help="The directory; an existing one is continued.",
 )
 @click.option(
     "--heights",
     type=click.IntRange(1, 1_000_000),
     default=1_000,
     show_default=True,
-    help="So many heights have a file.",
+    help="Heights per file.",
 )
 @click.option(
     "--every",
     type=MILLISECONDS,
     default="10s",
     show_default=True,
-    help="How often the last files are written anew, at most.",
+    help="Shortest interval between rewrites of the last files.",
 )
 @chain_options
-@click.option("--once", is_flag=True, help="End when the files are where the chain is.")
+@click.option("--once", is_flag=True, help="End when the files have caught up with the chain.")
 @log_options
 def export_parquet(
     path: Path,
     heights: int,
     every: int,
-    where: Where,
+    where: ChainSource,
     once: bool,
 ) -> None:
-    """Follow the chain into Parquet files, for DuckDB, Spark and the like, until it is stopped."""
+    """Export the chain into Parquet files, for DuckDB, Spark and the like, until stopped."""
     from soliton.cli.export_run import run_export_parquet
 
     run_export_parquet(path, heights, every / 1_000, where, once=once)
 
 
 @click.command("export kafka")
-@click.option("--brokers", required=True, metavar="HOST:PORT,…", help="Where the brokers are.")
-@click.option("--topic", required=True, help="The topic; one that is missing is made.")
+@click.option("--brokers", required=True, metavar="HOST:PORT,…", help="The brokers.")
+@click.option("--topic", required=True, help="The topic; it is created if missing.")
 @click.option(
     "--replicas",
     type=click.IntRange(1, 100),
     default=1,
     show_default=True,
-    help="Copies of a topic that has to be made.",
+    help="Replicas of a topic that is created.",
 )
 @click.option(
     "--protocol",
     type=click.Choice(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
     default="PLAINTEXT",
     show_default=True,
-    help="How brokers are spoken to.",
+    help="Security protocol of the brokers.",
 )
 @click.option(
     "--mechanism",
     type=click.Choice(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")),
     default="PLAIN",
     show_default=True,
-    help="How a user proves who they are.",
+    help="SASL mechanism.",
 )
-@click.option("--user", default="", help="Its password is in SOLITON_KAFKA_PASSWORD.")
+@click.option("--user", default="", help="SASL user; the password is in SOLITON_KAFKA_PASSWORD.")
 @click.option(
     "--ca-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="The certificates that TLS trusts (default: those of the system).",
+    help="The certificates that TLS trusts (default: the system's).",
 )
 @chain_options
-@click.option("--once", is_flag=True, help="End when the topic is where the chain is.")
+@click.option("--once", is_flag=True, help="End when the topic has caught up with the chain.")
 @log_options
 def export_kafka(
     brokers: str,
@@ -149,10 +149,10 @@ def export_kafka(
     mechanism: str,
     user: str,
     ca_file: Path | None,
-    where: Where,
+    where: ChainSource,
     once: bool,
 ) -> None:
-    """Follow the chain into a Kafka topic, each record exactly once, until it is stopped."""
+    """Export the chain into a Kafka topic, each record exactly once, until stopped."""
     from soliton.cli.export_run import run_export_kafka
 
     address = (brokers, topic, protocol, mechanism, user)
@@ -165,11 +165,11 @@ def export_kafka(
 @log_options
 def verify_postgres(
     dsn: str,
-    where: Where,
+    where: ChainSource,
 ) -> None:
     """Compare a database with the chain, row by row.
 
-    Ends with code 1 at the first difference, and names it.
+    Exits with code 1 at the first difference, and names it.
     """
     from soliton.cli.export_run import run_verify_postgres
 

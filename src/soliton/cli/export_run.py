@@ -1,6 +1,6 @@
-"""Running an export: where the chain is read, how a person ends it.
+"""Running an export: opening the chain, and stopping on a signal.
 
-What lives here: putting the parts together. What does not: the parts (``soliton.export``).
+What lives here: assembling the parts. What does not: the parts (``soliton.export``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from soliton.cli.chain_source import Where
+from soliton.cli.chain_source import ChainSource
 from soliton.cli.chosen import UsageProblem
 from soliton.errors import EnvironmentProblem
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from soliton.export.sources import Source
 
 STOP_SECONDS: Final = 10.0
-"""How long a step that is under way may take when the command is to end."""
+"""Time limit of the running step once the command is to end."""
 
 
 class MissingDriver(EnvironmentProblem):
-    """The program was installed without what speaks to a database, a broker, or writes files."""
+    """An optional dependency (database driver, broker client, file writer) is not installed."""
 
 
 def check_driver(module: str = "psycopg", extra: str = "postgres") -> None:
-    """Raises ``MissingDriver`` where an extra was not installed."""
+    """Raise ``MissingDriver`` if an extra is not installed."""
     if find_spec(module) is None:
         raise MissingDriver(
             f"this needs the extra: pip install 'soliton[{extra}]', or make setup-{extra}"
@@ -41,8 +41,10 @@ def check_driver(module: str = "psycopg", extra: str = "postgres") -> None:
 
 
 @contextmanager
-def opened(where: Where, complete: frozenset[int] = frozenset()) -> Iterator[Source]:
-    """The chain, closed afterwards; ``complete`` are types whose outcome is to be shown."""
+def open_source(where: ChainSource, complete: frozenset[int] = frozenset()) -> Iterator[Source]:
+    """Open the chain and close it afterwards; ``complete`` are the transaction types to read with
+    their outcome.
+    """
     source = _open(where, complete)
     try:
         yield source
@@ -50,7 +52,7 @@ def opened(where: Where, complete: frozenset[int] = frozenset()) -> Iterator[Sou
         source.close()
 
 
-def _open(where: Where, complete: frozenset[int]) -> Source:
+def _open(where: ChainSource, complete: frozenset[int]) -> Source:
     if where.node_url is not None:
         if (where.data_dir, where.network, where.config) != (None, None, None):
             raise UsageProblem("--from-node goes without --data-dir, --network and --config")
@@ -69,36 +71,35 @@ def _open(where: Where, complete: frozenset[int]) -> Source:
 
 
 def run_export_postgres(
-    dsn: str, where: Where, *, once: bool, migrates: bool, asset_storage: str
+    dsn: str, where: ChainSource, *, once: bool, migrates: bool, asset_storage: str
 ) -> None:
-    """Follow the chain into a database until it is stopped."""
+    """Export the chain into a database until stopped."""
     check_driver()
     from soliton.export.database import ChainFacts, Database
     from soliton.export.running import Export
 
-    with opened(where) as source, stopping() as stopped:
+    with open_source(where) as source, stopping() as stopped:
         facts = ChainFacts(source.network, source.chain_id, source.address_of, asset_storage)
         Export(
             source,
             lambda: Database.open(dsn, facts, migrates=migrates),
             stopped,
-            tell,
+            print_message,
             once=once,
         ).run()
 
 
 @contextmanager
-def export_beside(dsn: str, where: Where) -> Iterator[None]:
-    """Follow the chain into a database in a thread, which is where the chain is at the beginning.
+def background_export(dsn: str, where: ChainSource) -> Iterator[None]:
+    """Export the chain into a database in a thread, after a first export in this one.
 
-    Raises what the export does; one that fails later ends this process as a polite kill does.
+    Raises the errors of that export; a later failure sends this process SIGTERM.
     """
     from soliton.export.database import ChainFacts, Database
     from soliton.export.running import Export
 
-    with opened(where) as source:
+    with open_source(where) as source:
         facts = ChainFacts(source.network, source.chain_id, source.address_of)
-
         stopped = threading.Event()
 
         def export(*, once: bool) -> None:
@@ -119,53 +120,54 @@ def export_beside(dsn: str, where: Where) -> Iterator[None]:
                 following.result()
 
 
-def run_export_ndjson(path: Path, where: Where, *, once: bool) -> None:
-    """Follow the chain into a file of lines until it is stopped."""
+def run_export_ndjson(path: Path, where: ChainSource, *, once: bool) -> None:
+    """Export the chain into a file of JSON lines until stopped."""
     from soliton.export.ndjson import opener
     from soliton.export.running import Export
 
-    with opened(where) as source, stopping() as stopped:
-        Export(source, opener(path), stopped, tell, once=once).run()
+    with open_source(where) as source, stopping() as stopped:
+        Export(source, opener(path), stopped, print_message, once=once).run()
 
 
 def run_export_parquet(
-    path: Path, heights: int, seconds: float, where: Where, *, once: bool
+    path: Path, heights: int, seconds: float, where: ChainSource, *, once: bool
 ) -> None:
-    """Follow the chain into Parquet files until it is stopped."""
+    """Export the chain into Parquet files until stopped."""
     check_driver("pyarrow", "parquet")
     from soliton.export.parquet import Files, opener
     from soliton.export.running import Export
 
-    with opened(where) as source, stopping() as stopped:
-        Export(source, opener(Files(path, heights, seconds)), stopped, tell, once=once).run()
+    files = Files(path, heights, seconds)
+    with open_source(where) as source, stopping() as stopped:
+        Export(source, opener(files), stopped, print_message, once=once).run()
 
 
 def run_export_kafka(
     address: tuple[str, str, str, str, str],
     ca_file: Path | None,
     replicas: int,
-    where: Where,
+    where: ChainSource,
     *,
     once: bool,
 ) -> None:
-    """Follow the chain into a Kafka topic until it is stopped."""
+    """Export the chain into a Kafka topic until stopped."""
     check_driver("aiokafka", "kafka")
     from soliton.export.kafka import Broker, opener
     from soliton.export.running import Export
 
     password = os.environ.get("SOLITON_KAFKA_PASSWORD", "")
     broker = Broker(*address, password, ca_file, replicas)
-    with opened(where) as source, stopping() as stopped:
-        Export(source, opener(broker), stopped, tell, once=once).run()
+    with open_source(where) as source, stopping() as stopped:
+        Export(source, opener(broker), stopped, print_message, once=once).run()
 
 
-def run_verify_postgres(dsn: str, where: Where) -> None:
-    """Compare a database with a chain; raises ``Difference`` at the first thing that differs."""
+def run_verify_postgres(dsn: str, where: ChainSource) -> None:
+    """Compare a database with a chain; raises ``Difference`` at the first difference."""
     check_driver()
     from soliton.export.verify import verify
 
-    with opened(where) as source:
-        found = verify(source, dsn, tell)
+    with open_source(where) as source:
+        found = verify(source, dsn, print_message)
     click.echo(
         f"the database holds what the chain does: {found.blocks} blocks, {found.transactions} "
         f"transactions, {found.rows} rows compared"
@@ -174,16 +176,16 @@ def run_verify_postgres(dsn: str, where: Where) -> None:
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
-    """An event that a polite kill sets, as Ctrl-C does.
+    """Yield an event that SIGTERM and SIGINT set.
 
-    What is written to may not answer. Then the process ends a while later all the same: its next
-    start goes on as after a kill.
+    If the destination hangs, the process exits some seconds later all the same; its next start
+    resumes as after a kill.
     """
     stopped, ended = threading.Event(), threading.Event()
 
     def end() -> None:
         if not ended.wait(STOP_SECONDS):
-            tell("what is written to does not answer: ended without it")
+            print_message("the destination does not respond: ended without it")
             os._exit(1)
 
     def stop(*_: object) -> None:
@@ -200,6 +202,6 @@ def stopping() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def tell(words: str) -> None:
-    """Say something to whoever runs the command."""
-    click.echo(words, err=True)
+def print_message(text: str) -> None:
+    """Print a message on standard error."""
+    click.echo(text, err=True)

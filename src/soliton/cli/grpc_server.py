@@ -1,7 +1,7 @@
-"""gRPC beside a node: processes of their own that read its store.
+"""gRPC of a node: separate processes that read its store.
 
-What lives here: the node's side of them, and the program that they run. What does not: their lives
-(``soliton.web.worker_processes``), and what they answer (``soliton.grpc_api``).
+What lives here: the node's side of them, and their program. What does not: their life cycle
+(``soliton.web.worker_processes``), and their services (``soliton.grpc_api``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from soliton.cli.logs import in_force, use
+from soliton.cli.logs import configure_log, current_log
 from soliton.cli.process import run_program
 from soliton.node.node import Node
 from soliton.node.settings import Settings, WalletSettings
@@ -34,53 +34,53 @@ from soliton.web.worker_processes import (
 
 TICK_SECONDS: Final = 1.0
 STOP_SECONDS: Final = 1.0
-"""How long calls that are under way may take when the node ends."""
+"""Time limit of running calls when the node ends."""
 
 _log = logging.getLogger(__name__)
 
 
 class GrpcService:
-    """The processes of one node; ``stop`` ends them."""
+    """The gRPC processes of one node; ``stop`` ends them."""
 
     def __init__(self, node: Node) -> None:
-        """Takes the ports; raises ``EnvironmentProblem``."""
+        """Reserve the ports; raises ``EnvironmentProblem``."""
         from soliton.grpc_api.node_side import NodeSide
 
-        wanted = node.settings.grpc
+        grpc = node.settings.grpc
         self._reserved: list[socket.socket] = []
         try:
-            port = self._take(wanted.host, wanted.port)
-            updates_port = self._take(wanted.updates_host, wanted.updates_port)
-            matcher_port = self._take(wanted.matcher_host, wanted.matcher_port)
-            self._workers = Workers("127.0.0.1", 0, wanted.workers)
+            port = self._reserve(grpc.host, grpc.port)
+            updates_port = self._reserve(grpc.updates_host, grpc.updates_port)
+            matcher_port = self._reserve(grpc.matcher_host, grpc.matcher_port)
+            self._workers = Workers("127.0.0.1", 0, grpc.workers)
         except BaseException:
-            self._let_go()
+            self._release()
             raise
         self.settings = msgspec.structs.replace(
-            wanted, port=port, updates_port=updates_port, matcher_port=matcher_port
+            grpc, port=port, updates_port=updates_port, matcher_port=matcher_port
         )
         self._node = node
         self._side = NodeSide(node)
         self._channel = self._side.server()
 
-    def _take(self, host: str, port: int | None) -> int | None:
-        """Have a port as long as the service lives, also while processes are replaced."""
+    def _reserve(self, host: str, port: int | None) -> int | None:
+        """Reserve a port for the service's lifetime, also while processes are replaced."""
         if port is None:
             return None
         if port:
             wait_until_free(host, port)
-        taken = bind(host, port, shares_port=True)
-        self._reserved.append(taken)
-        number: int = taken.getsockname()[1]
+        reserved = bind(host, port, shares_port=True)
+        self._reserved.append(reserved)
+        number: int = reserved.getsockname()[1]
         return number
 
     async def start(self) -> None:
-        """Serve; raises ``EnvironmentProblem``, with nothing left open."""
+        """Serve; raises ``EnvironmentProblem`` and then closes everything."""
         node, grpc = self._node, self.settings
         settings = msgspec.structs.replace(
             node.settings,
             wallet=WalletSettings(None, None, None),
-            logging=in_force(),
+            logging=current_log(),
             grpc=grpc,
         )
         try:
@@ -98,7 +98,7 @@ class GrpcService:
             _log.info("the matcher's extension on %s:%d", grpc.matcher_host, grpc.matcher_port)
 
     def process_ids(self) -> list[int]:
-        """The processes that serve."""
+        """The ids of the serving processes."""
         return self._workers.process_ids()
 
     async def stop(self) -> None:
@@ -107,22 +107,22 @@ class GrpcService:
         self._channel.close()
         self._side.close()
         self._workers.close()
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         for each in self._reserved:
             each.close()
         self._reserved.clear()
 
 
-# --- the process that serves ----------------------------------------------------------------------
+# --- the serving process --------------------------------------------------------------------------
 
 
 def run_grpc(settings: Settings, worker: WorkerContext, lifeline: Connection) -> None:
-    """Serve until the node ends or asks for it. The program of such a process."""
+    """Serve until the node ends or stops it. The program of a gRPC process."""
     prepare()
-    use(settings.logging)
-    # Calls hold snapshots, which must not keep the node's store from growing.
+    configure_log(settings.logging)
+    # Calls hold read transactions, which must not stop the node's store from growing.
     directory, name = settings.data_directory, settings.network.name
     store = Store(directory, name, durable=False, exclusive=False, outgrows=False)
     try:
@@ -147,7 +147,7 @@ async def _serve(
     ends = [asyncio.create_task(each.wait()) for each in (stopped, channel.lost)]
     while not any(end.done() for end in ends):
         await asyncio.wait(ends, timeout=TICK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        # Where nobody asks, the store can reuse what it has replaced.
+        # Without calls, release the read transaction, so that the store can reuse its pages.
         views.rest()
         services.give_up()
     for end in ends:

@@ -1,6 +1,6 @@
-"""``--help`` of all commands: ``-h`` as well, and summaries that are not cut. What strangers wrote.
+"""The format of ``--help`` of all commands, and of untrusted text on the terminal.
 
-What lives here: how things are shown. What does not: the commands.
+What lives here: the option ``-h``, summaries that are not truncated. What does not: the commands.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 _WHOLE: Final = 10_000
 
 
-def shown(text: str) -> str:
-    """A text of strangers, as it does not command the terminal."""
+def printable(text: str) -> str:
+    """Return untrusted text with control characters replaced, so that it is safe on a terminal."""
     return "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 
@@ -23,7 +23,7 @@ class Commands(click.Group):
     """A group whose commands are listed with the whole first sentence of their help."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list, broken into lines where it has to be."""
+        """Write the list of commands."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [
             (name, command.get_short_help_str(_WHOLE))
@@ -36,7 +36,7 @@ class Commands(click.Group):
 
 
 class WithOthers(click.Command):
-    """A command of its own whose first argument may name another one instead."""
+    """A command whose first argument may name another command instead."""
 
     def __init__(self, *args: Any, others: Mapping[str, click.Command], **kwargs: Any) -> None:  # noqa: ANN401 - click's own
         super().__init__(*args, **kwargs)
@@ -49,14 +49,14 @@ class WithOthers(click.Command):
         parent: click.Context | None = None,
         **extra: Any,  # noqa: ANN401 - click's own
     ) -> click.Context:
-        """The context of this command, or of the one that is named."""
+        """Return the context of this command, or of the named one."""
         other = self.others.get(args[0]) if args else None
         if other is None:
             return super().make_context(info_name, args, parent, **extra)
         return other.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what else there is."""
+        """Write the list of the other commands."""
         del ctx
         rows = [(name, other.get_short_help_str(_WHOLE)) for name, other in self.others.items()]
         with formatter.section("Instead, with a first argument"):

@@ -1,7 +1,7 @@
-"""``soliton keys``, ``soliton api-key``: accounts' keys in encrypted files, and those of callers.
+"""``soliton keys``, ``soliton api-key``: encrypted files of account keys, and API keys.
 
-What lives here: the commands, asking for passwords and secrets, and what is printed. What does not:
-the files (``soliton.keystore``).
+What lives here: the commands, prompts for passwords and secrets, printing. What does not: the files
+(``soliton.keystore``).
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ _STORE: Final = click.option(
 _PASSWORD_FILE: Final = click.option(
     "--password-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help=f"The store's password, in a file; else {PASSWORD_VARIABLE}, or it is asked for.",
+    help=f"A file with the store's password; else {PASSWORD_VARIABLE}, or a prompt.",
 )
 
 
 class KeysUsage(InputError):
-    """The command lacks something, or has too much."""
+    """Options of a command are missing or conflict."""
 
 
 @click.group(cls=Commands)
 def keys() -> None:
-    """Make, bring in, show and rename the keys of accounts, kept in encrypted files."""
+    """Create, import, show and rename account keys in encrypted files."""
 
 
 @keys.command()
 @click.argument("name")
-@click.option("--quiet", is_flag=True, help="Do not print the phrase: the file alone has it.")
+@click.option("--quiet", is_flag=True, help="Do not print the phrase: only the file has it.")
 @_STORE
 @_PASSWORD_FILE
 def new(name: str, quiet: bool, store: Path, password_file: Path | None) -> None:
-    """Make a key NAME from a new phrase of fifteen words, and print both."""
+    """Create a key NAME from a new phrase of fifteen words, and print both."""
     from soliton.keystore.keys import NamedSecret, check_name, new_phrase, phrase
 
     check_name(name)
@@ -76,12 +76,16 @@ def new(name: str, quiet: bool, store: Path, password_file: Path | None) -> None
     "file", type=click.Path(path_type=Path, dir_okay=False, exists=True), required=False
 )
 @click.option("--name", help="The new key's name; with FILE, of its only key.")
-@click.option("--phrase", "as_phrase", is_flag=True, help="Ask for a seed phrase instead of FILE.")
-@click.option("--private-key", "as_private", is_flag=True, help="Ask for a private key in base58.")
-@click.option("--account-seed", "as_seed", is_flag=True, help="Ask for an account seed in base58.")
+@click.option("--phrase", "as_phrase", is_flag=True, help="Import a seed phrase, not FILE.")
+@click.option("--private-key", "as_private", is_flag=True, help="Import a private key in base58.")
+@click.option("--account-seed", "as_seed", is_flag=True, help="Import an account seed in base58.")
 @click.option("--nonce", type=int, default=0, help="The account's number under the phrase.")
-@click.option("--public-key", help="Refuse unless this is the public key.")
-@click.option("--file-password-file", type=click.Path(path_type=Path, exists=True), help="FILE's.")
+@click.option("--public-key", help="Fail unless this is the public key.")
+@click.option(
+    "--file-password-file",
+    type=click.Path(path_type=Path, exists=True),
+    help="A file with the password of FILE.",
+)
 @_STORE
 @_PASSWORD_FILE
 def import_command(
@@ -96,8 +100,8 @@ def import_command(
     store: Path,
     password_file: Path | None,
 ) -> None:
-    """Bring keys in: from FILE (a node's wallet.dat, a Go node's wallet, Keeper's export, an
-    exchange's backup, an encrypted seed), or one that is typed in or piped.
+    """Import keys from FILE (a node's wallet.dat, a Go node's wallet, Keeper's export, an
+    exchange's backup, an encrypted seed), or one from a prompt or standard input.
     """
     from soliton.crypto import base58
     from soliton.keystore.imports import read_file
@@ -146,7 +150,7 @@ def list_command(store: Path) -> None:
 
 @keys.command()
 @click.argument("name")
-@click.option("--secret", "with_secret", is_flag=True, help="Print phrase, or what there is.")
+@click.option("--secret", "with_secret", is_flag=True, help="Also print phrase and private key.")
 @_STORE
 @_PASSWORD_FILE
 def show(name: str, with_secret: bool, store: Path, password_file: Path | None) -> None:
@@ -171,7 +175,7 @@ def show(name: str, with_secret: bool, store: Path, password_file: Path | None) 
 @_STORE
 @_PASSWORD_FILE
 def rename(name: str, new_name: str, store: Path, password_file: Path | None) -> None:
-    """Give the key NAME the name NEW."""
+    """Rename the key NAME to NEW."""
     from soliton.keystore.files import FileStore
 
     opened = FileStore(store.expanduser())
@@ -196,7 +200,7 @@ def rename(name: str, new_name: str, store: Path, password_file: Path | None) ->
 def export(
     name: str, form: str, export_password_file: Path | None, store: Path, password_file: Path | None
 ) -> None:
-    """Print the key NAME in a form that other programs read."""
+    """Print the key NAME in a format that other programs read."""
     from soliton.crypto.encrypted_seeds import encrypt_text
     from soliton.keystore.exports import keeper_export
     from soliton.keystore.files import FileStore
@@ -216,12 +220,12 @@ def export(
 
 @click.group("api-key", cls=Commands)
 def api_key() -> None:
-    """Make keys that callers of a node, a matcher or a signer show."""
+    """Create API keys for callers of a node, a matcher or a signer."""
 
 
 @api_key.command("new")
 def new_api_key() -> None:
-    """Print a new API key, and what is written into the settings of who is to know it."""
+    """Print a new API key, and its hash for the settings of a service."""
     from soliton.crypto import base58
     from soliton.crypto.hashes import secure_hash
 
@@ -248,8 +252,8 @@ def _as_phrase(secret: Secret) -> str:
     return secret.plain_text()
 
 
-def _check_public_key(found: list[NamedSecret], wanted: bytes) -> None:
-    if len(found) != 1 or found[0].secret.keys().public_key != wanted:
+def _check_public_key(found: list[NamedSecret], expected: bytes) -> None:
+    if len(found) != 1 or found[0].secret.keys().public_key != expected:
         raise KeysUsage("that is not the public key of what would be imported")
 
 
@@ -274,7 +278,7 @@ def _show_public(name: str, public_key: bytes) -> None:
 
 
 def read_password(directory: Path, file: Path | None, *, confirm: bool = False) -> str:
-    """The password of a directory of key files: from a file, the environment, or a terminal."""
+    """Return the password of a key directory, from a file, the environment, or a prompt."""
     given = os.environ.get(PASSWORD_VARIABLE)
     if file is None and given:
         return given

@@ -1,9 +1,9 @@
-"""The log: one line for each event on standard error, as text or as JSON, with UTC times.
+"""Logging: one line per record on standard error, as text or as JSON, with UTC times.
 
-Every program is set up here, and so are the processes beside it: first by the command line, then
-by the settings that it names, of which the command line wins.
+Every program and its worker processes configure it here: first from the command line, then from
+the settings, which the command line overrides.
 
-What lives here: the lines and who says how much. What does not: the settings' section
+What lives here: formats and levels. What does not: the settings' section
 (``soliton.node.log_settings``).
 """
 
@@ -18,18 +18,18 @@ from typing import Any, Final, TypeVar
 import click
 import msgspec
 
-from soliton.cli.helping import shown
+from soliton.cli.helping import printable
 from soliton.node.log_settings import FORMATS, LEVELS, LogSettings
 
-# These libraries log every request and query at levels that only their authors need.
-_TALKATIVE: Final = ("aiokafka", "asyncio", "websockets")
+# Libraries that log every request or query below the level of warnings.
+_VERBOSE_LIBRARIES: Final = ("aiokafka", "asyncio", "websockets")
 _MS: Final = 1_000
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Chosen(msgspec.Struct):
-    """What the command line says about the log."""
+    """The command line's options for the log."""
 
     format: str | None = None
     level: str | None = None
@@ -44,8 +44,8 @@ class _State(msgspec.Struct):
 _state: Final = _State(Chosen(), LogSettings())
 
 
-def use(settings: LogSettings) -> None:
-    """Log as the settings say, as far as the command line has not chosen otherwise."""
+def configure_log(settings: LogSettings) -> None:
+    """Configure the log by the settings, which the command line overrides."""
     chosen = _state.chosen
     _state.settings = msgspec.structs.replace(
         settings,
@@ -56,8 +56,8 @@ def use(settings: LogSettings) -> None:
     _set_up(_state.settings)
 
 
-def in_force() -> LogSettings:
-    """How this process logs: for the processes beside it."""
+def current_log() -> LogSettings:
+    """Return this process's log settings, for its child processes."""
     return _state.settings
 
 
@@ -69,31 +69,31 @@ def _set_up(settings: LogSettings) -> None:
     handler.setFormatter(_JsonLines() if settings.format != FORMATS[0] else _TextLines())
     root.addHandler(handler)
     root.setLevel(LEVELS[settings.level])
-    for library in _TALKATIVE:
+    for library in _VERBOSE_LIBRARIES:
         logging.getLogger(library).setLevel(logging.WARNING)
     for name, level in settings.levels.items():
         logging.getLogger(name).setLevel(LEVELS[level])
 
 
 class _Handler(logging.StreamHandler[Any]):
-    """Ours, among those that others may have put beside it."""
+    """Our handler, to tell it from those of others."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write to what is standard error now: where several commands run in one process, each
-        has its own.
+        """Write to the current ``sys.stderr``, which changes if several commands run in one
+        process.
         """
         self.stream = sys.stderr
         super().emit(record)
 
 
 def _utc(record: logging.LogRecord) -> str:
-    """The record's time: ``2026-11-22T18:55:31.123Z``."""
+    """Return the record's time: ``2026-11-22T18:55:31.123Z``."""
     seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
     return f"{seconds}.{int(record.created * _MS) % _MS:03d}Z"
 
 
 class _TextLines(logging.Formatter):
-    """``TIME LEVEL MODULE: MESSAGE``, and a traceback below where there is one."""
+    """``TIME LEVEL MODULE: MESSAGE``, followed by a traceback if there is one."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -101,21 +101,21 @@ class _TextLines(logging.Formatter):
     def formatTime(  # noqa: N802 - the library's name
         self, record: logging.LogRecord, datefmt: str | None = None
     ) -> str:
-        """In UTC, whatever the machine's zone."""
+        """Return the time in UTC."""
         del datefmt
         return _utc(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
-        """On one line: what peers and scripts have said is within."""
-        record.message = shown(record.message)
+        """Return one line without control characters: messages contain untrusted text."""
+        record.message = printable(record.message)
         return super().formatMessage(record)
 
 
 class _JsonLines(logging.Formatter):
-    """One object a line; a traceback is its ``exception``."""
+    """One JSON object per line, with the traceback as ``exception``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         line: dict[str, object] = {
             "time": _utc(record),
             "level": record.levelname.lower(),
@@ -132,35 +132,35 @@ class _JsonLines(logging.Formatter):
 
 
 def log_options(command: F) -> F:
-    """``--log-format`` and ``--log-level`` for a command."""
+    """Add ``--log-format`` and ``--log-level`` to a command."""
     level = click.option(
         "--log-level",
         multiple=True,
         metavar="[MODULE=]LEVEL",
         expose_value=False,
         callback=_choose_levels,
-        help=f"How much is logged: {', '.join(LEVELS)}; soliton.api=debug for one part.",
+        help=f"The log level: {', '.join(LEVELS)}; soliton.api=debug for one part.",
     )
     form = click.option(
         "--log-format",
         type=click.Choice(FORMATS),
         expose_value=False,
         callback=_choose_format,
-        help="How the log is written.",
+        help="The log format.",
     )
     return level(form(command))
 
 
 def choose_level(level: str) -> None:
-    """Log from this level on, whatever the settings say."""
+    """Override the log level of the settings."""
     _state.chosen.level = level
-    use(_state.settings)
+    configure_log(_state.settings)
 
 
 def _choose_format(_context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
     if value is not None:
         _state.chosen.format = value
-        use(_state.settings)
+        configure_log(_state.settings)
 
 
 def _choose_levels(
@@ -175,4 +175,4 @@ def _choose_levels(
         else:
             _state.chosen.level = level.lower()
     if values:
-        use(_state.settings)
+        configure_log(_state.settings)

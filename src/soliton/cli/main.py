@@ -1,7 +1,7 @@
 """The ``soliton`` command: import, rollback, state-hash, run, devnet, simulate, matcher …
 
-What lives here: options, and which part of the program a command starts. What does not: the work
-itself; it is imported when its command runs, so that ``soliton --help`` is quick.
+What lives here: options, and the function that each command calls. What does not: the work itself;
+it is imported when its command runs, so that ``soliton --help`` is fast.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from soliton.cli.export import (
 )
 from soliton.cli.helping import CONTEXT, Commands, WithOthers
 from soliton.cli.keys import api_key, keys
-from soliton.cli.logs import choose_level, in_force, log_options, use
+from soliton.cli.logs import choose_level, configure_log, current_log, log_options
 from soliton.cli.matcher import matcher
 from soliton.cli.notify import notify
 from soliton.cli.peers import peers
@@ -53,7 +53,7 @@ _CONFIG = click.option(
 @log_options
 def cli(verbose: bool) -> None:
     """A node, signer and matcher of the Waves protocol family."""
-    use(in_force())
+    configure_log(current_log())
     if verbose:
         choose_level("debug")
 
@@ -92,7 +92,7 @@ def import_command(
 @_DATA_DIR
 @click.option("--to-height", type=click.IntRange(min=2), help="Stop after this height.")
 @click.option(
-    "--changed-by-hand", is_flag=True, help="Also what no node would accept of a devnet's chain."
+    "--changed-by-hand", is_flag=True, help="Include blocks of a devnet that no node would accept."
 )
 def export(
     file: Path,
@@ -102,7 +102,7 @@ def export(
     to_height: int | None,
     changed_by_hand: bool,
 ) -> None:
-    """Write the chain's blocks from height 2 on to FILE, in the form that import reads."""
+    """Write the chain's blocks from height 2 on to FILE, in the format that import reads."""
     from soliton.cli.chain_commands import run_export
 
     run_export(file, config, network, data_dir, to_height, changed_by_hand=changed_by_hand)
@@ -113,7 +113,7 @@ def export(
 @_CONFIG
 @_DATA_DIR
 @click.option(
-    "--to-height", type=click.IntRange(min=1), required=True, help="The last height that stays."
+    "--to-height", type=click.IntRange(min=1), required=True, help="The last height to keep."
 )
 def rollback(
     network: str | None, config: Path | None, data_dir: Path | None, to_height: int
@@ -145,7 +145,7 @@ def state_hash(
 def verify(network: str | None, config: Path | None, data_dir: Path | None) -> None:
     """Check the store in the data directory: every block, every record.
 
-    Ends with code 1 at the first damage, and says what to do. A node may run meanwhile.
+    Exits with code 1 at the first damage and says how to repair it. A node may run meanwhile.
     """
     from soliton.cli.verify import run_verify
 
@@ -157,10 +157,10 @@ def verify(network: str | None, config: Path | None, data_dir: Path | None) -> N
 @_NETWORK
 @_DATA_DIR
 @click.option("--host", help="Address that the REST API listens on.")
-@click.option("--port", type=int, help="Port of the REST API; 0 takes a free one.")
-@click.option("--peer-port", type=int, help="Port for other nodes; 0 takes a free one.")
-@click.option("--offline", is_flag=True, help="Talk to no other nodes.")
-@click.option("--sync-from", metavar="HOST:PORT", help="Talk to this node alone.")
+@click.option("--port", type=int, help="Port of the REST API; 0 chooses a free one.")
+@click.option("--peer-port", type=int, help="Port for other nodes; 0 chooses a free one.")
+@click.option("--offline", is_flag=True, help="Connect to no other nodes.")
+@click.option("--sync-from", metavar="HOST:PORT", help="Connect to this node only.")
 @log_options
 def run(
     config: Path | None,
@@ -172,7 +172,7 @@ def run(
     offline: bool,
     sync_from: str | None,
 ) -> None:
-    """Run a node among its peers, with its REST API, until it is stopped."""
+    """Run a node with its peers and its REST API, until it is stopped."""
     from soliton.cli.run import run_node
 
     given = {
@@ -190,51 +190,53 @@ def run(
     "--nodes", type=click.IntRange(1, 50), default=7, show_default=True, help="Honest nodes."
 )
 @click.option(
-    "--light", type=click.IntRange(0, 50), default=0, show_default=True, help="So many are light."
+    "--light", type=click.IntRange(0, 50), default=0, show_default=True, help="Light nodes of them."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of chance.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of randomness."
+)
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many, from --seed on.",
+    help="Number of runs, from --seed on.",
 )
 @click.option(
     "--seconds",
     type=click.IntRange(1, 10_000_000),
     default=3_600,
     show_default=True,
-    help="Of simulated time.",
+    help="Length of a run, in simulated seconds.",
 )
 @click.option("--latency", type=MILLISECONDS, default="40ms", show_default=True, help="One way.")
 @click.option(
-    "--jitter", type=MILLISECONDS, default="40ms", show_default=True, help="Up to so much more."
+    "--jitter", type=MILLISECONDS, default="40ms", show_default=True, help="Random extra latency."
 )
-@click.option("--loss", type=SHARE, default="0%", show_default=True, help="Of segments.")
+@click.option("--loss", type=SHARE, default="0%", show_default=True, help="Share of lost segments.")
 @click.option(
     "--partition",
     type=MILLISECONDS,
     default="0s",
-    help="Partitions of this length, again and again.",
+    help="Recurring partitions of this length.",
 )
 @click.option("--crashes", type=click.IntRange(0, 10_000), default=0, help="Crashes with restarts.")
-@click.option("--skew", type=MILLISECONDS, default="0ms", help="Clocks are wrong by up to so much.")
-@click.option("--duplicates", is_flag=True, help="Nodes dial whom they are connected with.")
+@click.option("--skew", type=MILLISECONDS, default="0ms", help="Maximal error of the clocks.")
+@click.option("--duplicates", is_flag=True, help="Nodes dial peers that they are connected to.")
 @click.option(
-    "--transactions", type=click.IntRange(0, 60_000), default=0, help="Transfers in a minute."
+    "--transactions", type=click.IntRange(0, 60_000), default=0, help="Transfers per minute."
 )
 @click.option(
     "--block-time",
     type=MILLISECONDS,
     default="60s",
     show_default=True,
-    help="Between blocks, on average.",
+    help="Mean time between blocks.",
 )
 @click.option(
-    "--patience", type=MILLISECONDS, default="30m", show_default=True, help="To agree at the end."
+    "--patience", type=MILLISECONDS, default="30m", show_default=True, help="Time limit to agree."
 )
-@click.option("--lies", default="", help="One lying node for each: a list, or all.")
+@click.option("--lies", default="", help="A lying node for each item of a list, or all.")
 @click.option(
     "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw a timeline into this file."
 )
@@ -260,14 +262,14 @@ def simulate(
 ) -> None:
     """Run a network of nodes in virtual time, and check that they agree at the end.
 
-    The same seed gives the same run. Ends with code 1 when a check fails.
+    The same seed gives the same run. Exits with code 1 when a check fails.
     """
     from soliton.simulation.command import lies_in, run_simulate
     from soliton.simulation.links import LinkSettings
     from soliton.simulation.plan import Plan
 
-    if in_force().level == "info":
-        # Some nodes at once: their logs would tell little.
+    if current_log().level == "info":
+        # The logs of several nodes at once would be of little use.
         choose_level("error")
     plan = Plan(
         nodes=nodes,
@@ -300,16 +302,16 @@ cli.add_command(signer)
 
 
 def main() -> None:
-    """The entry point: errors that we raise on purpose become one line and exit code 1."""
+    """Run the program: an expected error is printed as one line, with exit code 1."""
     try:
         cli()
     except SolitonError as error:
-        click.echo(f"soliton: {error}{_way_out(error)}", err=True)
+        click.echo(f"soliton: {error}{_advice(error)}", err=True)
         sys.exit(1)
 
 
-def _way_out(error: SolitonError) -> str:
-    """What to add for a person at a terminal."""
+def _advice(error: SolitonError) -> str:
+    """Return what to add to an error message for a person at a terminal."""
     from soliton.web.ports import holder
     from soliton.web.server import PortTaken
 

@@ -1,4 +1,4 @@
-"""``soliton matcher``: set up a matcher, run it, and check what it did.
+"""``soliton matcher``: set up, run and verify a matcher.
 
 What lives here: options. What does not: the work (``matcher_commands``), which is imported when a
 command runs.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from soliton.cli.helping import Commands
-from soliton.cli.logs import log_options, use
+from soliton.cli.logs import configure_log, log_options
 
 if TYPE_CHECKING:
     from soliton.matcher.settings import MatcherSettings
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 _CONFIG = click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A HOCON file with a section soliton.matcher or waves.dex (default: what init has made).",
+    help="A HOCON file with a section soliton.matcher or waves.dex (default: the one of init).",
 )
 _NETWORK = click.option("--network", help="A preset such as waves-mainnet or devnet.")
 _DATA_DIR = click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The matcher keeps its data below, in matcher/ (default: ~/.soliton/<network>).",
+    help="The matcher's data is in matcher/ below it (default: ~/.soliton/<network>).",
 )
-_NODE_URL = click.option("--node-url", help="The node that the matcher works with.")
+_NODE_URL = click.option("--node-url", help="The matcher's node.")
 
 
 @click.group(cls=Commands)
 def matcher() -> None:
-    """Set up a matcher, run it, and check what it did."""
+    """Set up, run and verify a matcher."""
 
 
 @matcher.command("init")
@@ -42,16 +42,16 @@ def matcher() -> None:
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to make (default: matcher/matcher.conf in the data directory).",
+    help="The file to create (default: matcher/matcher.conf in the data directory).",
 )
 @click.option(
     "--node-url",
     default="http://127.0.0.1:6869",
     show_default=True,
-    help="The node that the matcher works with.",
+    help="The matcher's node.",
 )
 def init_command(network: str, data_dir: Path | None, config: Path | None, node_url: str) -> None:
-    """Make an account, an API key and a configuration file for a new matcher."""
+    """Create an account, an API key and a configuration file for a new matcher."""
     from soliton.cli.matcher_commands import run_init
 
     run_init(network, data_dir, config, node_url)
@@ -64,15 +64,15 @@ def init_command(network: str, data_dir: Path | None, config: Path | None, node_
     type=click.Choice(("base64", "base58", "raw-string")),
     default="base64",
     show_default=True,
-    help="How the seed is typed.",
+    help="The encoding of the seed.",
 )
 @click.option(
     "--account-nonce",
     type=click.IntRange(0, 2**31 - 1),
-    help="Take the account of this number that belongs to the seed, in place of the seed itself.",
+    help="Derive the account of this number from the seed.",
 )
 def account_file_command(path: Path, seed_format: str, account_nonce: int | None) -> None:
-    """Keep an account seed under a password in PATH, for account-storage.encrypted-file."""
+    """Encrypt an account seed into PATH, for account-storage.encrypted-file."""
     from soliton.cli.matcher_commands import run_account_file
 
     run_account_file(
@@ -90,9 +90,9 @@ def account_file_command(path: Path, seed_format: str, account_nonce: int | None
 @_DATA_DIR
 @_NODE_URL
 @click.option("--host", help="Address to listen on.")
-@click.option("--port", type=int, help="Port to listen on; 0 takes a free one.")
+@click.option("--port", type=int, help="Port to listen on; 0 chooses a free one.")
 @click.option(
-    "--workers", type=int, help="Processes that read what clients send before the matcher has to."
+    "--workers", type=int, help="Processes that parse the clients' requests for the matcher."
 )
 @log_options
 def run_command(
@@ -117,7 +117,7 @@ def run_command(
     }
     chosen = config or made_by_init(network, data_dir)
     log = load_settings(chosen, network).logging
-    use(log)
+    configure_log(log)
     run_matcher(matcher_settings(chosen, network, data_dir, overrides), log.heartbeat_ms)
 
 
@@ -126,10 +126,8 @@ def run_command(
 @_NETWORK
 @_DATA_DIR
 @_NODE_URL
-@click.option(
-    "--no-chain", is_flag=True, help="Leave out settlement; the matcher may run meanwhile."
-)
-@click.option("--no-signatures", is_flag=True, help="Do not look at the signatures of orders.")
+@click.option("--no-chain", is_flag=True, help="Skip settlement; the matcher may run meanwhile.")
+@click.option("--no-signatures", is_flag=True, help="Skip the signatures of orders.")
 def verify_command(
     config: Path | None,
     network: str | None,
@@ -138,10 +136,10 @@ def verify_command(
     no_chain: bool,
     no_signatures: bool,
 ) -> None:
-    """Prove from the journal and the chain that all orders were treated as they should be.
+    """Prove from the journal and the chain that all orders were matched by the rules.
 
-    Ends with exit code 1 and the first offset at which priority, conservation or settlement does
-    not hold.
+    Exits with code 1 and the first offset at which priority, conservation or settlement does not
+    hold.
     """
     from soliton.cli.matcher_commands import run_verify
 
@@ -155,7 +153,7 @@ def verify_command(
 @_DATA_DIR
 @_NODE_URL
 @click.option("--to-offset", type=click.IntRange(min=0), help="Stop after this command.")
-@click.option("--no-chain", is_flag=True, help="Do not ask the node about assets.")
+@click.option("--no-chain", is_flag=True, help="Do not query the node about assets.")
 def replay_command(
     config: Path | None,
     network: str | None,
@@ -164,7 +162,7 @@ def replay_command(
     to_offset: int | None,
     no_chain: bool,
 ) -> None:
-    """Apply the journal to empty books, and print them with a hash of all of them."""
+    """Apply the journal to empty books, and print them with their hash."""
     from soliton.cli.matcher_commands import run_replay
 
     settings = _settings(config, network, data_dir, node_url)

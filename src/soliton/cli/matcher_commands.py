@@ -1,6 +1,6 @@
-"""The work of ``soliton matcher init``, ``verify`` and ``replay``.
+"""``soliton matcher init``, ``verify`` and ``replay``.
 
-What lives here: making a new matcher, and putting together what checks a journal. What does not:
+What lives here: creating a new matcher, and assembling the audit of a journal. What does not:
 finding its settings (``matcher_config``), the checks (``soliton.matcher``), the running service.
 """
 
@@ -49,8 +49,8 @@ SEED_BYTES: Final = 32
 API_KEY_BYTES: Final = 24
 _NEW_FILE: Final = """\
 # A matcher: start it with `soliton matcher run --config {path}`.
-# The seed below is the matcher's account: it pays the fees of exchange transactions and gets those
-# of orders. Whoever reads this file owns that account.
+# The seed below is the matcher's account: it pays the fees of exchange transactions and receives
+# those of orders. Whoever reads this file owns that account.
 soliton {{
   blockchain.type = "{network}"
   matcher {{
@@ -63,14 +63,14 @@ soliton {{
     rest-api {{
       address = "127.0.0.1"
       port = 6886
-      # Processes that read what clients send, and check the signatures of orders, before the
-      # matcher has to: one, where there is more than one core and there are many clients.
+      # Processes that parse the clients' requests and check the signatures of orders in front of
+      # the matcher: one, where there is more than one core and there are many clients.
       workers = {workers}
       # The hash of the API key that `soliton matcher init` printed.
       api-key-hashes = ["{key_hash}"]
     }}
-    # Orders are accepted when the disk has confirmed them. `interval` and `never` are quicker, and
-    # may lose what was accepted last when the power fails.
+    # Orders are accepted when the disk has confirmed them. `interval` and `never` are faster, and
+    # may lose the last accepted orders when the power fails.
     events-queue.local.sync = always
   }}
 }}
@@ -81,7 +81,7 @@ soliton {{
 
 
 def run_init(network: str, data_dir: Path | None, config: Path | None, node_url: str) -> None:
-    """Make the account, the API key and the settings of a new matcher, and print them."""
+    """Create the account, the API key and the settings of a new matcher, and print them."""
     chosen = networks.load(network)
     directory = init_directory(chosen.name, data_dir)
     path = config or directory / INIT_FILE
@@ -131,7 +131,7 @@ def run_account_file(
             case _:
                 seed = text.encode()
     except (binascii.Error, Base58Error) as error:
-        # Without what was typed.
+        # Without the input, which is secret.
         raise MatcherSettingsError(f"the seed is not in {seed_format}") from error
     if account_nonce is not None:
         seed = account_seed(seed, account_nonce)
@@ -146,11 +146,11 @@ def run_account_file(
 def run_verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -> None:
     """Check the journal, and print what was checked.
 
-    Raises ``RuleBroken`` at the first command that breaks a rule; after all executions that are not
-    settled were printed, ``RecoveryFailed`` where commands are missing at the journal's end, and
+    Raises ``RuleBroken`` at the first command that breaks a rule; after printing all unsettled
+    executions, ``RecoveryFailed`` if commands are missing at the journal's end, and
     ``ExecutionsUnsettled``.
     """
-    _show_set_aside(settings)
+    _show_quarantined(settings)
     asyncio.run(_verify(settings, chain=chain, signatures=signatures))
 
 
@@ -181,7 +181,7 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
                     executions = audit.take(record)
                     if settlement is not None:
                         await settlement.take(record.offset, executions)
-            _pass_over(settings, engine)
+            _pass_quarantined(settings, engine)
             audit.finish()
             if settlement is not None:
                 await settlement.finish()
@@ -235,15 +235,15 @@ def _show_unsettled(faults: Sequence[Fault]) -> None:
         )
 
 
-def _show_set_aside(settings: MatcherSettings) -> None:
+def _show_quarantined(settings: MatcherSettings) -> None:
     for each in Quarantine(settings.directory).all():
         click.echo(f"passed over    offset {each.offset}: {each.reason}")
 
 
-def _pass_over(settings: MatcherSettings, engine: Engine, to_offset: int | None = None) -> None:
-    """Let the books end where the matcher's do: those set aside at the end are not read with the
-    others, but stand there.
-    """
+def _pass_quarantined(
+    settings: MatcherSettings, engine: Engine, to_offset: int | None = None
+) -> None:
+    """Advance the books past the quarantined commands, which are not read with the others."""
     for each in Quarantine(settings.directory).all():
         if to_offset is None or each.offset <= to_offset:
             engine.pass_over(each.offset, each.timestamp)
@@ -253,7 +253,7 @@ def _pass_over(settings: MatcherSettings, engine: Engine, to_offset: int | None 
 
 
 def run_replay(settings: MatcherSettings, to_offset: int | None, node: bool) -> None:
-    """Apply the journal to empty books and print what they look like then."""
+    """Apply the journal to empty books and print them."""
     asyncio.run(_replay(settings, to_offset, node=node))
 
 
@@ -271,7 +271,7 @@ async def _replay(settings: MatcherSettings, to_offset: int | None, *, node: boo
                         continue
                     events += len(engine.apply(offset, timestamp, decode(payload)))
                     commands += 1
-            _pass_over(settings, engine, to_offset)
+            _pass_quarantined(settings, engine, to_offset)
             seconds = time.perf_counter() - started
     finally:
         if client is not None:
@@ -288,12 +288,12 @@ async def _replay(settings: MatcherSettings, to_offset: int | None, *, node: boo
 
 
 def books_hash(engine: Engine) -> str:
-    """One hash of all books: equal where every order and its place are."""
+    """Return one hash of all books, which covers every order and its place."""
     return hashlib.sha256(engine.snapshot()).hexdigest()
 
 
 async def _engine_at(settings: MatcherSettings, first: int, node: NodeClient | None) -> Engine:
-    """An engine from which the journal goes on: empty, or of the oldest snapshot that will do."""
+    """Return an engine for the rest of the journal: empty, or from the oldest usable snapshot."""
     engine = Engine(await _rules(settings, node))
     if first == 0:
         return engine

@@ -1,7 +1,7 @@
-"""A matcher's settings out of a configuration file.
+"""A matcher's settings from a configuration file.
 
-What lives here: finding the section and the network, and what the operator has to be told. What
-does not: what the keys mean (``soliton.matcher.settings``), the file (``soliton.node``).
+What lives here: finding the section and the network, and warnings for the operator. What does not:
+the meaning of the keys (``soliton.matcher.settings``), the file format (``soliton.node``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class MatcherReading(NamedTuple):
-    """A matcher's settings as they were read, like ``soliton.node.settings.Reading``."""
+    """A matcher's settings with their origin, like ``soliton.node.settings.Reading``."""
 
     settings: MatcherSettings
     section: Section
@@ -47,54 +47,54 @@ def matcher_settings(
     data_dir: Path | None,
     overrides: Mapping[str, object] | None = None,
 ) -> MatcherSettings:
-    """The settings of a matcher: the section ``waves.dex`` or ``soliton.matcher`` of a file.
+    """Return the settings of a matcher: the section ``waves.dex`` or ``soliton.matcher`` of a file.
 
-    ``overrides`` win, by key below the section; ``None`` leaves a setting alone. Raises
+    ``overrides`` take precedence, by key below the section, unless ``None``. Raises
     ``MatcherSettingsError``, ``SettingsError`` or ``NetworkError``.
     """
-    # What is beside the section is a node's; its mistakes are mistakes, too.
-    around = load_settings(config, network)
+    # The rest of the file is read as a node's, so that its mistakes are reported, too.
+    node_settings = load_settings(config, network)
     file = None if config is None else read_file(config)
     if file is not None and not has_matcher(file):
         raise MatcherSettingsError(
             f"{config}: has no section {' or '.join('.'.join(each) for each in _PLACES)}"
         )
     try:
-        reading = read_matcher(file, around, network, data_dir, overrides or {})
+        reading = read_matcher(file, node_settings, network, data_dir, overrides or {})
     except SettingRefused as error:
         place = "command line" if file is None else file.place(error.key) or config
         raise MatcherSettingsError(f"{place}: {error}") from error
     refuse_unknown(file, reading.unknown)
-    for warning in _given_away(reading.section, reading.settings):
+    for warning in _public_secret_warnings(reading.section, reading.settings):
         _log.warning("%s", warning)
     return reading.settings
 
 
 def made_by_init(network: str | None, data_dir: Path | None) -> Path | None:
-    """The file that ``soliton matcher init`` has made with the same options, if there is one."""
+    """Return the file that ``soliton matcher init`` made with the same options, if it exists."""
     path = init_directory(network or INIT_NETWORK, data_dir) / INIT_FILE
     return path if path.is_file() else None
 
 
 def init_directory(network: str, data_dir: Path | None) -> Path:
-    """Where ``soliton matcher init`` sets a matcher up."""
+    """Return the directory of ``soliton matcher init``."""
     return (data_dir or Path.home() / ".soliton" / network) / "matcher"
 
 
 def has_matcher(file: ConfigFile) -> bool:
-    """Whether a file is for a matcher, too, and not only for its extension of a node."""
+    """Whether a file has settings of a matcher, and not only those of its extension of a node."""
     found = _section_of(file.tree)
     return found is not None and not set(found[1]) <= _OF_THE_EXTENSION
 
 
 def read_matcher(
     file: ConfigFile | None,
-    around: Settings,
+    node_settings: Settings,
     network: str | None,
     data_dir: Path | None,
     overrides: Mapping[str, object],
 ) -> MatcherReading:
-    """The settings in a file that was read, beside those of a node; raises ``SettingRefused``."""
+    """Read the settings in a parsed file, next to those of a node; raises ``SettingRefused``."""
     found = None if file is None else _section_of(file.tree)
     place, tree = found or (_PLACES[-1], {})
     tree = deepcopy(tree)
@@ -105,7 +105,7 @@ def read_matcher(
             _put(tree, key, value)
             given.add(f"{path}.{key}")
     section = Section(tree, path, MatcherSettingsError)
-    chosen = _network_of(around, network, section)
+    chosen = _network_of(node_settings, network, section)
     directory = data_dir or Path.home() / ".soliton" / chosen.name
     settings = read(section, chosen, directory)
     known = set(section.asked())
@@ -122,8 +122,8 @@ def _section_of(tree: Mapping[str, object]) -> tuple[tuple[str, str], dict[str, 
     return None
 
 
-def _given_away(section: Section, settings: MatcherSettings) -> Iterator[str]:
-    """What to tell an operator who lets others reach the matcher with a secret that all know."""
+def _public_secret_warnings(section: Section, settings: MatcherSettings) -> Iterator[str]:
+    """Warn of publicly known secrets of a matcher that other machines can reach."""
     api = settings.rest_api
     if is_local(api.address):
         return
@@ -143,16 +143,16 @@ def _put(tree: dict[str, object], key: str, value: object) -> None:
     tree[last] = value
 
 
-def _network_of(around: Settings, network: str | None, section: Section) -> Network:
-    """The network: as asked for, or by the letter in the section, or as a node would see it."""
+def _network_of(node_settings: Settings, network: str | None, section: Section) -> Network:
+    """The network of the options, of the section's letter, or of the node's settings."""
     if network is None and section.has(_CHAIN_LETTER):
         letter = section.text(_CHAIN_LETTER, "")
         found = [
             each
-            for each in (around.network, *map(networks.load, networks.names()))
+            for each in (node_settings.network, *map(networks.load, networks.names()))
             if chr(each.chain_id) == letter
         ]
         if not found:
             section.refuse(_CHAIN_LETTER, "the letter of a known network")
         return found[0]
-    return around.network
+    return node_settings.network

@@ -1,4 +1,4 @@
-"""The work of ``soliton matcher run``: a matcher on a node elsewhere, until a signal ends it.
+"""``soliton matcher run``: a matcher with a remote node, until a signal ends it.
 
 What lives here: starting and stopping. What does not: the matcher, and its settings
 (``matcher_commands``).
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def run_matcher(settings: MatcherSettings, heartbeat_ms: int = 0) -> None:
-    """Serve until a signal; raises what ended the matcher before. How it is, is told every
+    """Serve until a signal; raises the error that ended the matcher before. Logs a heartbeat every
     ``heartbeat_ms``, unless that is 0.
     """
     run_program(lambda: _serve(settings, heartbeat_ms))
@@ -33,19 +33,19 @@ async def _serve(settings: MatcherSettings, heartbeat_ms: int) -> None:
     _log.info("matcher on http://%s:%d, node %s", running.host, running.port, settings.node.url)
     ended = asyncio.create_task(running.matcher.ended())
     waiting = asyncio.create_task(stopped.wait())
-    telling = asyncio.create_task(_tell(running, heartbeat_ms))
+    logging_state = asyncio.create_task(_log_state(running, heartbeat_ms))
     try:
         await asyncio.wait([ended, waiting], return_when=asyncio.FIRST_COMPLETED)
         if ended.done():
             ended.result()
     finally:
         waiting.cancel()
-        telling.cancel()
+        logging_state.cancel()
         await running.stop()
 
 
 def listening(settings: MatcherSettings) -> Listening:
-    """How a matcher with these settings gets its requests."""
+    """Return how a matcher with these settings listens: in this process, or with workers."""
     if settings.rest_api.workers:
         from soliton.cli import matcher_workers
 
@@ -53,8 +53,8 @@ def listening(settings: MatcherSettings) -> Listening:
     return run.listen
 
 
-async def _tell(running: RunningMatcher, heartbeat_ms: int) -> None:
-    """Say when it takes orders, and then, again and again, that it does."""
+async def _log_state(running: RunningMatcher, heartbeat_ms: int) -> None:
+    """Log when the matcher accepts orders, then a heartbeat."""
     matcher = running.matcher
     await matcher.working()
     _log.info("the matcher takes orders; its journal ends at %d", matcher.offsets.last)

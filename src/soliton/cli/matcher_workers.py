@@ -1,7 +1,7 @@
-"""``rest-api.workers`` of a matcher: processes that stand before it and read what clients send.
+"""``rest-api.workers`` of a matcher: processes in front of it that parse the clients' requests.
 
-What lives here: the matcher's side of them, and the program that they run. What does not: their
-lives (``soliton.web.worker_service``), and what they do (``soliton.matcher.rest.order_worker``).
+What lives here: the matcher's side of them, and their program. What does not: their life cycle
+(``soliton.web.worker_service``), and their handlers (``soliton.matcher.rest.order_worker``).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from multiprocessing.connection import Connection
 
-from soliton.cli.logs import in_force, use
+from soliton.cli.logs import configure_log, current_log
 from soliton.cli.process import run_program
 from soliton.matcher.rest.app import build_app
 from soliton.matcher.rest.application import Application
@@ -27,12 +27,12 @@ from soliton.web.worker_service import WorkerService, serve_as_worker
 
 
 async def listen(matcher: Matcher) -> tuple[Application, WorkerService]:
-    """Listen for a matcher with its workers; raises ``EnvironmentProblem``."""
+    """Start the workers of a matcher and listen; raises ``EnvironmentProblem``."""
     settings = matcher.settings
     api = settings.rest_api
     service = WorkerService(api.address, api.port, api.workers)
     interface = build_app(matcher, service.counters, behind=True)
-    program = partial(run_worker, in_force(), api, settings.id, settings.network.chain_id)
+    program = partial(run_worker, current_log(), api, settings.id, settings.network.chain_id)
     gate = order_server(interface.place)
     await service.start(interface.gate, gate, program, websockets=CONNECTIONS)
     return interface, service
@@ -46,10 +46,9 @@ def run_worker(
     worker: WorkerContext,
     lifeline: Connection,
 ) -> None:
-    """Serve until the matcher ends or asks for it. The program of a worker process."""
+    """Serve until the matcher ends or stops it. The program of a worker process."""
     prepare()
-    use(log)
-
+    configure_log(log)
     run_program(lambda: _serve(api, server_name, chain_id, worker, lifeline))
 
 

@@ -1,4 +1,4 @@
-"""``soliton notify``: webhooks, and programs that are run when something happens on the chain.
+"""``soliton notify``: webhooks, and programs that are run on events of the chain.
 
 What lives here: options. What does not: the work (``notify_run``), which is imported when the
 command runs.
@@ -10,67 +10,67 @@ from pathlib import Path
 
 import click
 
-from soliton.cli.chain_source import Where, chain_options
+from soliton.cli.chain_source import ChainSource, chain_options
 from soliton.cli.chosen import UsageProblem
 from soliton.cli.logs import log_options
 from soliton.cli.quantities import MILLISECONDS
 
 
 @click.command()
-@click.option("--url", metavar="URL", help="Who gets each notice, with a signed POST request.")
+@click.option("--url", metavar="URL", help="The receiver of each notice, as a signed POST request.")
 @click.option(
     "--secret-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="What requests are signed with; a file that is missing is made.",
+    help="The secrets that sign requests; a missing file is created.",
 )
 @click.option(
-    "--notify-cmd", metavar="COMMAND", help="Run this program instead; it reads the notice."
+    "--notify-cmd", metavar="COMMAND", help="Run this program instead, with the notice as input."
 )
 @click.option(
     "--cursor",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
     metavar="FILE",
-    help="Where it is kept what was told; one that is there is gone on with.",
+    help="The file that holds position and queue; an existing one is continued.",
 )
-@click.option("--payments-to", multiple=True, metavar="ADDRESS", help="Tell of payments to it.")
+@click.option("--payments-to", multiple=True, metavar="ADDRESS", help="Payments to an address.")
 @click.option(
-    "--transfers-of", multiple=True, metavar="ASSET", help="Tell of all payments of it; or WAVES."
+    "--transfers-of", multiple=True, metavar="ASSET", help="All payments of an asset, or of WAVES."
 )
 @click.option(
     "--data",
     multiple=True,
     metavar="ADDRESS[:PATTERN]",
-    help="Tell of its data entries whose keys fit a pattern with * and ?.",
+    help="Data entries of an address whose keys match a pattern with * and ?.",
 )
 @click.option(
     "--failed-invokes",
     multiple=True,
     metavar="ADDRESS",
-    help="Tell of calls of this dApp, or of any, that failed.",
+    help="Failed calls of a dApp, or of any.",
 )
 @click.option(
-    "--orders-of", multiple=True, metavar="ADDRESS", help="Tell when its orders are filled."
+    "--orders-of", multiple=True, metavar="ADDRESS", help="Executed orders of an address."
 )
 @click.option(
     "--from-height",
     type=click.IntRange(min=1),
     metavar="HEIGHT",
-    help="Begin here (default: with what comes next).",
+    help="The first block (default: the next one).",
 )
 @click.option(
     "--confirmations",
     type=click.IntRange(0, 10_000),
     default=0,
     show_default=True,
-    help="Tell of a block when so many are on top of it.",
+    help="Blocks on top of a block before its notices are sent.",
 )
 @click.option(
-    "--timeout", type=MILLISECONDS, default="15s", show_default=True, help="For one attempt."
+    "--timeout", type=MILLISECONDS, default="15s", show_default=True, help="Limit of an attempt."
 )
 @chain_options
-@click.option("--once", is_flag=True, help="End when all is told that there is.")
+@click.option("--once", is_flag=True, help="End when all present notices are sent.")
 @log_options
 def notify(
     url: str | None,
@@ -85,30 +85,30 @@ def notify(
     from_height: int | None,
     confirmations: int,
     timeout: int,
-    where: Where,
+    where: ChainSource,
     once: bool,
 ) -> None:
-    """Tell a web server or a program what happens on the chain: at least once, in order."""
-    from soliton.cli.notify_run import Told, run_notify
+    """Notify a web server or a program of events on the chain: at least once, in order."""
+    from soliton.cli.notify_run import Destination, run_notify
     from soliton.export.notices import ANY, DataKeys, Interests
 
     if (url is None) == (notify_cmd is None):
         raise UsageProblem("one of --url and --notify-cmd is needed")
     if (url is None) != (secret_file is None):
         raise UsageProblem("--secret-file goes with --url, whose requests it signs")
-    wanted = [DataKeys(*_split(each)) for each in data]
-    named = {*payments_to, *failed_invokes, *orders_of, *(each.address for each in wanted)}
+    entries = [DataKeys(*_split(each)) for each in data]
+    named = {*payments_to, *failed_invokes, *orders_of, *(each.address for each in entries)}
     interests = Interests(
         payments_to=frozenset(payments_to),
         transfers_of=frozenset(transfers_of),
-        data=tuple(wanted),
+        data=tuple(entries),
         failed_invokes=frozenset(failed_invokes),
         orders_of=frozenset(orders_of),
     )
     if interests == Interests():
         raise UsageProblem("nothing to be told: --payments-to, --data or another is needed")
     run_notify(
-        Told(url, secret_file, notify_cmd, timeout / 1_000),
+        Destination(url, secret_file, notify_cmd, timeout / 1_000),
         cursor,
         interests,
         sorted(named - {ANY}),
@@ -120,6 +120,6 @@ def notify(
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Address and pattern; keys may have colons, addresses have none."""
+    """Split address and pattern; keys may contain colons, addresses cannot."""
     address, _, pattern = text.partition(":")
     return address, pattern or "*"

@@ -1,6 +1,6 @@
-"""Running notices: the chain, the file, and the receiver, put together.
+"""Running ``soliton notify``: the chain, the outbox, and the receiver.
 
-What lives here: putting the parts together. What does not: the parts (``soliton.export``).
+What lives here: assembling the parts. What does not: the parts (``soliton.export``).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from soliton.chain.addresses import parse_address
-from soliton.cli.chain_source import Where
-from soliton.cli.export_run import opened, stopping, tell
+from soliton.cli.chain_source import ChainSource
+from soliton.cli.export_run import open_source, print_message, stopping
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from soliton.export.notices import Interests
 
 
-class Told(NamedTuple):
-    """Who is told: a web server, or a program, and how long one attempt may take."""
+class Destination(NamedTuple):
+    """The receiver of notices, a web server or a program, and the time limit of an attempt."""
 
     url: str | None
     secret_file: Path | None
@@ -30,17 +30,17 @@ class Told(NamedTuple):
 
 
 def run_notify(
-    told: Told,
+    destination: Destination,
     cursor: Path,
     interests: Interests,
     addresses: Sequence[str],
-    where: Where,
+    where: ChainSource,
     *,
     from_height: int | None,
     confirmations: int,
     once: bool,
 ) -> None:
-    """Follow the chain and tell of it until stopped; ``addresses`` are those that were named.
+    """Send notices of the chain until stopped; ``addresses`` are all that the options name.
 
     Raises ``InputError``.
     """
@@ -50,19 +50,19 @@ def run_notify(
     from soliton.export.outbox import Outbox
     from soliton.export.running import Export
 
-    receiver = _receiver(told)
-    with opened(where, COMPLETE) as chain, stopping() as stopped:
+    receiver = _receiver(destination)
+    with open_source(where, COMPLETE) as chain, stopping() as stopped:
         for address in addresses:
             parse_address(address, chain.chain_id)
         source = Confirmed(chain, confirmations)
-        courier = Courier(cursor, receiver, stopped, tell)
+        courier = Courier(cursor, receiver, stopped, print_message)
         courier.start()
         try:
             Export(
                 source,
                 lambda: Outbox.open(cursor, source, interests, from_height),
                 stopped,
-                tell,
+                print_message,
                 once=once,
             ).run()
         except BaseException:
@@ -72,16 +72,17 @@ def run_notify(
             courier.finish()
 
 
-def _receiver(told: Told) -> Receiver:
+def _receiver(destination: Destination) -> Receiver:
     from soliton.export.delivery import NotifyCommand, Webhook, read_secrets
 
-    if told.url is not None:
-        assert told.secret_file is not None
-        return Webhook(told.url, read_secrets(told.secret_file), told.seconds)
+    if destination.url is not None:
+        assert destination.secret_file is not None
+        secrets = read_secrets(destination.secret_file)
+        return Webhook(destination.url, secrets, destination.seconds)
     try:
-        words = shlex.split(told.command or "")
+        command = shlex.split(destination.command or "")
     except ValueError as error:
-        raise InputError(f"--notify-cmd {told.command}: {error}") from error
-    if not words:
+        raise InputError(f"--notify-cmd {destination.command}: {error}") from error
+    if not command:
         raise InputError("--notify-cmd names no program")
-    return NotifyCommand(words, told.seconds)
+    return NotifyCommand(command, destination.seconds)

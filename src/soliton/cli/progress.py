@@ -1,7 +1,7 @@
 """Progress of an import: a bar on a terminal, plain lines elsewhere.
 
-What lives here: showing. What does not: measuring the file's length in blocks (nobody knows it
-beforehand: the bar follows the bytes).
+What lives here: displaying. What does not: counting the file's blocks beforehand (the bar follows
+the bytes read).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Report = Callable[[int], None]
 def progress_reporter(
     path: Path, file: BinaryIO, first_height: int, to_height: int | None
 ) -> Iterator[Report]:
-    """A function to call with the height reached; it shows progress on standard error."""
+    """Yield a function to call with the height reached; it shows progress on standard error."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _plain_lines(first_height)

@@ -1,4 +1,4 @@
-"""Quantities on the command line: lengths of time such as ``60s``, shares such as ``5%``."""
+"""Quantities on the command line: durations such as ``60s``, shares such as ``5%``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Milliseconds(click.ParamType[int]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """The ms in ``60s``, ``1.5m``, ``200ms``; without a unit they are seconds."""
+        """Return the milliseconds in ``60s``, ``1.5m``, ``200ms``; the default unit is seconds."""
         if isinstance(value, int):
             return value
         found = _TIME.fullmatch(str(value))
@@ -34,7 +34,7 @@ class _Share(click.ParamType[float]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The share in ``5%`` or ``0.05``, at most a half."""
+        """Return the share in ``5%`` or ``0.05``, at most a half."""
         if isinstance(value, float):
             return value
         text = str(value)

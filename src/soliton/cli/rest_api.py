@@ -1,7 +1,7 @@
-"""What the REST API of a node is told, in the node's process and in those that serve beside it.
+"""The context of a node's REST API, in the node's process and in worker processes.
 
-What lives here: settings turned into what the API and its server take. What does not: serving
-(``run``, ``workers``).
+What lives here: settings converted for the API and its server. What does not: serving (``run``,
+``workers``).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from soliton.web.cors import KEY_HEADERS, Cors
 from soliton.web.server import ServerLimits
 
 CHECKED_TOGETHER: Final = 8
-"""Signatures of transactions that go to another core at once, while the next ones are read."""
+"""Signatures of transactions that are checked on another core in one batch."""
 
 
 def api_context(
     node: Node, signatures: SignatureChecker | None = None, controls: Controls | None = None
 ) -> ApiContext:
-    """What the REST API needs of a node, who checks signatures for it, and what a private chain is
-    told by.
+    """Return the context of a node's REST API, with the checker of its signatures and the controls
+    of a private chain.
     """
     return ApiContext(
         title=f"{node.network.name} node",
@@ -44,28 +44,28 @@ def api_context(
 
 
 def cors_of(settings: RestApi) -> Cors:
-    """Which pages of other origins may read a node's answers."""
-    told = settings.cors_headers
-    headers = told.headers
+    """Return the CORS policy of a node's REST API."""
+    cors_headers = settings.cors_headers
+    headers = cors_headers.headers
     if settings.api_key_different_host:
         headers += tuple(name for name in KEY_HEADERS if name not in headers)
     return Cors(
         allows=settings.cors,
-        origin=told.origin,
+        origin=cors_headers.origin,
         request_headers=headers,
-        methods=told.methods,
-        credentials=told.credentials,
+        methods=cors_headers.methods,
+        credentials=cors_headers.credentials,
         exposed=EXPOSED_HEADERS,
     )
 
 
 def signature_checker() -> SignatureChecker:
-    """Who checks signatures of transactions on another core, to be closed at the end."""
+    """Return a checker of transaction signatures on another core; close it at the end."""
     return SignatureChecker(group=CHECKED_TOGETHER)
 
 
 def server_limits(limits: ApiLimits) -> ServerLimits:
-    """What the server of a REST API accepts."""
+    """Return the limits of a REST API's server."""
     return ServerLimits(
         connections=limits.connections,
         connections_per_client=limits.connections_per_client,

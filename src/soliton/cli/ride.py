@@ -1,7 +1,7 @@
 """``soliton ride``: scripts on the command line, without a chain.
 
 What lives here: reading files, printing results. What does not: the work (``soliton.ride``).
-Expressions that are evaluated here see no chain: asking for one ends in an error.
+Expressions are evaluated without a chain: a function that reads one raises an error.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def ride() -> None:
 
 @ride.command("compile")
 @SOURCE
-@click.option("--compact", is_flag=True, help="Give declarations of a dApp short names.")
-@click.option("--remove-unused", is_flag=True, help="Leave out what a dApp does not use.")
-@click.option("--any-complexity", is_flag=True, help="Do not refuse what is too complex.")
+@click.option("--compact", is_flag=True, help="Shorten the names of a dApp's declarations.")
+@click.option("--remove-unused", is_flag=True, help="Leave out a dApp's unused declarations.")
+@click.option("--any-complexity", is_flag=True, help="Allow a complexity above the chain's limit.")
 def compile_command(source: Path, compact: bool, remove_unused: bool, any_complexity: bool) -> None:
-    """Print the script of SOURCE in base64. Libraries are looked for beside it."""
+    """Print the script of SOURCE in base64. Libraries are imported from its directory."""
     from soliton.ride.compiler import compile_source
 
     text = source_text(source)
-    with telling_where(source):
+    with reporting_errors(source):
         compiled = compile_source(
             text,
             libraries=libraries_of(source, text),
@@ -63,7 +63,7 @@ def compile_command(source: Path, compact: bool, remove_unused: bool, any_comple
 @ride.command("decompile")
 @click.argument("script")
 def decompile_command(script: str) -> None:
-    """Print a source of SCRIPT: base64, a file with it, or - for standard input."""
+    """Print the decompiled SCRIPT: base64, a file with it, or - for standard input."""
     from soliton.ride.decompiler import decompile
     from soliton.ride.script import parse_script
 
@@ -72,13 +72,13 @@ def decompile_command(script: str) -> None:
 
 @ride.command("estimate")
 @SOURCE
-@click.option("--declarations", is_flag=True, help="Tell that of all functions and values as well.")
+@click.option("--declarations", is_flag=True, help="Include all functions and values.")
 def estimate_command(source: Path, declarations: bool) -> None:
-    """Print how complex SOURCE can get, function by function."""
+    """Print the complexity of SOURCE, function by function."""
     from soliton.ride.compiler import compile_source
 
     text = source_text(source)
-    with telling_where(source):
+    with reporting_errors(source):
         compiled = compile_source(text, libraries=libraries_of(source, text))
     numbers, parts = compiled.estimate, compiled.parts
     assert numbers is not None
@@ -96,16 +96,16 @@ def estimate_command(source: Path, declarations: bool) -> None:
 @click.argument("expression")
 @_VERSION
 def eval_command(expression: str, version: int) -> None:
-    """Print type and value of EXPRESSION, and what it took."""
+    """Print type, value and complexity of EXPRESSION."""
     click.echo(_evaluated(expression, version))
 
 
 @ride.command("repl")
 @_VERSION
-@click.option("--node", "url", help="A node whose chain expressions see.")
-@click.option("--as", "address", help="The account of that node that `this` is.")
+@click.option("--node", "url", help="A node whose chain expressions can read.")
+@click.option("--as", "address", help="The account on that chain for `this`.")
 def repl_command(version: int, url: str | None, address: str | None) -> None:
-    """Evaluate line after line; declarations stay for the lines after them. :help tells more."""
+    """Evaluate line after line; declarations remain in scope. :help lists the commands."""
     from contextlib import ExitStack
 
     from soliton.chain.addresses import parse_address
@@ -123,8 +123,8 @@ def repl_command(version: int, url: str | None, address: str | None) -> None:
             session = Session(version, NoChain())
         else:
             remote = stack.enter_context(Remote(url))
-            seen = RemoteChain(remote, parse_address(address, chain_id_of(remote)))
-            session = Session(version, seen, kind=ScriptKind.DAPP)
+            chain = RemoteChain(remote, parse_address(address, chain_id_of(remote)))
+            session = Session(version, chain, kind=ScriptKind.DAPP)
         for line in _typed(session):
             answers = session.do(line)
             if answers is None:
@@ -134,7 +134,7 @@ def repl_command(version: int, url: str | None, address: str | None) -> None:
 
 
 def _typed(session: Session) -> Iterator[str]:
-    """The lines that are typed, or come from elsewhere."""
+    """Yield the lines that are typed, or complete inputs from standard input."""
     if not sys.stdin.isatty():
         pending = ""
         for line in sys.stdin:
@@ -176,14 +176,14 @@ def _evaluated(expression: str, version: int) -> str:
 def format_command(
     context: click.Context, sources: tuple[Path, ...], write: bool, check: bool
 ) -> None:
-    """Print SOURCES in the one layout; - is standard input. Lines end where they did."""
+    """Print SOURCES in the standard layout; - is standard input. Line breaks stay."""
     from soliton.ride.formatter import format_source
 
     changed = False
     for source in sources:
         is_input = str(source) == "-"
         text = sys.stdin.read() if is_input else source_text(source)
-        with telling_where("<stdin>" if is_input else source):
+        with reporting_errors("<stdin>" if is_input else source):
             formatted = format_source(text)
         if check:
             if formatted != text:
@@ -204,18 +204,18 @@ def format_command(
     required=True,
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
 )
-@click.option("--watch", is_flag=True, help="Look again whenever a file changes.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes.")
 @click.pass_context
 def lint(context: click.Context, sources: tuple[Path, ...], watch: bool) -> None:
-    """Print all that is wrong with SOURCES, and what they could do without; exit with 1 if any.
+    """Print errors and warnings of SOURCES; exit with 1 if there are any.
 
-    Names that are unused or hide others, conditions that are always the same, complexity.
+    Unused names, names that shadow others, conditions that are always the same, complexity.
     """
     from soliton.workshop.reports import lint_lines, watched
 
     found = False
 
-    def look() -> None:
+    def run() -> None:
         nonlocal found
         for source in sources:
             text = source_text(source)
@@ -227,26 +227,26 @@ def lint(context: click.Context, sources: tuple[Path, ...], watch: bool) -> None
             found = False
 
     if watch:
-        watched(lambda: _files_of(sources), look)
-    look()
+        watched(lambda: _files_of(sources), run)
+    run()
     context.exit(int(found))
 
 
 @ride.command("test", context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("--watch", is_flag=True, help="Run them again whenever a file changes.")
+@click.option("--watch", is_flag=True, help="Run the tests again whenever a file changes.")
 @click.pass_context
 def test_command(context: click.Context, arguments: tuple[str, ...], watch: bool) -> None:
-    """Run the tests beside the scripts, with pytest and a chain in its process; ARGUMENTS are its.
+    """Run tests of scripts with pytest and a chain in its process; ARGUMENTS are pytest's.
 
-    Its options come after --.
+    Options of pytest come after --.
     """
     import subprocess
     from importlib.util import find_spec
 
     if find_spec("pytest") is None:
         raise InputError("tests want pytest: pip install 'soliton[pytest]'")
-    # A process of its own each time: what has been imported would stay as it was.
+    # A new process each time, because imported modules would stay as they were.
     command = [sys.executable, "-m", "pytest", *arguments]
 
     def run() -> int:
@@ -270,7 +270,7 @@ def lsp_command() -> None:
 
 
 def _files_of(sources: tuple[Path, ...]) -> list[Path]:
-    """Sources, and what stands beside them that they may import."""
+    """Return the sources and the files that they may import."""
     return [*sources, *{path for source in sources for path in source.parent.glob("*.ride")}]
 
 
@@ -278,18 +278,18 @@ def _files_of(sources: tuple[Path, ...]) -> list[Path]:
 
 
 def source_text(path: Path) -> str:
-    """A source as it stands in a file; raises ``InputError``."""
+    """Return the source in a file; raises ``InputError``."""
     try:
-        # Line ends stay as they are: names of hidden variables contain offsets.
+        # Line endings are kept: names of hidden variables contain offsets.
         return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
 
 
 @contextmanager
-def telling_where(source: Path | str) -> Iterator[None]:
-    """Errors of a source begin with FILE:LINE:COL, which editors and terminals know; all of them
-    are told at once, each with the line that it is in.
+def reporting_errors(source: Path | str) -> Iterator[None]:
+    """Turn a ``CompileError`` into an ``InputError`` with all errors of the source, each with
+    FILE:LINE:COL, which editors and terminals recognize, and its line.
     """
     from soliton.ride.compiler import CompileError
 
@@ -319,19 +319,19 @@ def _libraries_if_any(source: Path, text: str) -> dict[str, str]:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file so that it is never there in part."""
-    beside = path.with_name(f".{path.name}.new")
+    """Replace a file atomically."""
+    temporary = path.with_name(f".{path.name}.new")
     try:
-        beside.write_bytes(text.encode())
-        beside.chmod(path.stat().st_mode)
-        beside.replace(path)
+        temporary.write_bytes(text.encode())
+        temporary.chmod(path.stat().st_mode)
+        temporary.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {error}") from error
 
 
 def libraries_of(source: Path, text: str) -> dict[str, str]:
-    """The texts of what a source imports, from the directory that it is in."""
+    """Return the libraries that a source imports, by name, from its own directory."""
     from soliton.ride.compiler.directives import read_directives
 
     found = {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from soliton.cli.keys import PASSWORD_VARIABLE, read_password
-from soliton.cli.ride import SOURCE, libraries_of, ride, source_text, telling_where
+from soliton.cli.ride import SOURCE, libraries_of, reporting_errors, ride, source_text
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,18 +35,18 @@ _SOURCES = click.option(
     "sources",
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A source at hand: faults and steps have its lines where a script is of it.",
+    help="A source file: errors and steps show its lines if a script was compiled from it.",
 )
-_FEE = click.option("--fee", type=click.IntRange(min=1), help="By default what the node asks for.")
+_FEE = click.option("--fee", type=click.IntRange(min=1), help="Default: what the node requires.")
 
 
 def _signing(command: _Command) -> _Command:
-    """The options that say who signs."""
+    """Add the options that choose the signing key."""
     for option in (
         click.option("--password-file", type=click.Path(path_type=Path, exists=True),
             help=f"Password of the key files, or {PASSWORD_VARIABLE}."),
         click.option("--keys", "store", type=click.Path(path_type=Path, file_okay=False),
-            default=Path("~/.soliton/keys"), show_default=True, help="Where key files are."),
+            default=Path("~/.soliton/keys"), show_default=True, help="Directory of the key files."),
         click.option("--key", "key", help="Sign with this key of the key files."),
         click.option("--account", type=click.IntRange(1, 100),
             help="Sign as this account of a devnet."),
@@ -60,8 +60,8 @@ def _signing(command: _Command) -> _Command:
 @_NODE
 @_signing
 @_FEE
-@click.option("--compact", is_flag=True, help="Give declarations of a dApp short names.")
-@click.option("--remove-unused", is_flag=True, help="Leave out what a dApp does not use.")
+@click.option("--compact", is_flag=True, help="Shorten the names of a dApp's declarations.")
+@click.option("--remove-unused", is_flag=True, help="Leave out a dApp's unused declarations.")
 def deploy(
     source: Path,
     url: str,
@@ -73,9 +73,9 @@ def deploy(
     compact: bool,
     remove_unused: bool,
 ) -> None:
-    """Compile SOURCE and give it to an account as its script.
+    """Compile SOURCE and set it as the script of an account.
 
-    Who signs: --key, --account, or the seed phrase in SOLITON_SEED.
+    The signing key: --key, --account, or the seed phrase in SOLITON_SEED.
     """
     from soliton.chain.addresses import address_text
     from soliton.chain.json_kinds import encode_base64
@@ -86,18 +86,18 @@ def deploy(
 
     text = source_text(source)
     known = SourceText(text, libraries_of(source, text), source.name)
-    with telling_where(source):
+    with reporting_errors(source):
         compiled = compile_source(
             known.text, libraries=known.libraries, compact=compact, remove_unused=remove_unused
         )
     keys = _keys(account, key, store, password_file)
-    with Remote(url) as remote, _telling_faults(remote, {source: known}):
+    with Remote(url) as remote, _printing_faults(remote, {source: known}):
         sender = Sender(remote, keys)
         script = compiled.script.source
-        told = send(remote, sender.set_script(script, fee))
+        sent = send(remote, sender.set_script(script, fee))
         remember_source(remote, encode_base64(script), known)
         click.echo(f"{address_text(sender.address)} has {source}: {len(script)} bytes")
-        click.echo(f"transaction {told['id']} at height {told['height']}, fee {told['fee']}")
+        click.echo(f"transaction {sent['id']} at height {sent['height']}, fee {sent['fee']}")
 
 
 @ride.command()
@@ -107,7 +107,7 @@ def deploy(
 @_signing
 @_FEE
 @click.option("--payment", "payments", multiple=True, help="AMOUNT or AMOUNT:ASSET.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen, and send nothing.")
 @_SOURCES
 def invoke(
     dapp: str,
@@ -124,21 +124,21 @@ def invoke(
 ) -> None:
     """Call the dApp at an address or alias: CALL is written 'buy(7, "x")'.
 
-    Who signs: --key, --account, or the seed phrase in SOLITON_SEED.
+    The signing key: --key, --account, or the seed phrase in SOLITON_SEED.
     """
     from soliton.workshop.remote import Remote
     from soliton.workshop.sending import Sender, read_call, read_payment, send, validate
     from soliton.workshop.tracing import changes_lines
 
-    called, paid = read_call(call), tuple(map(read_payment, payments))
+    parsed, paid = read_call(call), tuple(map(read_payment, payments))
     keys = _keys(account, key, store, password_file)
-    with Remote(url) as remote, _telling_faults(remote, _at_hand(sources)):
-        transaction = Sender(remote, keys).invoke(dapp, called, paid, fee)
-        told = validate(remote, transaction) if dry_run else send(remote, transaction)
-        state = "would be taken" if dry_run else f"at height {told['height']}"
-        status = told.get("applicationStatus", "succeeded")
-        click.echo(f"transaction {told['id']} {state}, fee {told['fee']}: {status}")
-        for line in changes_lines(told.get("stateChanges") or {}):
+    with Remote(url) as remote, _printing_faults(remote, _source_texts(sources)):
+        transaction = Sender(remote, keys).invoke(dapp, parsed, paid, fee)
+        result = validate(remote, transaction) if dry_run else send(remote, transaction)
+        state = "would be taken" if dry_run else f"at height {result['height']}"
+        status = result.get("applicationStatus", "succeeded")
+        click.echo(f"transaction {result['id']} {state}, fee {result['fee']}: {status}")
+        for line in changes_lines(result.get("stateChanges") or {}):
             click.echo(line)
 
 
@@ -147,18 +147,18 @@ def invoke(
 @_NODE
 @_SOURCES
 def trace(transaction: str, url: str, sources: tuple[Path, ...]) -> None:
-    """Print what a transaction called and did; a devnet tells every function with its values."""
+    """Print the calls and effects of a transaction; on a devnet every function with its values."""
     from soliton.workshop.remote import Remote
     from soliton.workshop.sending import LocalFiles
     from soliton.workshop.tracing import function_lines, transaction_lines
 
     with Remote(url) as remote:
-        told = remote.get(f"/transactions/info/{transaction}")
-        for line in transaction_lines(told):
+        info = remote.get(f"/transactions/info/{transaction}")
+        for line in transaction_lines(info):
             click.echo(line)
         record = _recorded(remote, {"id": transaction})
         if record is not None:
-            files = LocalFiles(remote, _at_hand(sources))
+            files = LocalFiles(remote, _source_texts(sources))
             for each in record.scripts:
                 files.map_of(each.script)
             for line in function_lines(record, files.names):
@@ -183,9 +183,9 @@ def debug(
     payments: tuple[str, ...],
     sources: tuple[Path, ...],
 ) -> None:
-    """Walk through a transaction of a devnet, forward and backward: TARGET is its id.
+    """Step through a transaction of a devnet, forward and backward: TARGET is its id.
 
-    With CALL, 'buy(7)', TARGET is a dApp that is called by who signs; nothing is sent.
+    With CALL, 'buy(7)', TARGET is a dApp that is called by the signing key; nothing is sent.
     """
     from soliton.chain.transactions.codec import to_json
     from soliton.workshop.debugger import Debugger
@@ -193,38 +193,38 @@ def debug(
     from soliton.workshop.sending import LocalFiles, Sender, read_call, read_payment
 
     with Remote(url) as remote:
-        known = _at_hand(sources)
+        known = _source_texts(sources)
         if call is None:
-            asked: dict[str, object] = {"id": target}
+            request: dict[str, object] = {"id": target}
         else:
             keys = _keys(account, key, store, password_file)
             paid = tuple(map(read_payment, payments))
             signed = Sender(remote, keys).invoke(target, read_call(call), paid)
-            asked = {"transaction": to_json(signed)}
-        record = _recorded(remote, asked)
+            request = {"transaction": to_json(signed)}
+        record = _recorded(remote, request)
         if record is None:
             raise InputError(f"{url} is no devnet of soliton: only that records every step")
         files = LocalFiles(remote, known)
-        if known and _teach(remote, files, record):
-            # The devnet has learned the sources: it tells the steps in terms of them.
-            record = _recorded(remote, asked) or record
+        if known and _upload_sources(remote, files, record):
+            # The devnet now knows the sources, and describes the steps by them.
+            record = _recorded(remote, request) or record
         debugger = Debugger(record, click.echo, files.names)
         debugger.session(_lines(debugger.commands()))
 
 
-def _teach(remote: Remote, files: LocalFiles, record: Recording) -> bool:
-    """Tell a devnet the sources at hand that its scripts are of."""
+def _upload_sources(remote: Remote, files: LocalFiles, record: Recording) -> bool:
+    """Send a devnet the sources of its scripts; true if it did not know one of them."""
     from soliton.workshop.sending import remember_source
 
-    taught = False
+    is_new = False
     for each in record.scripts:
         source = files.source_of(each.script)
         if source is not None and each.source != "known":
-            taught |= remember_source(remote, *source)
-    return taught
+            is_new |= remember_source(remote, *source)
+    return is_new
 
 
-def _recorded(remote: Remote, asked: dict[str, object]) -> Recording | None:
+def _recorded(remote: Remote, request: dict[str, object]) -> Recording | None:
     import msgspec
 
     from soliton.api.errors import NO_CONTROLS
@@ -232,7 +232,7 @@ def _recorded(remote: Remote, asked: dict[str, object]) -> Recording | None:
     from soliton.workshop.remote import RemoteRefusal
 
     try:
-        found = remote.post("/devnet/record", asked)
+        found = remote.post("/devnet/record", request)
     except RemoteRefusal as refusal:
         if refusal.code in (0, NO_CONTROLS.code):
             return None
@@ -240,14 +240,14 @@ def _recorded(remote: Remote, asked: dict[str, object]) -> Recording | None:
     return msgspec.convert(found, Recording)
 
 
-def _lines(words: list[str]) -> Iterator[str]:
-    """The lines that are typed, or read from a file and shown as if they were typed."""
+def _lines(commands: list[str]) -> Iterator[str]:
+    """Yield the lines that are typed, or lines of a file, echoed as if they were typed."""
     from soliton.workshop.debugger import PROMPT
 
     if sys.stdin.isatty():
         from soliton.workshop.prompts import typed_lines
 
-        yield from typed_lines(PROMPT, "debug", lambda: words)
+        yield from typed_lines(PROMPT, "debug", lambda: commands)
         return
     for line in sys.stdin:
         click.echo(f"{PROMPT}{line.rstrip()}")
@@ -280,7 +280,7 @@ def _keys(account: int | None, key: str | None, store: Path, password_file: Path
     return key_pair(seed)
 
 
-def _at_hand(paths: tuple[Path, ...]) -> dict[Path, SourceText]:
+def _source_texts(paths: tuple[Path, ...]) -> dict[Path, SourceText]:
     from soliton.ride.faults import SourceText
 
     texts = {path: source_text(path) for path in paths}
@@ -289,8 +289,8 @@ def _at_hand(paths: tuple[Path, ...]) -> dict[Path, SourceText]:
     }
 
 
-class _telling_faults:  # noqa: N801 - it is used as a function
-    """Prints where a script refused before the refusal goes on."""
+class _printing_faults:  # noqa: N801 - it is used as a function
+    """Prints the place of a script's fault before the exception propagates."""
 
     def __init__(self, remote: Remote, sources: Mapping[Path, SourceText]) -> None:
         self._remote = remote

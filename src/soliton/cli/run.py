@@ -1,6 +1,6 @@
-"""``soliton run`` and ``soliton signer``: long-running programs until a signal or a request.
+"""``soliton run`` and ``soliton signer``: programs that run until a signal or a request ends them.
 
-What lives here: wiring a program from its parts. What does not: the parts.
+What lives here: assembling a program from its parts. What does not: the parts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 FAR_BEHIND_SECONDS: Final = 600
-"""A node whose last block is older than this is not there yet."""
+"""A node whose last block is older than this is syncing."""
 
 
 async def start_api(
@@ -44,10 +44,10 @@ async def start_api(
     *,
     no_controls: str = "",
 ) -> RunningService:
-    """Serve the node's REST API where its settings say, with as many processes as they say.
+    """Serve the node's REST API as its settings say, with worker processes or in this process.
 
-    Where it is one, ``signatures`` checks those of what is sent; further ones do it themselves.
-    ``no_controls`` says why a private chain has none.
+    ``signatures`` checks the signatures of transactions if there are no workers, which check their
+    own. ``no_controls`` is the reason why a private chain has no controls.
     """
     from soliton.api.app import build_app
     from soliton.web.server import serve
@@ -65,15 +65,14 @@ async def start_api(
 
 
 async def start_signer(settings: Settings, node_url: str) -> RunningService:
-    """Serve the signer; it sends what it signs to ``node_url``."""
+    """Serve the signer, which broadcasts through ``node_url``."""
     from soliton.cli.signer_doors import server_tls, with_socket
     from soliton.signer.app import build_app
     from soliton.signer.settings import SERVER_LIMITS, SignerSettings
     from soliton.web.server import serve
 
-    app = build_app(
-        SignerSettings(node_url=node_url, network=settings.network, keys=_kept_keys(settings))
-    )
+    keys = _key_settings(settings)
+    app = build_app(SignerSettings(node_url=node_url, network=settings.network, keys=keys))
     where = settings.signer.bind_address, settings.signer.port
     app.begin()
     try:
@@ -87,8 +86,8 @@ async def start_signer(settings: Settings, node_url: str) -> RunningService:
         raise
 
 
-def _kept_keys(settings: Settings) -> KeySettings | None:
-    """What the settings say of the signer's own keys."""
+def _key_settings(settings: Settings) -> KeySettings | None:
+    """The settings of a signer that keeps keys, ``None`` for one that does not."""
     from soliton.signer.callers import Caller
     from soliton.signer.settings import (
         FetchedSettings,
@@ -129,15 +128,15 @@ def _peers(caller: SignerCaller) -> frozenset[str]:
 
 
 def run_node(settings: Settings) -> None:
-    """Serve the chain in the settings' data directory until the node is stopped."""
-    node = Node(settings, _opened_wallet(settings))
+    """Run a node on the chain in the settings' data directory until it is stopped."""
+    node = Node(settings, _open_wallet(settings))
     try:
         run_program(lambda: _serve_node(node))
     finally:
         node.close()
 
 
-def _opened_wallet(settings: Settings) -> AnyWallet:
+def _open_wallet(settings: Settings) -> AnyWallet:
     if settings.wallet.signer:
         from soliton.cli.wallet_signer import open_wallet
 
@@ -158,15 +157,13 @@ async def _serve_node(node: Node) -> None:
         server = await start_api(node, signatures)
         _log.info("REST API on http://%s:%d", server.host, server.port)
     grpc = await start_grpc(node)
-    mining, telling = (
-        asyncio.create_task(mining_of(node, network)),
-        asyncio.create_task(tell_state(node)),
-    )
+    mining = asyncio.create_task(mining_of(node, network))
+    heartbeat = asyncio.create_task(log_heartbeat(node))
     try:
         await until_stopped(node, mining)
     finally:
         mining.cancel()
-        telling.cancel()
+        heartbeat.cancel()
         if grpc is not None:
             await grpc.stop()
         if server is not None:
@@ -177,7 +174,7 @@ async def _serve_node(node: Node) -> None:
 
 
 async def start_grpc(node: Node) -> GrpcService | None:
-    """Serve gRPC where the node's settings say so; raises ``EnvironmentProblem``."""
+    """Serve gRPC if the settings enable it; raises ``EnvironmentProblem``."""
     if not node.settings.grpc.enable:
         return None
     from soliton.cli.grpc_server import GrpcService
@@ -188,7 +185,7 @@ async def start_grpc(node: Node) -> GrpcService | None:
 
 
 async def start_network(node: Node) -> P2pService | None:
-    """Talk to other nodes, if the settings say so; raises ``PortTaken``."""
+    """Start the peer-to-peer network if the settings enable it; raises ``PortTaken``."""
     settings = node.settings.peers
     if not settings.enable:
         return None
@@ -208,11 +205,11 @@ async def start_network(node: Node) -> P2pService | None:
 
 
 class PeersUnheard(EnvironmentProblem):
-    """The node cannot listen where its peers look for it."""
+    """The node cannot listen for its peers."""
 
 
 async def mining_of(node: Node, network: P2pService | None) -> None:
-    """Make blocks if the settings say so, for ever."""
+    """Generate blocks if the settings enable it; never returns."""
     settings = node.settings.miner
     if settings.enable and network is not None:
         await mine_by_schedule(node, lambda: network.is_at_rest, lambda: network.has_quorum)
@@ -223,8 +220,8 @@ async def mining_of(node: Node, network: P2pService | None) -> None:
     await asyncio.Event().wait()
 
 
-async def tell_state(node: Node) -> None:
-    """Log how the node is, as often as its settings say, for ever."""
+async def log_heartbeat(node: Node) -> None:
+    """Log the node's state as often as its settings say; never returns."""
     pace = Pace(node)
     while pause := node.settings.logging.heartbeat_ms:
         await asyncio.sleep(pause / 1_000)
@@ -236,24 +233,24 @@ async def tell_state(node: Node) -> None:
             max(0, node.clock() - chain.last_block.header.timestamp) // 1_000,
             len(node.pool),
             "" if peering is None else f", {len(peering.connected())} peers",
-            pace.told(),
+            pace.text(),
         )
 
 
 class Pace:
-    """How fast a node comes nearer to the present."""
+    """The speed at which a node catches up with the chain."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._last = self._look()
+        self._last = self._sample()
 
-    def _look(self) -> tuple[int, int, int]:
+    def _sample(self) -> tuple[int, int, int]:
         chain = self._node.chain
         return self._node.clock(), chain.height, chain.last_block.header.timestamp
 
-    def told(self) -> str:
-        """Blocks a second and the time left, of a node that is far behind; since the last call."""
-        before, self._last = self._last, self._look()
+    def text(self) -> str:
+        """Blocks per second since the last call and the time left; empty unless far behind."""
+        before, self._last = self._last, self._sample()
         seconds = (self._last[0] - before[0]) / 1_000
         blocks, gained = self._last[1] - before[1], (self._last[2] - before[2]) / 1_000
         behind = (self._last[0] - self._last[2]) / 1_000
@@ -271,8 +268,8 @@ def _length(seconds: float) -> str:
 
 
 async def until_stopped(node: Node, mining: asyncio.Task[None]) -> None:
-    """Return when the node, which has started, is asked to stop; raises when ``mining``, which
-    never ends, does.
+    """Wait until the started node is asked to stop; raises if ``mining``, which never returns,
+    fails.
     """
     end_start()
     stopped = asyncio.create_task(node.wait_for_stop())
@@ -285,7 +282,7 @@ async def until_stopped(node: Node, mining: asyncio.Task[None]) -> None:
 
 
 def run_signer(settings: Settings) -> None:
-    """Serve the signer alone until a signal ends it."""
+    """Run the signer alone until a signal ends it."""
     if not is_local(settings.signer.bind_address):
         _log.warning(
             "listening on %s: seeds come in requests that anybody on the way can read",

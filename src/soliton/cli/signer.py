@@ -1,4 +1,4 @@
-"""``soliton signer``: run the signing service, and speak to one that keeps keys.
+"""``soliton signer``: run the signing service, and operate a running one that keeps keys.
 
 What lives here: options. What does not: the work (``signer_commands``, ``signer_dry_run``), which
 is imported when a command runs.
@@ -13,7 +13,7 @@ import click
 
 from soliton.cli.chosen import chosen_settings
 from soliton.cli.helping import Commands
-from soliton.cli.logs import log_options, use
+from soliton.cli.logs import configure_log, log_options
 
 if TYPE_CHECKING:
     from soliton.node.settings import Settings
@@ -26,13 +26,11 @@ _CONFIG: Final = click.option(
     help="A HOCON configuration file with a section soliton.signer.",
 )
 _NETWORK: Final = click.option("--network", help="A preset such as waves-mainnet or devnet.")
-_URL: Final = click.option(
-    "--url", help="Where the signer listens (default: where its settings say)."
-)
+_URL: Final = click.option("--url", help="The signer's URL (default: the address in its settings).")
 _API_KEY_FILE: Final = click.option(
     "--api-key-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help=f"The API key, in a file; else {API_KEY_VARIABLE}, or it is asked for.",
+    help=f"A file with the API key; else {API_KEY_VARIABLE}, or a prompt.",
 )
 
 
@@ -40,8 +38,8 @@ _API_KEY_FILE: Final = click.option(
 @_CONFIG
 @_NETWORK
 @click.option("--host", help="Address to listen on.")
-@click.option("--port", type=int, help="Port to listen on; 0 takes a free one.")
-@click.option("--node-url", help="The node that transactions are sent to.")
+@click.option("--port", type=int, help="Port to listen on; 0 chooses a free one.")
+@click.option("--node-url", help="The node to broadcast through.")
 @log_options
 @click.pass_context
 def signer(
@@ -52,7 +50,7 @@ def signer(
     port: int | None,
     node_url: str | None,
 ) -> None:
-    """Run the signer: it signs with keys that it keeps, as its rules say, or from a seed."""
+    """Run the signer: it signs with keys that it keeps, as its policy allows, or from a seed."""
     if context.invoked_subcommand is not None:
         return
     from soliton.cli.run import run_signer
@@ -69,7 +67,7 @@ def signer(
 def reload_command(
     config: Path | None, network: str | None, url: str | None, api_key_file: Path | None
 ) -> None:
-    """Let the running signer read its rules again; they must have the hash of the settings."""
+    """Make the running signer reload its policy, which must have the hash in the settings."""
     from soliton.cli.signer_commands import run_reload
 
     run_reload(_settings(config, network), url, api_key_file)
@@ -77,9 +75,9 @@ def reload_command(
 
 @signer.command("check")
 @click.argument("policy", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option("--network", default="waves-mainnet", show_default=True, help="Whose accounts.")
+@click.option("--network", default="waves-mainnet", show_default=True, help="Network of accounts.")
 def check_command(policy: Path, network: str) -> None:
-    """Read the rules in POLICY, say what is wrong with them, and print their hash."""
+    """Check the policy in file POLICY, print its problems and its hash."""
     from soliton.cli.signer_commands import run_check
 
     run_check(policy, network)
@@ -87,27 +85,27 @@ def check_command(policy: Path, network: str) -> None:
 
 @signer.command("dry-run")
 @click.argument("policy", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option("--key", "keys", multiple=True, required=True, help="NAME=ADDRESS, or more of them.")
-@click.option("--caller", default="bot", show_default=True, help="The caller that they stand for.")
+@click.option("--key", "keys", multiple=True, required=True, help="NAME=ADDRESS, repeatable.")
+@click.option("--caller", default="bot", show_default=True, help="The caller to assume.")
 @click.option("--days", type=click.IntRange(1, 366), default=30, show_default=True)
-@click.option("--network", default="waves-mainnet", show_default=True, help="Whose accounts.")
+@click.option("--network", default="waves-mainnet", show_default=True, help="Network of accounts.")
 @click.option("--node-url", default="http://127.0.0.1:6869", show_default=True)
 def dry_run_command(
     policy: Path, keys: tuple[str, ...], caller: str, days: int, network: str, node_url: str
 ) -> None:
-    """Tell which transactions of the last days the rules in POLICY would have refused."""
+    """Print the transactions of the last days that the policy in POLICY would have refused."""
     from soliton.cli.signer_dry_run import run_dry_run
 
     run_dry_run(policy, keys, caller, days, network, node_url)
 
 
 @signer.command("unlock")
-@click.option("--key", "keys", multiple=True, help="A key's name; without any, all.")
+@click.option("--key", "keys", multiple=True, help="A key's name, repeatable; default: all.")
 @click.option("--seconds", type=click.IntRange(1), default=3_600, show_default=True)
 @click.option(
     "--password-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="The store's password, in a file; else it is asked for.",
+    help="A file with the store's password; else a prompt.",
 )
 @_CONFIG
 @_NETWORK
@@ -122,14 +120,14 @@ def unlock_command(
     url: str | None,
     api_key_file: Path | None,
 ) -> None:
-    """Let the running signer use keys for a time."""
+    """Unlock keys of the running signer for a time."""
     from soliton.cli.signer_commands import run_unlock
 
     run_unlock(_settings(config, network), url, api_key_file, keys, seconds, password_file)
 
 
 @signer.command("lock")
-@click.option("--key", "keys", multiple=True, help="A key's name; without any, all.")
+@click.option("--key", "keys", multiple=True, help="A key's name, repeatable; default: all.")
 @_CONFIG
 @_NETWORK
 @_URL
@@ -160,7 +158,7 @@ def pending_command(
     url: str | None,
     api_key_file: Path | None,
 ) -> None:
-    """List what waits for approval, or tell all about PENDING and what it would do on the chain."""
+    """List the requests that need approval, or show PENDING and its effects on the chain."""
     from soliton.cli.signer_commands import run_pending
 
     run_pending(_settings(config, network), url, api_key_file, pending)
@@ -179,7 +177,7 @@ def approve_command(
     url: str | None,
     api_key_file: Path | None,
 ) -> None:
-    """Approve what waits under the id PENDING."""
+    """Approve the request with the id PENDING."""
     from soliton.cli.signer_commands import run_decision
 
     run_decision(_settings(config, network), url, api_key_file, pending, "approve")
@@ -198,7 +196,7 @@ def refuse_command(
     url: str | None,
     api_key_file: Path | None,
 ) -> None:
-    """Refuse what waits under the id PENDING, for good."""
+    """Refuse the request with the id PENDING, for good."""
     from soliton.cli.signer_commands import run_decision
 
     run_decision(_settings(config, network), url, api_key_file, pending, "refuse")
@@ -206,7 +204,7 @@ def refuse_command(
 
 @signer.group("audit", cls=Commands)
 def audit() -> None:
-    """Check the audit log, and print it."""
+    """Check, print or anchor the audit log."""
 
 
 _STATE: Final = click.argument(
@@ -216,9 +214,9 @@ _STATE: Final = click.argument(
 
 @audit.command("verify")
 @_STATE
-@click.option("--head", help="Refuse unless a line has this hash: one that was noted before.")
+@click.option("--head", help="Fail unless a line has this hash, which was noted before.")
 def verify_command(directory: Path, head: str | None) -> None:
-    """Check that no line of the log in DIRECTORY was changed, left out or put in."""
+    """Check that no line of the log in DIRECTORY was changed, removed or inserted."""
     from soliton.cli.signer_commands import run_verify
 
     run_verify(directory, head)
@@ -226,17 +224,17 @@ def verify_command(directory: Path, head: str | None) -> None:
 
 @audit.command("export")
 @_STATE
-@click.option("--csv", "as_csv", is_flag=True, help="A table in place of JSON lines.")
-@click.option("--since", type=int, default=0, help="From this time on, in ms since 1970.")
+@click.option("--csv", "as_csv", is_flag=True, help="CSV in place of JSON lines.")
+@click.option("--since", type=int, default=0, help="Start time in ms since 1970.")
 def export_command(directory: Path, as_csv: bool, since: int) -> None:
-    """Print what the log in DIRECTORY tells of requests and decisions."""
+    """Print the requests and decisions in the log in DIRECTORY."""
     from soliton.cli.signer_commands import run_export
 
     run_export(directory, as_csv, since)
 
 
 @audit.command("anchor")
-@click.option("--key", required=True, help="The key whose account writes it on the chain.")
+@click.option("--key", required=True, help="The key whose account signs the data transaction.")
 @click.option("--entry", default="audit-head", show_default=True, help="The key of the data entry.")
 @click.option("--fee", type=click.IntRange(1), default=100_000, show_default=True)
 @_CONFIG
@@ -252,16 +250,16 @@ def anchor_command(
     url: str | None,
     api_key_file: Path | None,
 ) -> None:
-    """Write the last line's number and hash on the chain, where nobody can change them."""
+    """Write the last line's number and hash on the chain, where they cannot be changed."""
     from soliton.cli.signer_commands import run_anchor
 
     run_anchor(_settings(config, network), url, api_key_file, key, entry, fee)
 
 
 def _settings(config: Path | None, network: str | None) -> Settings:
-    """Where the signer listens: nothing is said of networks."""
+    """The settings, which say where the signer listens; no network is required."""
     from soliton.node.settings import load_settings
 
     settings = load_settings(config, network)
-    use(settings.logging)
+    configure_log(settings.logging)
     return settings

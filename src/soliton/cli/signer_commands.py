@@ -1,6 +1,6 @@
-"""The work of ``soliton signer`` beside running it: rules, keys, approvals and the audit log.
+"""The commands of ``soliton signer`` besides running it: policy, keys, approvals and audit log.
 
-What lives here: asking a running signer, and reading its files. What does not: the options
+What lives here: requests to a running signer, and reading its files. What does not: the options
 (``signer``), the service (``soliton.signer``), ``dry-run`` (``signer_dry_run``).
 """
 
@@ -18,7 +18,7 @@ from typing import Any, Final
 import click
 
 from soliton.chain import networks
-from soliton.cli.helping import shown
+from soliton.cli.helping import printable
 from soliton.errors import EnvironmentProblem, InputError
 from soliton.node.settings import Settings
 from soliton.signer.journal import read_all
@@ -30,35 +30,36 @@ API_KEY_VARIABLE: Final = "SOLITON_SIGNER_KEY"
 MAX_SECRET_BYTES: Final = 4_096
 ANSWER_SECONDS: Final = 120.0
 _COLUMNS: Final = ("number", "at", "event", "caller", "key", "rule", "told", "ids", "reason")
-_TOLD: Final = frozenset(Event) - {Event.START, Event.CHECKPOINT}
+_EXPORTED: Final = frozenset(Event) - {Event.START, Event.CHECKPOINT}
 
 
 class SignerRefused(InputError):
-    """The signer says no; its words."""
+    """The signer answered with an error."""
 
 
 class SignerSilent(EnvironmentProblem):
-    """No usable answer came."""
+    """The signer did not answer, or with an invalid response."""
 
 
 class AuditDiffers(InputError):
-    """The log is sound in itself, and not the one whose hash was noted."""
+    """The log is consistent, but does not contain the given hash."""
 
 
 def run_check(policy: Path, network: str) -> None:
-    """Print the hash of rules, or raise what is wrong with them."""
+    """Print the hash of a policy, or raise what is wrong with it."""
     read = read_policy(policy, networks.load(network).chain_id)
     click.echo(f'policy-hash = "{read.hash}"')
     click.echo(f"{len(read.rules)} rules: {', '.join(rule.name for rule in read.rules)}", err=True)
 
 
 def run_reload(settings: Settings, url: str | None, api_key_file: Path | None) -> None:
-    """Let a signer read its rules again, with the hash that the settings have now."""
+    """Make a signer reload its policy, with the hash that the settings have now."""
     keys = settings.signer.keys
     if keys is None:
         raise InputError("the settings have no signer.keys-directory: there are no rules")
-    told = _ask(settings, url, api_key_file, "POST", "/policy/reload", policyHash=keys.policy_hash)
-    click.echo(f"{len(told['rules'])} rules of {told['file']} are in force, hash {told['hash']}")
+    path = "/policy/reload"
+    rules = _request(settings, url, api_key_file, "POST", path, policyHash=keys.policy_hash)
+    click.echo(f"{len(rules['rules'])} rules of {rules['file']} are in force, hash {rules['hash']}")
 
 
 def run_unlock(
@@ -73,18 +74,18 @@ def run_unlock(
     api_key = _api_key(api_key_file)
     password = _secret(password_file, "", "password of the keys")
     body = {"password": password, "keys": list(keys), "seconds": seconds}
-    _show_keys(_ask(settings, url, api_key, "POST", "/keys/unlock", **body))
+    _show_keys(_request(settings, url, api_key, "POST", "/keys/unlock", **body))
 
 
 def run_lock(
     settings: Settings, url: str | None, api_key_file: Path | None, keys: tuple[str, ...]
 ) -> None:
     """Lock keys."""
-    _show_keys(_ask(settings, url, api_key_file, "POST", "/keys/lock", keys=list(keys)))
+    _show_keys(_request(settings, url, api_key_file, "POST", "/keys/lock", keys=list(keys)))
 
 
-def _show_keys(told: Any) -> None:  # noqa: ANN401 - JSON
-    for key in told["keys"]:
+def _show_keys(reply: Any) -> None:  # noqa: ANN401 - JSON
+    for key in reply["keys"]:
         state = "locked" if key["locked"] else f"unlocked for {key['unlockedFor']} s"
         click.echo(f"{key['name']}\t{key['address']}\t{state}")
 
@@ -92,18 +93,18 @@ def _show_keys(told: Any) -> None:  # noqa: ANN401 - JSON
 def run_pending(
     settings: Settings, url: str | None, api_key_file: Path | None, pending: str | None
 ) -> None:
-    """List what waits, or all about one of them."""
+    """List the pending requests, or show one of them."""
     api_key = _api_key(api_key_file)
     if pending is not None:
         _check_id(pending)
-        _show_pending(_ask(settings, url, api_key, "GET", f"/pending/{pending}"))
-        told = _ask(settings, url, api_key, "GET", f"/pending/{pending}/simulation")
-        for each in told["simulated"]:
+        _show_pending(_request(settings, url, api_key, "GET", f"/pending/{pending}"))
+        reply = _request(settings, url, api_key, "GET", f"/pending/{pending}/simulation")
+        for each in reply["simulated"]:
             _lines("on the chain: ", each["told"] or ["nothing changes"])
         return
-    for each in _ask(settings, url, api_key, "GET", "/pending")["pending"]:
+    for each in _request(settings, url, api_key, "GET", "/pending")["pending"]:
         if each["state"] == "waiting":
-            each = _ask(settings, url, api_key, "GET", f"/pending/{each['pending']}")
+            each = _request(settings, url, api_key, "GET", f"/pending/{each['pending']}")
         _show_pending(each)
 
 
@@ -115,9 +116,9 @@ def _check_id(pending: str) -> None:
 def run_decision(
     settings: Settings, url: str | None, api_key_file: Path | None, pending: str, verb: str
 ) -> None:
-    """Approve or refuse."""
+    """Approve or refuse a request."""
     _check_id(pending)
-    _show_pending(_ask(settings, url, api_key_file, "POST", f"/pending/{pending}/{verb}"))
+    _show_pending(_request(settings, url, api_key_file, "POST", f"/pending/{pending}/{verb}"))
 
 
 def _show_pending(each: Any) -> None:  # noqa: ANN401 - JSON
@@ -137,14 +138,14 @@ def _show_pending(each: Any) -> None:  # noqa: ANN401 - JSON
 
 def _lines(name: str, texts: list[str]) -> None:
     for text in texts:
-        click.echo(f"  {name}{shown(text)}")
+        click.echo(f"  {name}{printable(text)}")
 
 
 # --- the audit log --------------------------------------------------------------------------------
 
 
 def run_verify(directory: Path, head: str | None) -> None:
-    """Check a log, and tell what it ends with."""
+    """Check a log, and print its last line's number and hash."""
     first = last = 0
     found, hashed = head is None, ""
     signed = 0
@@ -162,20 +163,20 @@ def run_verify(directory: Path, head: str | None) -> None:
 def run_anchor(
     settings: Settings, url: str | None, api_key_file: Path | None, key: str, entry: str, fee: int
 ) -> None:
-    """Have a data transaction signed and sent that holds the number and the hash of the last line,
-    as the rules allow. Once for each line.
+    """Have a data transaction signed and broadcast that holds the number and the hash of the last
+    line, if the policy allows it. Once for each line.
     """
     api_key = _api_key(api_key_file)
-    head = _ask(settings, url, api_key, "GET", "/policy")["audit"]
+    head = _request(settings, url, api_key, "GET", "/policy")["audit"]
     value = f"{head['lines']}:{head['head']}"
     data = [{"key": entry, "type": "string", "value": value}]
     transaction = {"type": 12, "version": 2, "fee": fee, "data": data}
     body = {"key": key, "id": f"anchor-{head['lines']}", "transaction": transaction}
-    told = _ask(settings, url, api_key, "POST", "/sign-and-broadcast", **body)
-    if "signed" not in told:
-        click.echo(f"line {value} waits for approval as {told['pending']}")
+    reply = _request(settings, url, api_key, "POST", "/sign-and-broadcast", **body)
+    if "signed" not in reply:
+        click.echo(f"line {value} waits for approval as {reply['pending']}")
         return
-    click.echo(f"line {value} is in transaction {told['signed']['id']}")
+    click.echo(f"line {value} is in transaction {reply['signed']['id']}")
 
 
 def run_export(directory: Path, as_csv: bool, since: int) -> None:
@@ -184,26 +185,26 @@ def run_export(directory: Path, as_csv: bool, since: int) -> None:
     if as_csv:
         table.writerow(_COLUMNS)
     for entry, line in read_all(directory):
-        if entry.at < since or entry.event not in _TOLD:
+        if entry.at < since or entry.event not in _EXPORTED:
             continue
         if as_csv:
             at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(entry.at // 1_000))
             row = (entry.number, at, entry.event.value, entry.caller, entry.key, entry.rule)
-            told = (" | ".join(entry.told), " ".join(entry.ids), entry.reason)
-            table.writerow(tuple(map(_cell, (*row, *told))))
+            texts = (" | ".join(entry.told), " ".join(entry.ids), entry.reason)
+            table.writerow(tuple(map(_cell, (*row, *texts))))
         else:
             click.echo(line)
 
 
 def _cell(value: object) -> object:
-    """What a spreadsheet does not take for a formula."""
+    """Return a cell that no spreadsheet interprets as a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
 
 
-# --- asking ---------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
-def _ask(
+def _request(
     settings: Settings,
     url: str | None,
     api_key: Path | str | None,
@@ -211,23 +212,23 @@ def _ask(
     path: str,
     **body: Any,  # noqa: ANN401 - JSON
 ) -> Any:  # noqa: ANN401 - JSON
-    """The signer's answer; raises ``SignerRefused`` or ``SignerSilent``."""
+    """Send a request and return the response; raises ``SignerRefused`` or ``SignerSilent``."""
     key = api_key if isinstance(api_key, str) else _api_key(api_key)
     host = settings.signer.bind_address
     if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         host = "127.0.0.1"
-    own = f"http://[{host}]:{settings.signer.port}" if ":" in host else ""
-    where = url or own or f"http://{host}:{settings.signer.port}"
-    return asyncio.run(_answer(where, key, method, path, body))
+    own = f"[{host}]" if ":" in host else host
+    where = url or f"http://{own}:{settings.signer.port}"
+    return asyncio.run(_send(where, key, method, path, body))
 
 
-async def _answer(url: str, key: str, method: str, path: str, body: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+async def _send(url: str, key: str, method: str, path: str, body: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
     limits = ClientLimits(1, answer_seconds=ANSWER_SECONDS)
     client = HttpClient(url, limits, {"X-API-Key": key})
     try:
         data = json.dumps(body).encode() if method == "POST" else b""
         answer = await client.request(method, path, data, may_repeat=False)
-        told = json.loads(answer.body)
+        reply = json.loads(answer.body)
     except HttpTrouble as error:
         raise SignerSilent(f"{url}: {error}") from error
     except (ValueError, RecursionError):
@@ -235,9 +236,9 @@ async def _answer(url: str, key: str, method: str, path: str, body: dict[str, An
     finally:
         client.close()
     if answer.status >= 400:
-        words = told.get("message") if isinstance(told, dict) else None
-        raise SignerRefused(f"the signer says {answer.status}: {words}")
-    return told
+        message = reply.get("message") if isinstance(reply, dict) else None
+        raise SignerRefused(f"the signer says {answer.status}: {message}")
+    return reply
 
 
 def _api_key(file: Path | None) -> str:

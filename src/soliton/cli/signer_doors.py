@@ -1,6 +1,7 @@
-"""The doors of the signing service beside its port: a unix socket, and TLS on the port.
+"""The signing service's Unix socket, and TLS on its port.
 
-What lives here: opening them as the settings say. What does not: who comes in (``signer.callers``).
+What lives here: opening them as the settings say. What does not: authentication
+(``signer.callers``).
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ class _Both:
         self._first, self._second = first, second
 
     async def stop(self) -> None:
-        """End both: that on the port, which closes the application, last."""
+        """End both, the one on the port last: it closes the application."""
         await self._second.stop()
-        _remove(Path(self._second.host))
+        Path(self._second.host).unlink(missing_ok=True)  # noqa: ASYNC240 - quick
         await self._first.stop()
 
 
 async def with_socket(server: RunningServer, app: Signer, path: Path) -> RunningService:
-    """The service on a unix socket as well. Everybody on this machine may connect, as to a port:
-    the system says who they are. Raises ``EnvironmentProblem``.
+    """Serve on a Unix socket as well. Every user of this machine may connect, as to a port; the
+    system identifies them. Raises ``EnvironmentProblem``.
     """
-    _make_room(path)
+    _remove_stale(path)
     second = await serve_locally(app, str(path), SERVER_LIMITS)
-    _open_to_all(path)
+    path.chmod(0o666)  # noqa: ASYNC240 - quick
     return _Both(server, second)
 
 
-def _make_room(path: Path) -> None:
-    """Take away the socket of a process that was killed: nobody listens on it."""
+def _remove_stale(path: Path) -> None:
+    """Remove the socket of a process that was killed, on which nobody listens."""
     with contextlib.suppress(OSError):
         if not stat.S_ISSOCK(path.lstat().st_mode):
             return
@@ -54,17 +55,9 @@ def _make_room(path: Path) -> None:
                 path.unlink()
 
 
-def _open_to_all(path: Path) -> None:
-    path.chmod(0o666)
-
-
-def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
-
-
 def server_tls(settings: SignerTls) -> ssl.SSLContext:
-    """TLS with the service's certificate; clients have to show one where their file is named.
-    Raises ``EnvironmentProblem``.
+    """Return a TLS context with the service's certificate, which requires client certificates if a
+    file of their authorities is configured. Raises ``EnvironmentProblem``.
     """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_3

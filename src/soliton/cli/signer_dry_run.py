@@ -1,7 +1,7 @@
-"""``soliton signer dry-run``: which transactions of the past would rules have refused?
+"""``soliton signer dry-run``: which past transactions a policy would have refused.
 
-What lives here: asking a node for the history of accounts, and judging it in its order, windows and
-all. What does not: the rules (``soliton.signer``).
+What lives here: reading the history of accounts from a node, and applying the policy to it in
+order, windows included. What does not: policies (``soliton.signer``).
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _DAY_MS: Final = 24 * 60 * 60 * 1_000
 
 
 class HistoryUnknown(EnvironmentProblem):
-    """The node does not tell the history of an account."""
+    """The node does not return the history of an account."""
 
 
 def run_dry_run(
     policy: Path, keys: tuple[str, ...], caller: str, days: int, network: str, node_url: str
 ) -> None:
-    """Print what would have been refused, and how much was judged."""
+    """Print the transactions that would have been refused, and the number of all."""
     chain_id = networks.load(network).chain_id
     rules = read_policy(policy, chain_id)
     named = dict(_named(each, chain_id) for each in keys)
     since = time.time_ns() // 1_000_000 - days * _DAY_MS
     history = asyncio.run(_history(node_url, named, since))
-    # Of all keys together, in the order in which they were signed: windows may be of a rule.
+    # All keys together, in the order of signing: a window may belong to a rule for several keys.
     history.sort(key=lambda each: int(each[1]["timestamp"]))
     refused = _judge(rules, history, caller, chain_id)
     click.echo(f"{refused} of {len(history)} transactions would have been refused")
@@ -66,21 +66,21 @@ def _judge(
     rules: Policy, history: list[tuple[str, dict[str, Any]]], caller: str, chain_id: int
 ) -> int:
     windows, refused = Windows(), 0
-    for key, shown in history:
-        at = int(shown["timestamp"])
+    for key, fields in history:
+        at = int(fields["timestamp"])
         try:
-            transaction = read_signed(shown, chain_id)
+            transaction = read_signed(fields, chain_id)
         except ChainError as error:
-            click.echo(f"{shown.get('id')}  cannot be read: {error}", err=True)
+            click.echo(f"{fields.get('id')}  cannot be read: {error}", err=True)
             refused += 1
             continue
-        asked = of_transaction(transaction)
-        question = Question(asked, key, asked.sender, caller, chain_id, at)
+        item = of_transaction(transaction)
+        question = Question(item, key, item.sender, caller, chain_id, at)
         decided = rules.decide(question, windows, at)
         if isinstance(decided, Refusal):
             refused += 1
-            click.echo(f"{shown['id']}  height {shown.get('height')}  {key}")
-            click.echo(f"  {sentence(asked, rules.decimals)}")
+            click.echo(f"{fields['id']}  height {fields.get('height')}  {key}")
+            click.echo(f"  {sentence(item, rules.decimals)}")
             click.echo(f"  {decided.words}")
         else:
             windows.charge(decided.charges, at)
@@ -97,7 +97,7 @@ async def _history(
             async for each in _pages(client, address):
                 if each["timestamp"] < since:
                     break
-                # What others have sent to it is in its history, too.
+                # The history includes transactions of other senders.
                 if each.get("sender") == address:
                     found.append((key, each))
                 if len(found) > MAX_TRANSACTIONS:
@@ -116,8 +116,7 @@ async def _pages(client: HttpClient, address: str) -> AsyncIterator[dict[str, An
         path = f"/transactions/address/{address}/limit/{PAGE}{after}"
         answer = await client.request("GET", path)
         try:
-            told = json.loads(answer.body, parse_float=Decimal)
-            (page,) = told
+            (page,) = json.loads(answer.body, parse_float=Decimal)
         except (ValueError, TypeError, RecursionError):
             raise HistoryUnknown(f"the node answers {answer.status} for {address}") from None
         for each in page:

@@ -1,9 +1,9 @@
-"""``soliton verify``: is the node's store as it was written?
+"""``soliton verify``: check the node's store.
 
-The store is read by a process of its own: a file that is cut while it is read, or a page whose
-links lead nowhere, ends that process, and this one can say so.
+A child process reads the store: a file that is truncated while it is read, or a page with invalid
+links, crashes only that process, and this one can report it.
 
-What lives here: that process, what is printed. What does not: the checks (``soliton.node.verify``).
+What lives here: that process, and printing. What does not: the checks (``soliton.node.verify``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def run_verify(config: Path | None, network: str | None, data_dir: Path | None) 
     process = multiprocessing.get_context("spawn").Process(target=_verify, args=(settings, other))
     process.start()
     other.close()
-    found = _told(own)
+    found = _result(own)
     process.join(_WAIT_SECONDS)
     if isinstance(found, Verified):
         click.echo(
@@ -45,11 +45,11 @@ def run_verify(config: Path | None, network: str | None, data_dir: Path | None) 
         raise found
     code = process.exitcode or 0
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    raise DamagedStore(f"whoever reads {settings.data_directory} is ended by it ({how})")
+    raise DamagedStore(f"reading {settings.data_directory} ends the process that does it ({how})")
 
 
-def _told(pipe: Connection) -> Verified | SolitonError | None:
-    """What the process found out, after its progress; ``None`` where it ended before."""
+def _result(pipe: Connection) -> Verified | SolitonError | None:
+    """Print the child's progress and return its result, ``None`` if it crashed."""
     try:
         while True:
             found: str | Verified | SolitonError = pipe.recv()
@@ -61,10 +61,10 @@ def _told(pipe: Connection) -> Verified | SolitonError | None:
 
 
 def _verify(settings: Settings, pipe: Connection) -> None:
-    """The program of the process that reads."""
+    """The program of the child process."""
     try:
         with open_chain(settings, writing=False) as chain:
             pipe.send(verify(chain, pipe.send))
     except SolitonError as error:
-        # Others may not find their way through a pipe.
+        # Other exceptions may not be picklable.
         pipe.send(StorageProblem(str(error)))

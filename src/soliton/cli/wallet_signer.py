@@ -1,7 +1,7 @@
-"""The signer that holds the keys of a node's wallet (``wallet.signer``), as the node asks it.
+"""The node's client of the signer that holds its wallet keys (``wallet.signer``).
 
-What lives here: requests to ``soliton signer`` and what its answers mean. What does not: what is
-asked for (``node.held_keys``), the signer (``soliton.signer``).
+What lives here: requests to ``soliton signer`` and their responses. What does not: the interface
+(``node.held_keys``), the signer (``soliton.signer``).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _KEY_BYTES: Final = 32
 
 
 def open_wallet(settings: WalletSettings, chain_id: int) -> HeldWallet:
-    """The accounts of the signer that the settings name. Raises ``InputError`` where it lets us
-    see none, ``SignerSilent``.
+    """Return the accounts of the signer in the settings. Raises ``InputError`` if it shows us none,
+    ``SignerSilent``.
     """
     api_key = _api_key(settings.signer_key_file)
     signer = WalletSigner(settings.signer, api_key, chain_id, _tls(settings))
@@ -73,14 +73,14 @@ def _api_key(file: Path | None) -> str:
 
 
 def _tls(settings: WalletSettings) -> ssl.SSLContext | None:
-    """Whom we trust, and what we show. Raises ``SignerSilent`` for files that cannot be used."""
+    """The TLS trust store and client certificate. Raises ``SignerSilent`` for unusable files."""
     trusted, own = settings.signer_authorities_file, settings.signer_certificate_file
     if trusted is None and own is None:
         return None
     try:
         context = ssl.create_default_context(cafile=None if trusted is None else str(trusted))
         if own is not None:
-            # A key under a password would ask for it on the terminal.
+            # Without a password, an encrypted key would prompt for one on the terminal.
             context.load_cert_chain(own, settings.signer_certificate_key_file, password="")
     except OSError as error:
         raise SignerSilent(f"wallet.signer: its certificates: {error}") from error
@@ -88,7 +88,7 @@ def _tls(settings: WalletSettings) -> ssl.SSLContext | None:
 
 
 class WalletSigner:
-    """A signer, and our API key for it. Its connections belong to the loop that uses it."""
+    """A signer and the API key for it. Its connections belong to the event loop that uses it."""
 
     def __init__(
         self, url: str, api_key: str, chain_id: int, tls: ssl.SSLContext | None = None
@@ -101,46 +101,45 @@ class WalletSigner:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def public_keys(self) -> list[bytes]:
-        """Those that the signer keeps. Raises ``SigningRefused``, ``SignerSilent``."""
-        told = await self._ask("GET", "/keys")
+        """The public keys of the signer. Raises ``SigningRefused``, ``SignerSilent``."""
+        reply = await self._request("GET", "/keys")
         try:
-            found = [base58.decode(each["publicKey"]) for each in told["keys"]]
+            found = [base58.decode(each["publicKey"]) for each in reply["keys"]]
         except (CryptoError, KeyError, TypeError):
-            raise self._senseless() from None
+            raise self._invalid_response() from None
         if any(len(each) != _KEY_BYTES for each in found):
-            raise self._senseless()
+            raise self._invalid_response()
         return found
 
     async def keys_before_start(self) -> list[bytes]:
-        """The same in an event loop that ends: no connection is left behind."""
+        """``public_keys`` in a temporary event loop: closes the connections."""
         try:
             return await self.public_keys()
         finally:
             if self._client is not None:
                 self._client.close()
-                # Closing takes effect in the loop's next round.
+                # Closing takes effect in the next iteration of the loop.
                 await asyncio.sleep(0)
 
     async def transaction(self, public_key: bytes, transaction: AnyTransaction) -> bytes:
-        """As ``KeyHolder``."""
+        """See ``KeyHolder``."""
         shown = codec.to_json(codec.with_proofs(transaction, ()))
         return await self._signature(public_key, transaction.body, "proofs", transaction=shown)
 
     async def order(self, public_key: bytes, order: Order) -> bytes:
-        """As ``KeyHolder``."""
+        """See ``KeyHolder``."""
         shown = orders.to_json(msgspec.structs.replace(order, proofs=()))
         return await self._signature(public_key, order.body, "proofs", order=shown)
 
     async def text(self, public_key: bytes, text: str) -> bytes:
-        """As ``KeyHolder``."""
-        wanted = {"text": text}
-        return await self._signature(public_key, text.encode(), "signature", text=wanted)
+        """See ``KeyHolder``."""
+        return await self._signature(public_key, text.encode(), "signature", text={"text": text})
 
     async def _signature(
         self, public_key: bytes, body: bytes, member: str, **thing: dict[str, Any]
     ) -> bytes:
-        told = await self._ask("POST", "/sign", {"key": base58.encode(public_key), **thing})
-        signed = told.get("signed")
+        reply = await self._request("POST", "/sign", {"key": base58.encode(public_key), **thing})
+        signed = reply.get("signed")
         found = signed.get(member) if isinstance(signed, dict) else None
         signature = self._bytes(found[0] if isinstance(found, list) and found else found)
         if not verify(public_key, body, signature):
@@ -148,66 +147,64 @@ class WalletSigner:
         return signature
 
     async def proof(self, public_key: bytes, hit_source: bytes) -> bytes:
-        """As ``KeyHolder``."""
-        asked = {"key": base58.encode(public_key), "message": base58.encode(hit_source)}
-        return self._bytes((await self._ask("POST", "/generator/vrf", asked)).get("proof"))
+        """See ``KeyHolder``."""
+        body = {"key": base58.encode(public_key), "message": base58.encode(hit_source)}
+        return self._bytes((await self._request("POST", "/generator/vrf", body)).get("proof"))
 
     async def block(self, public_key: bytes, height: int, block: Block) -> bytes:
-        """As ``KeyHolder``."""
-        asked = {"key": base58.encode(public_key), "height": height, "block": _header(block)}
-        told = await self._ask("POST", "/generator/block", asked)
-        return self._bytes(told.get("signature"))
+        """See ``KeyHolder``."""
+        body = {"key": base58.encode(public_key), "height": height, "block": _header(block)}
+        reply = await self._request("POST", "/generator/block", body)
+        return self._bytes(reply.get("signature"))
 
     async def microblock(
         self, public_key: bytes, height: int, total: Block, micro: Microblock
     ) -> MicroSignatures:
-        """As ``KeyHolder``."""
-        asked = {
+        """See ``KeyHolder``."""
+        body = {
             "key": base58.encode(public_key),
             "height": height,
             "total": _header(total),
             "microblock": base64.b64encode(microblocks.encode(micro)).decode(),
         }
-        told = await self._ask("POST", "/generator/microblock", asked)
+        reply = await self._request("POST", "/generator/microblock", body)
         names = "totalSignature", "signature", "announcement"
-        return MicroSignatures(*(self._bytes(told.get(name)) for name in names))
+        return MicroSignatures(*(self._bytes(reply.get(name)) for name in names))
 
     # --- HTTP -------------------------------------------------------------------------------------
 
-    async def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401
+    async def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401
         data = b"" if body is None else msgspec.json.encode(body)
         try:
-            # All that is asked for twice is signed once, or costs nobody anything.
+            # Every request is idempotent: a repeated one is signed once, or has no effect.
             answer = await self._connected().request(method, path, data, may_repeat=True)
-            told = msgspec.json.decode(answer.body)
+            reply = msgspec.json.decode(answer.body)
         except HttpTrouble as error:
             raise SignerSilent(f"{self._url}: {error}") from error
         except msgspec.DecodeError:
-            raise self._senseless() from None
-        if not isinstance(told, dict):
-            raise self._senseless()
+            raise self._invalid_response() from None
+        if not isinstance(reply, dict):
+            raise self._invalid_response()
         if answer.status == HTTPStatus.OK:
-            return told
-        words = str(told.get("message"))[:1_000]
+            return reply
+        message = str(reply.get("message"))[:1_000]
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise SignerSilent(f"{self._url} answers {answer.status}: {words}")
-        if told.get("error") == _SIGNED_BEFORE:
-            raise SignedBefore(words, self._block_of(told))
-        raise SigningRefused("it needs approval" if answer.status == 202 else words)
+            raise SignerSilent(f"{self._url} answers {answer.status}: {message}")
+        if reply.get("error") == _SIGNED_BEFORE:
+            raise SignedBefore(message, self._block_of(reply))
+        raise SigningRefused("it needs approval" if answer.status == 202 else message)
 
     def _connected(self) -> HttpClient:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             limits = ClientLimits(CONNECTIONS, answer_seconds=ANSWER_SECONDS)
-            self._client, self._loop = (
-                HttpClient(self._url, limits, self._headers, self._tls),
-                loop,
-            )
+            self._client = HttpClient(self._url, limits, self._headers, self._tls)
+            self._loop = loop
         return self._client
 
-    def _block_of(self, told: dict[str, Any]) -> Block | None:
-        """The block that was signed before, if it is told."""
-        signed, signature = told.get("signed"), told.get("signature")
+    def _block_of(self, reply: dict[str, Any]) -> Block | None:
+        """The block that was signed before, if the reply includes it."""
+        signed, signature = reply.get("signed"), reply.get("signature")
         if not isinstance(signed, str) or not isinstance(signature, str):
             return None
         try:
@@ -220,14 +217,14 @@ class WalletSigner:
         try:
             return base58.decode(text) if isinstance(text, str) else b""
         except CryptoError:
-            raise self._senseless() from None
+            raise self._invalid_response() from None
 
-    def _senseless(self) -> SignerSilent:
+    def _invalid_response(self) -> SignerSilent:
         return SignerSilent(f"{self._url} answers, but not as a signer does")
 
 
 def _header(block: Block) -> str:
-    """What a block's signature is made of: of older versions all transactions are."""
+    """The signed part of a block in base64: before protobuf blocks, it includes transactions."""
     modern = block.header.version >= blocks.PROTOBUF_VERSION
     data = blocks.assemble(block.header, (), block.signature).data if modern else block.data
     return base64.b64encode(data).decode()

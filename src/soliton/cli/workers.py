@@ -1,9 +1,9 @@
-"""``rest-api.workers``: further processes that serve the REST API from the node's store.
+"""``rest-api.workers``: processes that serve the REST API from the node's store.
 
-Each of them answers what the chain alone answers and hands the rest to the node
-(``soliton.api.readers``).
+Each of them answers the requests that depend on the chain alone, and forwards the others to the
+node (``soliton.api.readers``).
 
-What lives here: the node's side of them, and the program that they run. What does not: their lives
+What lives here: the node's side of them, and their program. What does not: their life cycle
 (``soliton.web.worker_service``) and the routes.
 """
 
@@ -27,7 +27,7 @@ from soliton.api.readers import (
     transaction_server,
 )
 from soliton.api.traffic import GAUGES, Traffic
-from soliton.cli.logs import in_force, use
+from soliton.cli.logs import configure_log, current_log
 from soliton.cli.process import run_program
 from soliton.cli.rest_api import api_context, server_limits
 from soliton.node.node import Node
@@ -41,10 +41,10 @@ from soliton.web.worker_service import WorkerService, serve_as_worker
 
 async def start_workers(node: Node, context: ApiContext) -> WorkerService:
     """Serve a node's REST API with workers; raises ``EnvironmentProblem``."""
-    where = node.settings.rest_api
-    service = WorkerService(where.bind_address, where.port, where.workers)
+    api = node.settings.rest_api
+    service = WorkerService(api.bind_address, api.port, api.workers)
     settings = msgspec.structs.replace(
-        node.settings, wallet=WalletSettings(None, None, None), logging=in_force()
+        node.settings, wallet=WalletSettings(None, None, None), logging=current_log()
     )
     traffic = Traffic(service.counters, counts_calls=False)
     app = build_app(replace(context, client_header=CLIENT_HEADER, traffic=traffic))
@@ -57,11 +57,11 @@ async def start_workers(node: Node, context: ApiContext) -> WorkerService:
 def run_worker(
     settings: Settings, obeys: bool, worker: WorkerContext, lifeline: Connection
 ) -> None:
-    """Serve until the node ends or asks for it, a private chain that ``obeys`` or another. The
+    """Serve until the node ends or stops it; ``obeys`` is true on a devnet with controls. The
     program of a worker process.
     """
     prepare()
-    use(settings.logging)
+    configure_log(settings.logging)
     logging.getLogger("soliton.node.node").setLevel(logging.WARNING)
     node = Node(settings, Wallet.open(None, None), durable=False, writes=False)
     try:
@@ -79,7 +79,7 @@ async def _serve(node: Node, obeys: bool, worker: WorkerContext, lifeline: Conne
         return build_app(context, partial(reader_routes, upstream=upstream, channel=channel))
 
     def tick() -> None:
-        # A worker that nobody asks lets go of what it sees: the store cannot reuse it before.
+        # An idle worker releases its snapshot, so that the store can reuse the pages.
         with contextlib.suppress(StoreBusy):
             node.chain.follow()
         traffic.note_use()

@@ -1,10 +1,10 @@
-"""The library: accounts that sign, nodes and matchers that are asked, from Python.
+"""The Python client library: accounts, transactions, and clients of nodes, matchers and signers.
 
-Its public names are those of ``soliton`` itself (``from soliton import Account, Node``), which
-loads a module of this package when a name of it is first used. Start with ``account`` (who signs
-what) and ``node`` (who is asked); how both worlds, blocking and awaiting, share one description of
-each route stands in ``steps``.
+Its public names are attributes of ``soliton`` itself (``from soliton import Account, Node``), which
+imports a module of this package when one of its names is first used. Start with ``account`` (keys
+and signing) and ``node`` (requests); ``steps`` explains how the blocking and the asyncio interface
+share one description of each route.
 
-What lives here: nothing that serves. What does not: the forms of transactions
+What lives here: clients. What does not: the layouts of transactions
 (``soliton.chain.transactions``), signatures (``soliton.crypto``), HTTP (``soliton.web``).
 """

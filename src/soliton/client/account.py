@@ -1,7 +1,7 @@
-"""Accounts: keys, an address, and what they sign.
+"""Accounts: keys, an address, and signing.
 
 What lives here: ``Account``, and seeds. What does not: the transactions and orders that it makes
-(``making``), and files of keys (``soliton.keystore``).
+(``making``), and key files (``soliton.keystore``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from soliton.crypto.keys import KeyPair, key_pair, key_pair_from_account_seed
 from soliton.errors import InputError
 
 PHRASE_WORDS: Final = 15
-"""As many as the ecosystem's wallets make."""
+"""The length of the ecosystem's seed phrases."""
 _PHRASE_BITS: Final = 11
 _WORD_LIST: Final = "english"
 
@@ -33,9 +33,9 @@ _WORD_LIST: Final = "english"
 class Account(Making):
     """An account on one chain: it signs, and makes transactions and orders.
 
-    Make one with ``from_seed``, ``from_private_key``, ``from_phrase`` or ``from_encrypted_seed``;
-    one ``from_public_key`` cannot sign, and makes unsigned transactions for others to sign. Its
-    private key is never shown.
+    Create one with ``from_seed``, ``from_private_key``, ``from_phrase`` or ``from_encrypted_seed``.
+    An account ``from_public_key`` cannot sign: it makes unsigned transactions for others to sign.
+    ``repr`` and ``str`` never show the private key.
 
     >>> Account.from_seed("soliton devnet account 1", "R").address
     '3MMiWb5hjTXwst33rEaebQq8RnXZRFrTjuY'
@@ -44,46 +44,50 @@ class Account(Making):
     __slots__ = ("_chain_id", "_keys", "_point")
 
     def __init__(self, keys: KeyPair, chain_id: int | str, *, can_sign: bool = True) -> None:
-        """Of a pair of keys; the class methods make it of what people have."""
+        """``keys`` is a key pair; see the class methods for other forms. Raises ``InputError`` for
+        an invalid chain id.
+        """
         self._keys = keys
         self._chain_id = chain_number(chain_id)
         self._point = curve25519.signing_point(keys.private_key) if can_sign else None
 
     @classmethod
     def from_seed(cls, seed: str | bytes, chain_id: int | str, nonce: int = 0) -> Account:
-        """The account number ``nonce`` of a seed: any text, or bytes."""
+        """Create account number ``nonce`` of a seed, any text or bytes."""
         return cls(key_pair(seed, nonce), chain_id)
 
     @classmethod
     def from_account_seed(cls, seed: bytes, chain_id: int | str) -> Account:
-        """Of the seed of one account, as wallets of nodes export it."""
+        """Create an account from its account seed, as node wallets export it."""
         return cls(key_pair_from_account_seed(seed), chain_id)
 
     @classmethod
     def from_phrase(cls, phrase: str, chain_id: int | str, nonce: int = 0) -> Account:
-        """Of a phrase of words from the ecosystem's list; raises ``InputError`` where one is not
-        of the list, which ``from_seed`` would take for another seed.
+        """Create an account from a phrase of words of the ecosystem's list. Raises ``InputError``
+        for other words, which ``from_seed`` would accept as a different seed.
         """
         known = frozenset(_words())
         for number, word in enumerate(phrase.split(" "), 1):
             if word not in known:
-                # Which one, but not what: it is a part of a secret.
+                # The position, but not the word, which is part of a secret.
                 raise InputError(f"word {number} of the phrase is not in the list of words")
         return cls.from_seed(phrase, chain_id, nonce)
 
     @classmethod
     def from_private_key(cls, key: str | bytes, chain_id: int | str) -> Account:
-        """Of a private key, in base58 or bytes."""
+        """Create an account from a private key, in base58 or bytes. Raises ``InputError``."""
         try:
             data = base58.decode(key) if isinstance(key, str) else key
             return cls(KeyPair(data, curve25519.public_key(data)), chain_id)
         except (Base58Error, CryptoError):
-            # Without the cause, which may quote it.
+            # Without the cause, which may quote the key.
             raise FormatError("no private key of 32 bytes in base58") from None
 
     @classmethod
     def from_public_key(cls, key: str | bytes, chain_id: int | str) -> Account:
-        """Of a public key, in base58 or bytes: an account that cannot sign here."""
+        """Create an account that cannot sign, from a public key in base58 or bytes. Raises
+        ``InputError``.
+        """
         try:
             data = base58.decode(key) if isinstance(key, str) else key
         except Base58Error as error:
@@ -101,12 +105,12 @@ class Account(Making):
         nonce: int = 0,
         rounds: int = DEFAULT_ROUNDS,
     ) -> Account:
-        """Of a seed as wallets export it under a password. Raises ``InputError``."""
+        """Create an account from a wallet's password-protected seed. Raises ``InputError``."""
         return cls.from_seed(decrypt_seed(secret, password, rounds), chain_id, nonce)
 
     @property
     def chain_id(self) -> int:
-        """The number of its chain."""
+        """The chain id of its chain."""
         return self._chain_id
 
     @property
@@ -116,7 +120,7 @@ class Account(Making):
 
     @property
     def address_bytes(self) -> Address:
-        """The same in bytes."""
+        """Its address in bytes."""
         return from_public_key(self._keys.public_key, self._chain_id)
 
     @property
@@ -126,28 +130,28 @@ class Account(Making):
 
     @property
     def public_key_bytes(self) -> bytes:
-        """The same in bytes."""
+        """Its public key in bytes."""
         return self._keys.public_key
 
     @property
     def can_sign(self) -> bool:
-        """Whether its private key is here."""
+        """Whether the private key is known."""
         return self._point is not None
 
     def sign(self, message: bytes) -> bytes:
-        """Its signature of some bytes; raises ``InputError`` where there is no private key."""
+        """Return the signature of a message; raises ``InputError`` without a private key."""
         if self._point is None:
             raise InputError(f"the private key of {self.address} is not here")
         return curve25519.sign(self._keys.private_key, message, None, self._point)
 
     def private_key(self) -> str:
-        """Its private key in base58: a secret."""
+        """Return the private key in base58, a secret; raises ``InputError`` without one."""
         if self._point is None:
             raise InputError(f"the private key of {self.address} is not here")
         return base58.encode(self._keys.private_key)
 
     def on(self, chain_id: int | str) -> Account:
-        """The account with the same keys on another chain."""
+        """Return the account with the same keys on another chain."""
         return Account(self._keys, chain_id, can_sign=self.can_sign)
 
     def __eq__(self, other: object) -> bool:
@@ -167,24 +171,26 @@ class Account(Making):
 
 
 def new_phrase() -> str:
-    """A new phrase of 15 words, drawn from the system's secret random bytes."""
+    """Return a new seed phrase of 15 words, from the operating system's random source."""
     words = _words()
-    drawn = int.from_bytes(os.urandom(32), "big")
-    return " ".join(words[drawn >> _PHRASE_BITS * place & 0x7FF] for place in range(PHRASE_WORDS))
+    number = int.from_bytes(os.urandom(32), "big")
+    return " ".join(words[number >> _PHRASE_BITS * place & 0x7FF] for place in range(PHRASE_WORDS))
 
 
 def encrypt_seed(seed: str, password: str, rounds: int = DEFAULT_ROUNDS) -> str:
-    """A seed under a password, as the ecosystem's wallets export it."""
+    """Encrypt a seed with a password, in the format of the ecosystem's wallets."""
     return encrypt_text(seed, password, rounds)
 
 
 def decrypt_seed(secret: str, password: str, rounds: int = DEFAULT_ROUNDS) -> str:
-    """The inverse of ``encrypt_seed``; raises ``InputError`` for a wrong password."""
+    """Return the seed in the result of ``encrypt_seed``; raises ``InputError`` for a wrong
+    password.
+    """
     return decrypt_text(secret, password, rounds)
 
 
 def verify(public_key: str | bytes, message: bytes, signature: str | bytes) -> bool:
-    """Whether the owner of a public key has signed some bytes; keys and signatures may be base58.
+    """Whether a signature of a message is valid; the key and the signature may be in base58.
 
     >>> alice = Account.from_seed("soliton devnet account 1", "R")
     >>> verify(alice.public_key, b"hello", alice.sign(b"hello"))
@@ -199,7 +205,7 @@ def verify(public_key: str | bytes, message: bytes, signature: str | bytes) -> b
 
 
 def _words() -> list[str]:
-    from mnemonic import Mnemonic  # a quarter of a megabyte of words
+    from mnemonic import Mnemonic  # slow to import: a quarter of a megabyte of words
 
     words: list[str] = Mnemonic(_WORD_LIST).wordlist
     return words

@@ -1,7 +1,7 @@
-"""Amounts as people write them: whole units of the chain, or decimal text.
+"""Amounts: integers in the smallest unit, or decimal text.
 
-What lives here: ``units`` and its inverse. What does not: which decimals an asset has (the asset
-says so).
+What lives here: ``units`` and its inverse. What does not: the decimals of an asset, which the asset
+brings along.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 
 COIN_DECIMALS: Final = 8
-"""Of every chain's own coin."""
+"""Decimals of every chain's own coin."""
 MAX_TEXT: Final = 64
 _ASSET_BYTES: Final = 32
 _COIN_NAMES: Final = frozenset(("", "WAVES"))
-# Of whoever calls, the context may be any: amounts have all their digits.
+# Independent of the caller's decimal context, so that no digit is lost.
 _EXACT: Final = Context(prec=2 * MAX_TEXT, traps=[Inexact, InvalidOperation])
 
 Amount: TypeAlias = int | str | Decimal
@@ -30,7 +30,7 @@ Amount: TypeAlias = int | str | Decimal
 
 @runtime_checkable
 class HasDecimals(Protocol):
-    """An asset that knows its decimals: ``Asset``, and what nodes tell of assets."""
+    """An asset with known decimals: ``Asset``, and the nodes' records of assets."""
 
     @property
     def asset_id(self) -> str: ...
@@ -40,7 +40,7 @@ class HasDecimals(Protocol):
 
 
 class Asset(msgspec.Struct, frozen=True):
-    """An asset by its id in base58, with its decimals, so that amounts of it can be decimal text.
+    """An asset by its id in base58 with its decimals, so that its amounts can be decimal text.
 
     >>> units("1.5", Asset("DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p", 6))
     1500000
@@ -51,11 +51,11 @@ class Asset(msgspec.Struct, frozen=True):
 
 
 AssetLike: TypeAlias = str | HasDecimals | None
-"""An asset's id in base58, or an ``Asset``; ``None`` and ``"WAVES"`` are the chain's own coin."""
+"""An asset's id in base58, or an ``Asset``; ``None`` or ``"WAVES"`` is the chain's own coin."""
 
 
 def asset_bytes(asset: AssetLike) -> bytes | None:
-    """The id of an asset in bytes, ``None`` for the coin; raises ``AmountError``."""
+    """Return the id of an asset in bytes, ``None`` for the coin; raises ``AmountError``."""
     text = asset if isinstance(asset, str) or asset is None else asset.asset_id
     if text is None or text in _COIN_NAMES:
         return None
@@ -63,13 +63,13 @@ def asset_bytes(asset: AssetLike) -> bytes | None:
 
 
 def asset_text(asset: AssetLike) -> str | None:
-    """The id of an asset in base58, ``None`` for the coin."""
+    """Return the id of an asset in base58, ``None`` for the coin; raises ``AmountError``."""
     data = asset_bytes(asset)
     return None if data is None else base58.encode(data)
 
 
 def id_bytes(text: str) -> bytes:
-    """The 32 bytes of an id in base58; raises ``AmountError``."""
+    """Return the 32 bytes of an id in base58; raises ``AmountError``."""
     try:
         data = base58.decode(text, MAX_TEXT)
     except Base58Error as error:
@@ -80,14 +80,14 @@ def id_bytes(text: str) -> bytes:
 
 
 def decimals_of(asset: AssetLike) -> int | None:
-    """The decimals of an asset, if it is known here."""
+    """Return the decimals of an asset, ``None`` if they are not known."""
     if isinstance(asset, str) or asset is None:
         return COIN_DECIMALS if asset is None or asset in _COIN_NAMES else None
     return asset.decimals
 
 
 def units(amount: Amount, asset: AssetLike = None) -> int:
-    """An amount of an asset in its smallest unit; raises ``AmountError``.
+    """Convert an amount of an asset to its smallest unit; raises ``AmountError``.
 
     >>> units(150), units("1.5")
     (150, 150000000)
@@ -104,7 +104,7 @@ def units(amount: Amount, asset: AssetLike = None) -> int:
 
 
 def scaled(amount: Amount, decimals: int) -> int:
-    """A decimal number times ``10 ** decimals``; raises ``AmountError``."""
+    """Return a decimal number times ``10 ** decimals``; raises ``AmountError``."""
     if not isinstance(amount, str | Decimal):
         raise AmountError(f"an amount is an int, text or a Decimal, not {type(amount).__name__}")
     if len(str(amount)) > MAX_TEXT:
@@ -123,7 +123,7 @@ def scaled(amount: Amount, decimals: int) -> int:
 
 
 def text(amount: int, decimals: int = COIN_DECIMALS) -> str:
-    """An amount in units as decimal text.
+    """Convert an amount in the smallest unit to decimal text.
 
     >>> text(150_000_000), text(7, 2)
     ('1.5', '0.07')

@@ -1,7 +1,7 @@
-"""A matcher, for those who await: the same methods as those of ``matcher``.
+"""An asyncio client of a matcher, with the same methods as ``matcher``.
 
-What lives here: ``AsyncMatcher``. What does not: what the methods ask (``matcher_routes``), what
-streams mean (``streams``), and connections (``async_transport``; a library's for WebSockets).
+What lives here: ``AsyncMatcher``. What does not: the requests of its methods (``matcher_routes``),
+the messages of streams (``streams``), and connections (``async_transport``; ``websockets``).
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from soliton.client.transport import ANSWER_SECONDS, CONNECT_SECONDS, USER_AGENT
 
 
 class AsyncMatcher(AsyncRunner):
-    """``Matcher`` for an event loop: the same methods, to be awaited. Use it from one event loop.
+    """The coroutine version of ``Matcher``. Use it from one event loop.
 
     >>> matcher = AsyncMatcher("http://127.0.0.1:6886")  # doctest: +SKIP
     >>> await matcher.place(order)  # doctest: +SKIP
     """
 
     def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS, retries: int = 3) -> None:
-        """``timeout`` is how many seconds an answer may take, ``retries`` how often a question is
-        tried again at most. Raises ``InputError`` for a URL that is none; nothing is asked yet.
+        """``timeout`` is the time limit of a response in seconds, ``retries`` the limit on repeated
+        attempts. Raises ``InputError`` for an invalid URL. Nothing is sent yet.
         """
         self._transport = AsyncTransport(url, timeout=timeout)
         self._exchange = self._transport.exchange
@@ -53,12 +53,12 @@ class AsyncMatcher(AsyncRunner):
         rates: bool = False,
         depth: int = DEFAULT_DEPTH,
     ) -> AsyncIterator[Update]:
-        """What changes, as it changes, without an end: order books of pairs, balances and orders of
-        an ``account``, ``rates`` of fee assets.
+        """Yield changes as they happen, without end: of the order books of pairs, of the balances
+        and orders of an ``account``, of the ``rates`` of fee assets.
 
-        It goes on by itself when a connection is lost: then everything comes again, as updates that
-        are ``is_whole``. An account lets itself in with its signature; other matchers than
-        Soliton's want a ``token``. Raises ``NodeRefused``.
+        A lost connection is replaced; everything is then sent again, as updates that are
+        ``is_whole``. An account authenticates with its signature; matchers other than Soliton's
+        require a ``token``. Raises ``NodeRefused``.
         """
         from websockets.asyncio.client import connect
         from websockets.exceptions import InvalidHandshake, WebSocketException

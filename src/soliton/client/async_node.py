@@ -1,7 +1,7 @@
-"""A node, for those who await: the same methods as those of ``node``.
+"""An asyncio client of a node, with the same methods as ``node``.
 
-What lives here: ``AsyncNode`` and the handle of what was sent. What does not: what the methods ask
-(``routes``, ``sending``), and connections (``async_transport``).
+What lives here: ``AsyncNode`` and its handle of a sent transaction. What does not: the requests of
+its methods (``routes``, ``sending``), and connections (``async_transport``).
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import aclosing
 from typing import Any
 
+import msgspec
+
 from soliton.client import sending
 from soliton.client.async_transport import AsyncTransport
 from soliton.client.binding import AsyncRunner, async_iterating, awaiting
 from soliton.client.errors import NodeBroken, NodeTimeout, NodeUnreachable
 from soliton.client.events import Event, EventStream
 from soliton.client.making import Whom
-from soliton.client.node import ISSUE, mined
+from soliton.client.node import ISSUE
 from soliton.client.records import Mined
 from soliton.client.routes import accounts as of_accounts
 from soliton.client.routes import assets as of_assets
@@ -31,7 +33,7 @@ from soliton.client.transport import ANSWER_SECONDS
 
 
 class AsyncSent:
-    """What a node took: it waits for a block, or is in one already."""
+    """A transaction that a node has accepted."""
 
     __slots__ = ("_node", "transaction")
 
@@ -39,7 +41,7 @@ class AsyncSent:
         """``AsyncNode.send`` makes one."""
         self._node = node
         self.transaction = transaction
-        """The transaction as it was sent, with the fee and time that the node wanted."""
+        """The transaction as it was sent, with the corrected fee and timestamp."""
 
     @property
     def id(self) -> str:
@@ -48,25 +50,25 @@ class AsyncSent:
 
     @property
     def asset_id(self) -> str | None:
-        """Of an issue, the id of the new asset."""
+        """The id of the new asset, for an issue, else ``None``."""
         return self.id if self.transaction.type == ISSUE else None
 
     async def wait(self, timeout: float = 60, confirmations: int = 0) -> Mined:  # noqa: ASYNC109
-        """The transaction in a block, with that many blocks above it.
+        """Wait until the transaction is in a block with ``confirmations`` blocks above it.
 
-        Raises ``ScriptFailed`` if it has failed there, ``TransactionLost`` if it waits no more,
-        ``StillWaiting`` when the time is up.
+        ``timeout`` is in seconds. Raises ``ScriptFailed`` if its script has failed in the block,
+        ``TransactionLost`` if the node has dropped it, ``StillWaiting`` at the timeout.
         """
         found = await self._node.wait(self.id, timeout, confirmations)
-        return mined(found, self.asset_id)
+        return msgspec.structs.replace(found, asset_id=self.asset_id)
 
     def __repr__(self) -> str:
         return f"<AsyncSent {self.transaction.type_name} {self.id}>"
 
 
 class AsyncNode(AsyncRunner):
-    """``Node`` for an event loop: the same methods, to be awaited, and ``async for`` in place of
-    ``for``. Use it from one event loop.
+    """The coroutine version of ``Node``, with ``async for`` in place of ``for``. Use it from one
+    event loop.
 
     >>> node = AsyncNode("http://127.0.0.1:6869")  # doctest: +SKIP
     >>> await node.balance("3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF")  # doctest: +SKIP
@@ -84,10 +86,10 @@ class AsyncNode(AsyncRunner):
         retries: int = 3,
         chain_id: int | None = None,
     ) -> None:
-        """``timeout`` is how many seconds an answer may take, ``retries`` how often a question is
-        tried again at most; a ``chain_id`` that is given is not asked for. The ``api_key`` goes
-        with the few questions for which a node may want it. Raises ``InputError`` for a URL that
-        is none; nothing is asked yet.
+        """``timeout`` is the time limit of a response in seconds, ``retries`` the limit on repeated
+        attempts. A given ``chain_id`` is not requested from the node. The ``api_key`` is sent on
+        the few routes for which a node may require it. Raises ``InputError`` for an invalid URL.
+        Nothing is sent yet.
         """
         self._transport = AsyncTransport(url, timeout=timeout)
         self._exchange = self._transport.exchange
@@ -97,16 +99,16 @@ class AsyncNode(AsyncRunner):
 
     @property
     def chain_id(self) -> Coroutine[Any, Any, int]:
-        """The number of the node's chain, to be awaited. It is asked once, and remembered."""
+        """The node's chain id, an awaitable. It is requested once and cached."""
         return self._run(of_network.chain_id(self._core))
 
     async def send(self, transaction: Transaction) -> AsyncSent:
-        """Send a transaction, and be told that the node took it.
+        """Broadcast a transaction and return once the node has accepted it.
 
-        A fee that was not given becomes what scripts and sponsorship want, a time that was not
-        given follows the node's clock: the id is that of the handle, not the one before. Raises
-        ``ScriptRefused`` where a script says no, other ``NodeRefused``, or ``OutcomeUnknown`` where
-        nobody can say whether it arrived.
+        A default fee is raised to what scripts and sponsorship require, and a default timestamp is
+        adjusted to the node's clock, so the id may differ from that of the argument. Raises
+        ``ScriptRefused`` if a script rejects it, another ``NodeRefused``, or ``OutcomeUnknown`` if
+        it cannot be known whether it arrived.
         """
         return AsyncSent(self, await self._run(sending.send(self._core, transaction)))
 
@@ -118,13 +120,13 @@ class AsyncNode(AsyncRunner):
         since: int | None = None,
         after: str | None = None,
     ) -> AsyncIterator[Event]:
-        """What happens, as it happens, without an end: blocks, microblocks and transactions, or
-        those ``kinds`` alone (``unconfirmed`` is of the pool, with ``left``), and rollbacks always.
+        """Yield events as they happen, without end: blocks, microblocks and transactions, or only
+        the given ``kinds`` (``unconfirmed`` includes ``left``, for the pool), and always rollbacks.
 
-        It goes on by itself where it was when a connection is lost, and nothing of the chain is
-        missed; an event's ``id`` as ``after`` goes on behind it another time. ``since`` is a height
-        to begin with, at most 10,000 blocks back; ``addresses`` and ``types`` leave out other
-        transactions. Nodes that are not Soliton's have no events: ``NotFound``.
+        A lost connection is replaced without missing an event of the chain. Pass an event's ``id``
+        as ``after`` to resume after it. ``since`` is a starting height, at most 10,000 blocks back;
+        ``addresses`` and ``types`` filter the transactions. Raises ``NotFound`` for nodes other
+        than Soliton's, which have no events.
         """
         stream = EventStream(kinds, addresses=addresses, types=types, since=since, after=after)
         while True:

@@ -1,7 +1,7 @@
-"""A signing service, for those who await: the same methods as those of ``signer``.
+"""An asyncio client of a signing service, with the same methods as ``signer``.
 
-What lives here: ``AsyncSigner``. What does not: what the methods ask (``signer_routes``), and
-connections (``async_transport``).
+What lives here: ``AsyncSigner``. What does not: the requests of its methods (``signer_routes``),
+and connections (``async_transport``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from soliton.client.transport import ANSWER_SECONDS
 
 
 class AsyncSigner(AsyncRunner):
-    """``Signer`` for an event loop: the same methods, to be awaited. Use it from one event loop.
+    """The coroutine version of ``Signer``. Use it from one event loop.
 
     >>> signer = AsyncSigner("http://127.0.0.1:6888", api_key=key)  # doctest: +SKIP
     >>> signed = await signer.sign(hot.transfer(bob, 5))  # doctest: +SKIP
@@ -25,10 +25,9 @@ class AsyncSigner(AsyncRunner):
     def __init__(
         self, url: str, *, api_key: str, timeout: float = ANSWER_SECONDS, retries: int = 3
     ) -> None:
-        """``api_key`` is that of one of the service's callers; ``timeout`` is how many seconds an
-        answer may take, ``retries`` how often a question is tried again at most: a request to sign
-        only if it has an ``id``. Raises ``InputError`` for a URL that is none; nothing is asked
-        yet.
+        """``api_key`` is the key of one of the service's callers; ``timeout`` is the time limit of
+        a response in seconds; ``retries`` limits how often a request is repeated (a request to sign
+        only if it has an ``id``). Raises ``InputError`` for an invalid URL. Nothing is sent yet.
         """
         self._transport = AsyncTransport(url, timeout=timeout)
         self._exchange = self._transport.exchange

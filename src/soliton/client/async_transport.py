@@ -1,7 +1,7 @@
-"""Requests in an event loop, over connections that are kept.
+"""HTTP requests of the asyncio clients, over a pool of connections.
 
-What lives here: errors and limits of the library on top of ``soliton.web.client``. What does not:
-what is asked (``steps``), and the same for those who block (``transport``).
+What lives here: the library's errors and limits on top of ``soliton.web.client``. What does not:
+the requests (``steps``), and the blocking counterpart (``transport``).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from soliton.web.client import (
 from soliton.web.client_http1 import header_lines
 
 CONNECTIONS: Final = 64
-"""Requests that are under way at once; more of them wait."""
+"""Limit on concurrent requests; further ones wait."""
 KEPT_SECONDS: Final = 30.0
-"""A connection that rests for longer is not used again: the server may be closing it."""
+"""An idle connection is not reused after this: the server may be closing it."""
 
 
 class AsyncTransport:
-    """Connections to one server, for one event loop."""
+    """A pool of connections to one server, for one event loop."""
 
     def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS) -> None:
-        """Raises ``InputError`` for a URL that is none."""
+        """Raises ``InputError`` for an invalid URL."""
         self.origin = origin_of(url)
         self.timeout = timeout
         self._url = url
@@ -53,7 +53,7 @@ class AsyncTransport:
         )
 
     async def exchange(self, request: Request) -> Answer:
-        """The answer to a request, as that of ``Transport``; raises the same."""
+        """Return the response to a request; raises the errors of ``Transport.exchange``."""
         client = self._connected()
         data = encoded(self.origin, self._common, request)
         try:
@@ -71,7 +71,7 @@ class AsyncTransport:
         return Answer(response.status, body, dict(response.headers))
 
     async def stream(self, request: Request) -> AsyncGenerator[Answer | bytes, None]:
-        """An answer without its body, then the body as it comes, as that of ``Transport``."""
+        """Yield the response without its body, then chunks of the body, as ``Transport.stream``."""
         client = self._connected()
         data = encoded(self.origin, self._common, request)
         silence = request.seconds or self.timeout

@@ -1,7 +1,7 @@
-"""From steps to methods: for those who block, and for those who await.
+"""Methods made from steps, blocking and asyncio.
 
-What lives here: the four kinds of methods. What does not: the steps, and the classes that have the
-methods (``node``, ``async_node``).
+What lives here: the runners, and the four kinds of methods. What does not: the steps, and the
+classes that have the methods (``node``, ``async_node``).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 NOTHING = Answer(0, b"")
-"""What steps are sent after a pause."""
+"""The value that steps are sent after a pause."""
 
 
 class _Closing(Protocol):
-    """Connections."""
+    """A pool of connections."""
 
     def close(self) -> None:
-        """Close them."""
+        """Close all connections."""
 
 
 class Runner:
-    """What takes steps, and blocks meanwhile; use it with ``with``, or ``close`` it."""
+    """Base of the blocking clients; use it as a context manager, or call ``close``."""
 
     _transport: _Closing
     _core: Core
@@ -38,7 +38,7 @@ class Runner:
     _pause: Callable[[float], None]
 
     def close(self) -> None:
-        """Close the connections; the next question opens one again."""
+        """Close the connections; the next request opens a new one."""
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -54,29 +54,27 @@ class Runner:
 
     def _run(self, steps: Steps[T]) -> T:
         try:
-            asked = next(steps)
+            step = next(steps)
             while True:
                 try:
-                    answer = self._answer(asked)
+                    answer = self._answer(step)
                 except ClientError as error:
-                    asked = steps.throw(error)
+                    step = steps.throw(error)
                 else:
-                    asked = _sent(steps, answer)
+                    step = _sent(steps, answer)
         except StopIteration as end:
             result: T = end.value
             return result
 
-    def _answer(self, asked: Request | Pause) -> Answer:
-        if isinstance(asked, Request):
-            return self._exchange(asked)
-        self._pause(asked.seconds)
+    def _answer(self, step: Request | Pause) -> Answer:
+        if isinstance(step, Request):
+            return self._exchange(step)
+        self._pause(step.seconds)
         return NOTHING
 
 
 class AsyncRunner:
-    """What takes steps, and lets others work meanwhile; use it with ``async with``, or ``close``
-    it.
-    """
+    """Base of the asyncio clients; use it as an asynchronous context manager, or call ``close``."""
 
     _transport: _Closing
     _core: Core
@@ -84,7 +82,7 @@ class AsyncRunner:
     _pause: Callable[[float], Coroutine[Any, Any, None]]
 
     def close(self) -> None:
-        """Close the connections; the next question opens one again."""
+        """Close the connections; the next request opens a new one."""
         self._transport.close()
 
     async def __aenter__(self) -> Self:
@@ -100,27 +98,27 @@ class AsyncRunner:
 
     async def _run(self, steps: Steps[T]) -> T:
         try:
-            asked = next(steps)
+            step = next(steps)
             while True:
                 try:
-                    answer = await self._answer(asked)
+                    answer = await self._answer(step)
                 except ClientError as error:
-                    asked = steps.throw(error)
+                    step = steps.throw(error)
                 else:
-                    asked = _sent(steps, answer)
+                    step = _sent(steps, answer)
         except StopIteration as end:
             result: T = end.value
             return result
 
-    async def _answer(self, asked: Request | Pause) -> Answer:
-        if isinstance(asked, Request):
-            return await self._exchange(asked)
-        await self._pause(asked.seconds)
+    async def _answer(self, step: Request | Pause) -> Answer:
+        if isinstance(step, Request):
+            return await self._exchange(step)
+        await self._pause(step.seconds)
         return NOTHING
 
 
 def _sent(steps: Steps[Any], answer: Answer) -> Request | Pause:
-    """What steps ask next; raises ``NodeBroken`` for an answer that lacks what they look for."""
+    """Send a response to steps; raises ``NodeBroken`` if it lacks a member that they need."""
     try:
         return steps.send(answer)
     except LookupError as error:
@@ -130,7 +128,7 @@ def _sent(steps: Steps[Any], answer: Answer) -> Request | Pause:
 def blocking(
     steps: Callable[Concatenate[Core, P], Steps[T]],
 ) -> Callable[Concatenate[Runner, P], T]:
-    """A method that gives the result of steps."""
+    """Return a blocking method that returns the result of steps."""
 
     def method(self: Runner, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._run(steps(self._core, *args, **kwargs))
@@ -141,7 +139,7 @@ def blocking(
 def iterating(
     pages: Callable[Concatenate[Core, P], Pages[T]],
 ) -> Callable[Concatenate[Runner, P], Iterator[T]]:
-    """A method that iterates over the rows of pages, and asks for a page when it is there."""
+    """Return a method that iterates over the rows of pages, requesting each page when needed."""
 
     def method(self: Runner, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         page, mark = pages(self._core, *args, **kwargs), None
@@ -157,7 +155,7 @@ def iterating(
 def awaiting(
     steps: Callable[Concatenate[Core, P], Steps[T]],
 ) -> Callable[Concatenate[AsyncRunner, P], Coroutine[Any, Any, T]]:
-    """``blocking``, to be awaited."""
+    """The coroutine version of ``blocking``."""
 
     async def method(self: AsyncRunner, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(steps(self._core, *args, **kwargs))
@@ -170,7 +168,7 @@ def awaiting(
 def async_iterating(
     pages: Callable[Concatenate[Core, P], Pages[T]],
 ) -> Callable[Concatenate[AsyncRunner, P], AsyncIterator[T]]:
-    """``iterating``, asynchronously."""
+    """The asynchronous version of ``iterating``."""
 
     async def method(self: AsyncRunner, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
         page, mark = pages(self._core, *args, **kwargs), None
@@ -188,16 +186,17 @@ def async_iterating(
 
 
 def _shown(method: Callable[..., Any], steps: Callable[..., Any], returns: Any) -> object:  # noqa: ANN401
-    """The method, with the name, the words and the signature that its readers should see."""
+    """Give a method the name, docstring and signature that its users should see."""
     update_wrapper(method, steps)
-    # Tools that look behind a method would show its steps.
+    # Tools that follow __wrapped__ would show the steps.
     del method.__wrapped__  # type: ignore[attr-defined]  # just set
     signature = inspect.signature(steps)
     first, *others = signature.parameters.values()
-    told = str(signature.return_annotation)
-    inner = eval(told[told.index("[") + 1 : -1], steps.__globals__)  # noqa: S307 - of our own source
+    returned = str(signature.return_annotation)
+    inner = returned[returned.index("[") + 1 : -1]
+    result = eval(inner, steps.__globals__)  # noqa: S307 - of our own source
     method.__signature__ = signature.replace(  # type: ignore[attr-defined]  # of all functions
         parameters=[first.replace(name="self", annotation=inspect.Parameter.empty), *others],
-        return_annotation=inner if returns is None else returns[inner],
+        return_annotation=result if returns is None else returns[result],
     )
     return method

@@ -1,7 +1,7 @@
-"""What can go wrong for somebody who uses the library, as types.
+"""The exceptions of the library.
 
-What lives here: the tree, and how a refusal is made of a node's answer. What does not: errors of
-values that are made without a node (``soliton.chain.errors``, all below ``InputError``).
+What lives here: the exception classes, and how a node's response becomes one. What does not: errors
+of values that are made without a node (``soliton.chain.errors``, all subclasses of ``InputError``).
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ from typing import Any, Final
 
 from soliton.errors import EnvironmentProblem, InputError, SolitonError
 
-MAX_WORDS: Final = 2_000
-"""Characters of an answer that are quoted where it is none."""
+MAX_MESSAGE: Final = 2_000
+"""Limit on the characters of a response that are quoted in an error message."""
 
 
 class ClientError(SolitonError):
-    """A node or a matcher did not do what it was asked; the types below say why."""
+    """A request to a node, matcher or signer failed; the subclasses say why."""
 
 
 class AmountError(InputError):
-    """An amount that is no amount: no number, or more decimals than the asset has."""
+    """An invalid amount: not a number, or more decimals than the asset has."""
 
 
 class NodeUnreachable(ClientError, EnvironmentProblem):
-    """There is no connection; nothing was sent."""
+    """No connection could be made; nothing was sent."""
 
 
 class NodeTimeout(ClientError, EnvironmentProblem):
-    """The answer did not come in time; the request may have arrived."""
+    """The response did not arrive in time; the request may have been received."""
 
 
 class NodeBroken(ClientError, EnvironmentProblem):
-    """The connection was lost before the answer was whole, or what came is no answer of a node; the
-    request may have arrived.
+    """The connection was lost before the response was complete, or the response is not that of a
+    node; the request may have been received.
     """
 
 
 class OutcomeUnknown(ClientError):
-    """A transaction or order was sent, and nobody can say whether it arrived: ask for its status
-    before you send another in its place. ``id`` is its own.
+    """A transaction or order was sent, and it is not known whether it arrived. Query the status of
+    ``id`` before sending another in its place.
     """
 
     def __init__(self, name: str, reason: str) -> None:
@@ -48,8 +48,8 @@ class OutcomeUnknown(ClientError):
 
 
 class NodeRefused(ClientError):
-    """The node (or matcher) said no: ``code`` and ``message`` are its own, ``hint`` is advice for a
-    person where it gave some, ``status`` that of HTTP, ``details`` the whole answer.
+    """The node (or matcher) refused the request. ``code`` and ``message`` are its own, ``hint`` is
+    its advice for a person or ``None``, ``status`` the HTTP status, ``details`` the whole response.
     """
 
     def __init__(
@@ -70,14 +70,14 @@ class NodeRefused(ClientError):
 
 
 class NotFound(NodeRefused):
-    """There is no such block, transaction, alias, asset, entry, order, or route."""
+    """The block, transaction, alias, asset, entry, order or route does not exist."""
 
 
 class ScriptRefused(NodeRefused):
-    """A script said no, or failed: ``function`` is the dApp's that did, ``line`` and ``column`` are
-    where in its source, ``trace`` is what it did, and ``fault`` all that a node of ours tells of
-    the place: expression, values, the calls that led there. What a node does not tell is ``None``,
-    or empty.
+    """A script rejected the transaction or failed. ``function`` is the dApp's function that failed,
+    ``line`` and ``column`` its place in the source, ``trace`` the evaluation, and ``fault`` what a
+    Soliton node reports of the place: expression, values, the calls that led there. What a node
+    does not report is ``None`` or empty.
     """
 
     def __init__(
@@ -111,26 +111,26 @@ class ScriptRefused(NodeRefused):
 
 
 class ScriptFailed(ScriptRefused):
-    """The transaction is in a block, its fee is paid, and the script it called has failed there:
-    nothing else has changed. ``id`` is the transaction's.
+    """A confirmed transaction has paid its fee, but the script it called has failed: nothing else
+    has changed. ``id`` is the transaction's id.
     """
 
     id: str = ""
 
 
 class ApprovalNeeded(ClientError):
-    """A signing service has written down that this is asked for; others have to approve it.
-    ``pending`` is its id there.
+    """The signing service has recorded the request, and others have to approve it. ``pending`` is
+    its id in the service.
     """
 
-    def __init__(self, pending: str, told: str) -> None:
-        super().__init__(f"{pending} waits for approval: {told}")
+    def __init__(self, pending: str, summary: str) -> None:
+        super().__init__(f"{pending} waits for approval: {summary}")
         self.pending = pending
 
 
 class TransactionLost(ClientError):
-    """The transaction waits no more and is in no block. ``id`` is its own, ``reason`` why, if the
-    node tells.
+    """The transaction is neither unconfirmed nor in a block any more. ``id`` is its id, ``reason``
+    the node's reason or ``None``.
     """
 
     def __init__(self, name: str, reason: str | None = None) -> None:
@@ -140,7 +140,7 @@ class TransactionLost(ClientError):
 
 
 class StillWaiting(ClientError):
-    """The time to wait is up; what is waited for may still come."""
+    """The timeout has passed; the awaited event may still happen."""
 
 
 _SCRIPT_CODES: Final = frozenset((306, 307, 308))
@@ -148,14 +148,14 @@ _NOT_FOUND: Final = 404
 
 
 def refusal(status: int, answer: object, text: str, hint: str | None = None) -> NodeRefused:
-    """The error that an answer means; ``answer`` is its JSON value, if it is one."""
+    """Return the exception for a response; ``answer`` is its JSON value, if it is JSON."""
     if not isinstance(answer, dict) or type(answer.get("error")) is not int:
         kind = NotFound if status == _NOT_FOUND else NodeRefused
-        words = text.strip()[:MAX_WORDS] or f"status {status}"
-        return kind(0, words, status=status, hint=hint)
-    code, message = answer["error"], str(answer.get("message", ""))[:MAX_WORDS]
-    told = answer.get("hint")
-    hint = told if isinstance(told, str) else hint
+        message = text.strip()[:MAX_MESSAGE] or f"status {status}"
+        return kind(0, message, status=status, hint=hint)
+    code, message = answer["error"], str(answer.get("message", ""))[:MAX_MESSAGE]
+    given = answer.get("hint")
+    hint = given if isinstance(given, str) else hint
     if code in _SCRIPT_CODES:
         return script_refusal(code, message, status=status, hint=hint, details=answer)
     kind = NotFound if status == _NOT_FOUND else NodeRefused
@@ -171,7 +171,7 @@ def script_refusal(
     details: Mapping[str, Any],
     kind: type[ScriptRefused] = ScriptRefused,
 ) -> ScriptRefused:
-    """The error of a script, with what the answer tells about the place of the fault."""
+    """Return the exception for a script's failure, with the place of the fault if it is known."""
     trace = details.get("trace")
     steps = [each for each in trace if isinstance(each, dict)] if isinstance(trace, list) else []
     fault = details.get("fault")
@@ -196,7 +196,7 @@ def _number(value: object) -> int | None:
 
 
 def _function_of(steps: list[dict[str, Any]]) -> str | None:
-    """The innermost dApp's function that failed."""
+    """The name of the innermost function that failed."""
     found = None
     while steps:
         failed = [each for each in steps if each.get("result") == "failure" or each.get("error")]

@@ -1,6 +1,6 @@
-"""Accounts of Ethereum wallets: transactions of type 18, which such a wallet signs.
+"""Accounts of Ethereum wallets, and the transactions of type 18 that they sign.
 
-What lives here: ``EthereumAccount``. What does not: the form of these transactions
+What lives here: ``EthereumAccount``. What does not: the layout of these transactions
 (``soliton.chain.transactions.ethereum``), and sending them (``sending``).
 """
 
@@ -44,10 +44,10 @@ _PREFIX: Final = "0x"
 
 
 class EthereumAccount:
-    """An account with a key of Ethereum's: it makes transfers and calls of dApps (type 18).
+    """An account with an Ethereum key: it makes transfers and calls of dApps (type 18).
 
-    On this chain it has an address like every other account, and receives as they do. Its private
-    key is never shown.
+    It also has an ordinary address on its chain and receives like any account. Its private key is
+    never shown.
 
     >>> alice = EthereumAccount("0x" + "01" * 32, "R")
     >>> alice.ethereum_address
@@ -57,21 +57,21 @@ class EthereumAccount:
     __slots__ = ("_chain_id", "_key", "_public_key")
 
     def __init__(self, private_key: str | bytes, chain_id: int | str) -> None:
-        """Of a private key: 32 bytes, or their hexadecimal digits. Raises ``InputError``."""
+        """``private_key`` is 32 bytes, or their hexadecimal digits. Raises ``InputError``."""
         try:
             key = _from_hexadecimal(private_key) if isinstance(private_key, str) else private_key
             if len(key) != PRIVATE_KEY_LENGTH:
                 raise ValueError
             self._public_key = secp256k1.public_key(key)
         except (ValueError, CryptoError):
-            # Without the cause, which may quote it.
+            # Without the cause, which may quote the key.
             raise FormatError("no private key of 32 bytes in hexadecimal") from None
         self._key = key
         self._chain_id = chain_number(chain_id)
 
     @property
     def chain_id(self) -> int:
-        """The number of its chain."""
+        """The chain id of its chain."""
         return self._chain_id
 
     @property
@@ -81,14 +81,12 @@ class EthereumAccount:
 
     @property
     def address_bytes(self) -> Address:
-        """The same in bytes."""
+        """Its address in bytes."""
         return from_public_key(self._public_key, self._chain_id)
 
     @property
     def ethereum_address(self) -> str:
-        """The same account as Ethereum's wallets write it, with the case of letters as a
-        checksum.
-        """
+        """Its address in Ethereum's form, with the checksum in the case of the letters (EIP-55)."""
         digits = public_key_hash(self.address_bytes).hex()
         marks = keccak256(digits.encode()).hex()
         cased = (d.upper() if mark >= "8" else d for d, mark in zip(digits, marks, strict=False))
@@ -108,8 +106,8 @@ class EthereumAccount:
         fee: Amount | None = None,
         timestamp: int | None = None,
     ) -> Transaction:
-        """An amount of the coin, or of an asset, for an address: one of this chain, or of
-        Ethereum's form (``0x…``).
+        """Make a transfer of the coin, or of an asset. The recipient is an address of the chain, or
+        of Ethereum (``0x…``).
         """
         to, number = self._hash_of(recipient), units(amount, asset)
         if number < 0:
@@ -132,10 +130,10 @@ class EthereumAccount:
         fee: Amount | None = None,
         timestamp: int | None = None,
     ) -> Transaction:
-        """A call of a dApp's function, ``default`` without a name.
+        """Make a call of a dApp's function, by default of its default function.
 
-        Wallets name functions by the types of their arguments, which follow from the values but for
-        empty lists: where there are any, give all ``types`` (``int64``, ``bool``, ``bytes``,
+        Ethereum identifies a function by its argument types, which follow from the values except
+        for empty lists: in that case give all ``types`` (``int64``, ``bool``, ``bytes``,
         ``string``, and lists of them: ``int64[]``).
         """
         values = tuple(map(argument, arguments))
@@ -150,7 +148,7 @@ class EthereumAccount:
         return self._made(self._hash_of(dapp), 0, data, self._fee(_INVOKE, fee), timestamp)
 
     def _fee(self, like: int, fee: Amount | None) -> tuple[int, bool]:
-        """The fee, and whether the library chose it."""
+        """Return the fee, and whether the library chose it."""
         if fee is None:
             return least_fee(self._chain_id, like, 1, None), True
         return units(fee, None), False
@@ -176,7 +174,7 @@ class EthereumAccount:
         return Transaction(made, renewer=self._renewed, chosen=chosen)
 
     def _renewed(self, before: AnyTransaction, fee: int, timestamp: int) -> AnyTransaction:
-        """The same transaction with another fee and time."""
+        """Sign the same transaction with another fee and timestamp."""
         payload = before.payload
         return ethereum.sign(
             self._key,
@@ -189,11 +187,14 @@ class EthereumAccount:
         )
 
     def _hash_of(self, whom: Whom) -> bytes:
-        """The 20 bytes that Ethereum's wallets know of an account."""
+        """Return the 20 bytes of an account's Ethereum address."""
         text = whom if isinstance(whom, str) else whom.address
         if text.startswith(_PREFIX):
             try:
-                return public_key_hash(from_public_key_hash(_hash(text), self._chain_id))
+                data = _from_hexadecimal(text)
+                if len(data) != PUBLIC_KEY_HASH_LENGTH:
+                    raise ValueError
+                return public_key_hash(from_public_key_hash(data, self._chain_id))
             except ValueError:
                 raise FormatError(f"no address of Ethereum: {text[:80]!r}") from None
         try:
@@ -208,21 +209,12 @@ class EthereumAccount:
         return self.address
 
 
-def _hash(text: str) -> bytes:
-    data = _from_hexadecimal(text)
-    if len(data) != PUBLIC_KEY_HASH_LENGTH:
-        raise ValueError
-    return data
-
-
 def _from_hexadecimal(text: str) -> bytes:
     return bytes.fromhex(text.removeprefix(_PREFIX))
 
 
 def _type_of(value: AbiValue) -> str:
-    """The type that a value has in the ABI of a dApp; raises ``FormatError`` where it may be one of
-    several.
-    """
+    """Return the ABI type of a value; raises ``FormatError`` if it is ambiguous."""
     match value:
         case bool():
             return "bool"

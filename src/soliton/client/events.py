@@ -1,8 +1,7 @@
-"""The stream of events of a node: what happens on the chain and in the pool, and going on after a
-break.
+"""A node's stream of events on the chain and in the pool, and its resumption.
 
-What lives here: events, their reader, and what to do when the stream ends; without input or output.
-What does not: connections, and what an event means (``docs/reference/events.md``).
+What lives here: events, their parser, and the reconnection, without input or output. What does not:
+connections, and the meaning of each event (``docs/reference/events.md``).
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from soliton.client.steps import (
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 SILENCE_SECONDS: Final = 60.0
-"""The node says something every 15 seconds: a stream that is silent for longer is lost."""
+"""Longest silence of a live stream: the node sends something every 15 seconds."""
 _CLOSED: Final = "closed"
 
 
 class Event(msgspec.Struct, frozen=True):
-    """Something that happened: ``kind`` is ``block``, ``microblock``, ``transaction``,
-    ``rollback``, ``unconfirmed``, ``left`` or ``synced``; ``data`` all about it. ``id`` names the
-    place on the chain behind it: give it as ``after`` to go on there, even in another process.
+    """An event: ``kind`` is ``block``, ``microblock``, ``transaction``, ``rollback``,
+    ``unconfirmed``, ``left`` or ``synced``; ``data`` is its JSON object. ``id`` is the position on
+    the chain after it: pass it as ``after`` to resume there, even in another process.
     """
 
     kind: str
@@ -44,25 +43,25 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def height(self) -> int | None:
-        """The height that it is about."""
+        """The height of the event, ``None`` if it has none."""
         value = self.data.get("height")
         return value if isinstance(value, int) else None
 
     @property
     def transaction(self) -> TransactionInfo | None:
-        """The transaction that it is about, if it is about one."""
+        """The transaction of the event, ``None`` if it has none."""
         value = self.data.get("transaction")
         return transaction_info(value) if isinstance(value, dict) else None
 
     @property
     def header(self) -> BlockHeader | None:
-        """The header of the new block, if there is one."""
+        """The header of a new block, ``None`` for other events."""
         return msgspec.convert(self.data, BlockHeader) if self.kind == "block" else None
 
 
 class EventStream:
-    """One stream, over as many connections as it takes: the request for the next connection, the
-    events in what comes, the pause after a loss.
+    """The state of one stream over any number of successive connections: the next request, the
+    events in received bytes, the pause after a loss.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class EventStream:
         self._fields: dict[bytes, bytes] = {}
 
     def request(self) -> Request:
-        """What to ask for next: from the beginning, or behind the last event that came."""
+        """Return the next request: from the beginning, or after the last event received."""
         self._rest, self._fields = b"", {}
         headers: tuple[tuple[str, str], ...] = (("Accept", "text/event-stream"),)
         since = self._since
@@ -96,8 +95,8 @@ class EventStream:
         return Request("GET", path, headers=headers, seconds=SILENCE_SECONDS)
 
     def opened(self, answer: Answer) -> float | None:
-        """``None`` if a connection's head is that of a stream, or for how long to pause; raises
-        ``NodeRefused``.
+        """Check the head of a response: ``None`` if the stream is open, else the pause in seconds
+        before the next attempt. Raises ``NodeRefused``.
         """
         if answer.status == 200:
             return None
@@ -106,7 +105,7 @@ class EventStream:
         return min(retry_after(answer), MAX_PAUSE)
 
     def received(self, data: bytes) -> list[Event]:
-        """The events in what came; raises ``NodeBroken`` for what is no stream of events."""
+        """Return the events in a chunk; raises ``NodeBroken`` if it is not a stream of events."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         if len(self._rest) > MAX_LINE_BYTES:
             raise NodeBroken(f"a line of more than {MAX_LINE_BYTES} bytes")
@@ -139,8 +138,8 @@ class EventStream:
         return Event(name, data, None if place is None else self._place)
 
     def lost(self) -> float:
-        """For how long to pause before the next connection, when one has ended: longer each time
-        nothing came.
+        """Return the pause in seconds before the next connection; it doubles, up to a limit, until
+        an event arrives.
         """
         pause, self._pause = self._pause, min(2 * self._pause, MAX_PAUSE)
         return pause

@@ -1,7 +1,7 @@
-"""The least fee of a transaction, as far as it is known without a node.
+"""The minimum fee of a transaction, as far as it is known without a node.
 
-What lives here: the networks' prices. What does not: what scripts and sponsorship add, which a node
-knows (``sending``).
+What lives here: the networks' prices. What does not: the surcharges of scripts and sponsorship,
+which only a node knows (``sending``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/FeeValidation.scala``.
@@ -23,12 +23,13 @@ _REISSUE: Final = 5
 _SPONSOR: Final = 14
 _BYTES_PER_UNIT: Final = 1_024
 _FIRST_DATA_BYTES: Final = 52
-"""What is signed of a data transaction of version 1, entries aside."""
+"""The signed bytes of a version 1 data transaction without its entries."""
 
 
 def least_fee(chain_id: int, type_id: int, version: int, payload: object) -> int:
-    """What such a transaction costs at least if neither its sender nor an asset has a script, in
-    the coin of its chain. A chain that nobody knows has the prices of Waves.
+    """Return the minimum fee in the chain's coin, if neither the sender nor an asset has a script.
+
+    An unknown chain has the prices of Waves.
     """
     fees = _fees(chain_id)
     base = fees.base.get(type_id, fees.unit)
@@ -51,7 +52,7 @@ def least_fee(chain_id: int, type_id: int, version: int, payload: object) -> int
 
 @cache
 def _fees(chain_id: int) -> Fees:
-    # Of two networks that share a chain id, the larger one comes first.
+    # Where two networks share a chain id, the larger one comes first.
     for name in networks.names():
         network = networks.load(name)
         if network.chain_id == chain_id:

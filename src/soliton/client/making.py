@@ -1,11 +1,12 @@
 """Transactions of every type and version, and orders, made by an account.
 
-What lives here: one method each, from what people write to the records of the chain. What does not:
-keys (``account``), and what a node adds when it is sent (``sending``).
+What lives here: one method for each type. What does not: keys (``account``), and the corrections
+that a node asks for when a transaction is sent (``sending``).
 
-Amounts are ``int`` units or decimal text, assets ids in base58 or what knows its decimals
-(``amounts``), recipients addresses, ``alias:R:name``, or accounts. A fee that is not given is the
-least one of the network; ``Node.send`` raises it where scripts or sponsorship want more.
+An amount is an ``int`` in the smallest unit or decimal text; an asset is an id in base58 or a
+record with decimals (``amounts``); a recipient is an address, ``alias:R:name``, or an account. The
+default fee is the network's minimum; ``Node.send`` raises it where scripts or sponsorship require
+more.
 """
 
 from __future__ import annotations
@@ -52,14 +53,15 @@ class HasAddress(Protocol):
 Whom: TypeAlias = str | HasAddress
 """A recipient: an address or ``alias:R:name`` as text, or an account."""
 Script: TypeAlias = str | bytes | None
-"""A compiled script in bytes or base64; ``None`` is none."""
+"""A compiled script in bytes or base64; ``None`` for no script."""
 Value: TypeAlias = Union[int, bool, bytes, str, Sequence["Value"]]  # noqa: UP007 - recursive
-"""An argument of a function, or, lists aside, a value of a data entry."""
+"""An argument of a function or, except for lists, a value of a data entry."""
 
 
 class Making(OrderMaking):
-    """What an account can make. ``fee``, ``timestamp`` and ``version`` may be given everywhere;
-    without them they are the least fee, now, and the latest version.
+    """The transactions of an account. All methods take ``fee``, ``timestamp`` (milliseconds) and
+    ``version``; the defaults are the minimum fee, the present time and the latest version. They
+    raise ``InputError`` for invalid values.
     """
 
     __slots__ = ()
@@ -76,7 +78,7 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 3,
     ) -> Transaction:
-        """An amount of the coin, or of an asset, for somebody."""
+        """Transfer an amount of the coin, or of an asset."""
         payload = Transfer(
             self._whom(recipient), asset_bytes(asset), units(amount, asset), _bytes(attachment)
         )
@@ -92,7 +94,7 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 2,
     ) -> Transaction:
-        """Amounts of the coin, or of an asset, for up to 100 recipients."""
+        """Transfer amounts of the coin, or of an asset, to up to 100 recipients."""
         pairs = amounts.items() if isinstance(amounts, Mapping) else amounts
         items = tuple(
             TransferItem(self._whom(recipient), units(amount, asset)) for recipient, amount in pairs
@@ -113,8 +115,8 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 3,
     ) -> Transaction:
-        """A new asset; its id is the transaction's. ``quantity`` is in its smallest units, or
-        decimal text. One of quantity 1, without decimals and not reissuable is an NFT.
+        """Issue an asset; its id is the transaction's. ``quantity`` is in its smallest unit, or
+        decimal text. Quantity 1 without decimals and not reissuable makes an NFT.
         """
         payload = Issue(
             _bytes(name),
@@ -136,7 +138,7 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 3,
     ) -> Transaction:
-        """More of an asset of its own; ``reissuable`` tells whether there can be more again."""
+        """Issue more of an asset; ``reissuable`` tells whether it can be reissued again."""
         payload = Reissue(_issued(asset), units(quantity, asset), reissuable)
         return self._make(5, payload, version, timestamp, fee)
 
@@ -149,7 +151,7 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 3,
     ) -> Transaction:
-        """Less of an asset."""
+        """Destroy an amount of an asset."""
         payload = Burn(_issued(asset), units(quantity, asset))
         return self._make(6, payload, version, timestamp, fee)
 
@@ -166,8 +168,8 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 3,
     ) -> Transaction:
-        """Two orders brought together, by this account as their matcher; ``amount`` and ``price``
-        as in orders.
+        """Execute two orders against each other, with this account as their matcher; ``amount`` and
+        ``price`` are integers as in orders.
         """
         payload = Exchange(buy.inner, sell.inner, amount, price, buy_matcher_fee, sell_matcher_fee)
         return self._make(7, payload, version, timestamp, fee)
@@ -181,7 +183,7 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 3,
     ) -> Transaction:
-        """Coins lent to a generator of blocks."""
+        """Lease coins to a block generator."""
         payload = Lease(self._whom(recipient), units(amount))
         return self._make(8, payload, version, timestamp, fee)
 
@@ -193,7 +195,7 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 3,
     ) -> Transaction:
-        """The end of a lease."""
+        """Cancel a lease."""
         return self._make(9, LeaseCancel(id_bytes(lease_id)), version, timestamp, fee)
 
     def alias(
@@ -204,7 +206,7 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 3,
     ) -> Transaction:
-        """A short name for the account, for ever."""
+        """Create an alias of the account, for ever."""
         payload = CreateAlias(make_alias(name, self.chain_id))
         return self._make(10, payload, version, timestamp, fee)
 
@@ -216,7 +218,7 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 2,
     ) -> Transaction:
-        """Entries of the account's own data; ``None`` deletes one."""
+        """Set entries of the account's data; ``None`` deletes an entry."""
         for value in entries.values():
             if not isinstance(value, int | str | bytes | None):
                 kind = type(value).__name__
@@ -232,7 +234,7 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 2,
     ) -> Transaction:
-        """A compiled script for the account; ``None`` removes the one there is."""
+        """Set the account's compiled script; ``None`` removes it."""
         return self._make(13, SetScript(script_bytes(script)), version, timestamp, fee)
 
     def sponsor(
@@ -244,8 +246,8 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 2,
     ) -> Transaction:
-        """Let others pay fees in an asset of one's own: ``min_fee`` of it for 0.001 coins of fee;
-        ``None`` ends that.
+        """Let others pay fees in an asset of this account: ``min_fee`` of it replaces 0.001 coins;
+        ``None`` ends the sponsorship.
         """
         payload = SponsorFee(
             _issued(asset), None if min_fee is None else units(min_fee, asset) or None
@@ -261,7 +263,7 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 2,
     ) -> Transaction:
-        """Another script for an asset that was issued with one."""
+        """Replace the script of an asset that was issued with one."""
         payload = SetAssetScript(_issued(asset), script_bytes(script))
         return self._make(15, payload, version, timestamp, fee)
 
@@ -276,8 +278,8 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 2,
     ) -> Transaction:
-        """A call of a dApp's function with arguments (``int``, ``str``, ``bool``, ``bytes``, lists
-        of them) and payments, pairs of amount and asset; no function is the default one.
+        """Call a dApp's function, by default its default function. Arguments are ``int``, ``str``,
+        ``bool``, ``bytes`` or lists of them; payments are pairs of amount and asset.
         """
         call = None
         if function is not None and (function, arguments) != (DEFAULT_FUNCTION, ()):
@@ -299,7 +301,7 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 1,
     ) -> Transaction:
-        """Another name and description for an asset of its own."""
+        """Change the name and description of an asset of this account."""
         payload = UpdateAssetInfo(_issued(asset), _bytes(name), _bytes(description))
         return self._make(17, payload, version, timestamp, fee, fee_asset)
 
@@ -313,8 +315,8 @@ class Making(OrderMaking):
         timestamp: int | None = None,
         version: int = 1,
     ) -> Transaction:
-        """An announcement to generate blocks in the period that begins at a height; ``signature``
-        is that of the BLS12-381 key. No released node takes it yet.
+        """Announce block generation in the period that begins at a height; ``signature`` is that
+        of the BLS12-381 key. No released node accepts it yet.
         """
         payload = CommitToGeneration(period_start, endorser_public_key, signature)
         return self._make(19, payload, version, timestamp, fee)
@@ -368,7 +370,7 @@ def _chosen(fee: Amount | None, timestamp: int | None) -> frozenset[str]:
 
 
 def script_bytes(script: Script) -> bytes | None:
-    """A compiled script in bytes; raises ``InputError`` for text that is no base64."""
+    """Return a compiled script in bytes; raises ``InputError`` for invalid base64."""
     if script is None or isinstance(script, bytes):
         return script or None
     try:
@@ -392,6 +394,7 @@ def _bytes(value: bytes | str) -> bytes:
 
 
 def argument(value: Value, depth: int = 0) -> Argument:
+    """Return an argument of a function call; raises ``InputError`` for other types."""
     if isinstance(value, int | str | bytes):
         return value
     if depth > MAX_LIST_DEPTH or not isinstance(value, list | tuple):

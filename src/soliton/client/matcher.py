@@ -1,7 +1,7 @@
-"""A matcher, for those who block.
+"""A blocking client of a matcher.
 
-What lives here: ``Matcher``. What does not: what the methods ask (``matcher_routes``), what streams
-mean (``streams``), and connections (``transport``; a library's for WebSockets).
+What lives here: ``Matcher``. What does not: the requests of its methods (``matcher_routes``), the
+messages of streams (``streams``), and connections (``transport``; ``websockets``).
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _SCHEMES: Final = {"http": "ws", "https": "wss"}
 
 
 class Matcher(Runner):
-    """A matcher of the family, ours or another one, at a URL. Any number of threads may use it.
+    """A matcher, Soliton's or the reference, at a URL. Any number of threads may use it.
 
-    What only an account may see is asked with that account, which signs the question. An order that
-    may have been taken is not placed again before the matcher was asked for it.
+    Methods that read an account's private data take the account, which signs the request. An order
+    that may have been accepted is not placed again before its status has been queried.
 
     >>> matcher = Matcher("http://127.0.0.1:6886")  # doctest: +SKIP
     >>> order = alice.buy("1.5", gold, "0.2", matcher=matcher.public_key())  # doctest: +SKIP
@@ -50,8 +50,8 @@ class Matcher(Runner):
     """
 
     def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS, retries: int = 3) -> None:
-        """``timeout`` is how many seconds an answer may take, ``retries`` how often a question is
-        tried again at most. Raises ``InputError`` for a URL that is none; nothing is asked yet.
+        """``timeout`` is the time limit of a response in seconds, ``retries`` the limit on repeated
+        attempts. Raises ``InputError`` for an invalid URL. Nothing is sent yet.
         """
         self._transport = Transport(url, timeout=timeout)
         self._exchange = self._transport.exchange
@@ -68,12 +68,12 @@ class Matcher(Runner):
         rates: bool = False,
         depth: int = DEFAULT_DEPTH,
     ) -> Iterator[Update]:
-        """What changes, as it changes, without an end: order books of pairs, balances and orders of
-        an ``account``, ``rates`` of fee assets.
+        """Yield changes as they happen, without end: of the order books of pairs, of the balances
+        and orders of an ``account``, of the ``rates`` of fee assets.
 
-        It goes on by itself when a connection is lost: then everything comes again, as updates that
-        are ``is_whole``. An account lets itself in with its signature; other matchers than
-        Soliton's want a ``token``. Raises ``NodeRefused``.
+        A lost connection is replaced; everything is then sent again, as updates that are
+        ``is_whole``. An account authenticates with its signature; matchers other than Soliton's
+        require a ``token``. Raises ``NodeRefused``.
         """
         from websockets.exceptions import InvalidHandshake, WebSocketException
         from websockets.sync.client import connect
@@ -130,12 +130,12 @@ class Matcher(Runner):
 
 
 def websocket_url(url: str) -> str:
-    """Where a matcher's streams are."""
+    """Return the URL of a matcher's WebSocket stream."""
     origin = origin_of(url)
     return f"{_SCHEMES[origin.scheme]}://{origin.name}{origin.prefix}{PATH}"
 
 
 def is_for_a_while(error: InvalidHandshake) -> bool:
-    """Whether a handshake that has failed may succeed later: the matcher hung up, or is busy."""
+    """Whether a failed handshake may succeed later: the matcher hung up, or is busy."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     return status in BUSY or isinstance(error.__cause__, EOFError)

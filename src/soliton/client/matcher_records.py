@@ -1,9 +1,9 @@
-"""What matchers answer, as typed records.
+"""The responses of matchers, as typed records.
 
-Amounts and prices are ``int`` in the units of orders where the matcher has them so, and ``Decimal``
-where it has decimal text (streams and market data).
+Amounts and prices are ``int`` where the matcher sends integers in the units of orders, and
+``Decimal`` where it sends decimal text (streams and market data).
 
-What lives here: the records of matchers. What does not: what they are the answers to
+What lives here: the records of matchers. What does not: the requests that return them
 (``matcher_routes``), and the messages of streams (``streams``).
 """
 
@@ -25,13 +25,13 @@ class AssetPair(Record, frozen=True):
 
 
 class AssetDecimals(Record, frozen=True):
-    """How many decimals an asset has."""
+    """The number of decimals of an asset."""
 
     decimals: int
 
 
 class MatchingRules(Record, frozen=True):
-    """What prices have to be multiples of."""
+    """The price step of a pair."""
 
     tick_size: Decimal
 
@@ -51,14 +51,14 @@ class Market(Record, frozen=True):
 
 
 class Level(msgspec.Struct, frozen=True):
-    """All that is offered at a price."""
+    """The total amount offered at a price."""
 
     price: int
     amount: int
 
 
 class Book(msgspec.Struct, frozen=True):
-    """An order book: the best offers come first."""
+    """An order book, the best levels first."""
 
     pair: AssetPair
     timestamp: int
@@ -79,7 +79,7 @@ class BookStatus(Record, frozen=True):
 
 
 class OrderStatus(Record, frozen=True):
-    """How far an order came: ``Accepted``, ``PartiallyFilled``, ``Filled``, ``Cancelled`` or
+    """The status of an order: ``Accepted``, ``PartiallyFilled``, ``Filled``, ``Cancelled`` or
     ``NotFound``.
     """
 
@@ -89,7 +89,7 @@ class OrderStatus(Record, frozen=True):
 
 
 class OrderInfo(Record, frozen=True):
-    """An order that a matcher knows, and what became of it."""
+    """An order with its present state, as a matcher reports it."""
 
     id: str
     side: str = msgspec.field(name="type")
@@ -109,17 +109,17 @@ class OrderInfo(Record, frozen=True):
 
     @property
     def amount_asset(self) -> str:
-        """What is bought or sold."""
+        """The asset that is bought or sold."""
         return self.asset_pair.amount_asset
 
     @property
     def price_asset(self) -> str:
-        """What the price is in."""
+        """The asset that the price is in."""
         return self.asset_pair.price_asset
 
 
 class MatcherSettings(Record, frozen=True):
-    """What a matcher wants of orders."""
+    """A matcher's requirements for orders."""
 
     matcher_public_key: str
     matcher_version: str = ""
@@ -164,7 +164,7 @@ class Trade(Record, frozen=True):
 
 
 class Candle(msgspec.Struct, frozen=True, array_like=True):
-    """What happened in an interval that begins at a time."""
+    """The trades of an interval; ``timestamp`` is its beginning."""
 
     timestamp: int
     open: Decimal
@@ -177,6 +177,6 @@ class Candle(msgspec.Struct, frozen=True, array_like=True):
 
 
 class MarketList(Record, frozen=True):
-    """All of them."""
+    """All markets of a matcher."""
 
     markets: list[Market]

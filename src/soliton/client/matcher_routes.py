@@ -1,4 +1,4 @@
-"""The routes of a matcher, one function each: what is asked, and what the answer means.
+"""The routes of a matcher: one function for each request and its response.
 
 What lives here: placing, cancelling, books, balances, histories, as steps. What does not: streams,
 connections, and making orders (``order``).
@@ -63,11 +63,11 @@ _SERVER_ERROR: Final = 500
 _OUTCOME_UNKNOWN: Final = 25612
 _DUPLICATE: Final = 3148040
 _CANCELLED: Final = frozenset((9437194, 9437195))
-"""The order is cancelled, or done with, already."""
+"""Error codes of an order that is already cancelled or completed."""
 
 
 class HasPair(Protocol):
-    """An order, or what a matcher tells of one."""
+    """An order, or a matcher's record of one."""
 
     @property
     def id(self) -> str: ...
@@ -80,7 +80,7 @@ class HasPair(Protocol):
 
 
 def signature_headers(account: Account) -> tuple[tuple[str, str], ...]:
-    """What lets an account see what is its own: its signature of its key and the time."""
+    """Return the headers that authenticate an account: its signature of its key and the time."""
     stamp = time.time_ns() // 1_000_000
     signature = account.sign(account.public_key_bytes + stamp.to_bytes(8, "big"))
     return (("Timestamp", str(stamp)), ("Signature", base58.encode(signature)))
@@ -100,28 +100,28 @@ def _market(kind: str, asset: AssetLike, price_asset: AssetLike) -> str:
 
 
 def public_key(core: Core) -> Steps[str]:
-    """The matcher's public key, which orders have to name."""
+    """The matcher's public key, which its orders have to name."""
     return get(core, "/matcher", str)
 
 
 def settings(core: Core) -> Steps[MatcherSettings]:
-    """What the matcher wants of orders."""
+    """The matcher's requirements for orders."""
     return get(core, "/matcher/settings", MatcherSettings)
 
 
 def rates(core: Core) -> Steps[dict[str, float]]:
-    """The assets that fees are paid in, with their rates."""
+    """The rates of the assets that fees can be paid in."""
     return get(core, "/matcher/settings/rates", dict[str, float])
 
 
 def markets(core: Core) -> Steps[list[Market]]:
     """All pairs that have an order book."""
-    told = yield from get(core, "/matcher/orderbook", MarketList)
-    return told.markets
+    listing = yield from get(core, "/matcher/orderbook", MarketList)
+    return listing.markets
 
 
 def pair(core: Core, asset: AssetLike, price_asset: AssetLike) -> Steps[AssetPair]:
-    """Two assets in the order in which the matcher trades them."""
+    """Two assets in the order in which the matcher trades them, as (amount, price) asset."""
     answer = yield from call(core, Request("GET", _book(asset, price_asset) + "/status"))
     amount, price = pair_text(asset, price_asset)
     if answer.status == _REVERSED:
@@ -134,7 +134,7 @@ def pair(core: Core, asset: AssetLike, price_asset: AssetLike) -> Steps[AssetPai
 def book(
     core: Core, asset: AssetLike, price_asset: AssetLike, depth: int | None = None
 ) -> Steps[Book]:
-    """The order book of a pair, to a depth."""
+    """The order book of a pair; ``depth`` limits the levels of each side."""
     return get(core, _book(asset, price_asset) + query(depth=depth), Book)
 
 
@@ -144,20 +144,22 @@ def book_status(core: Core, asset: AssetLike, price_asset: AssetLike) -> Steps[B
 
 
 def pair_rules(core: Core, asset: AssetLike, price_asset: AssetLike) -> Steps[Json]:
-    """What orders of a pair have to meet."""
+    """The requirements for orders of a pair."""
     return get(core, _book(asset, price_asset) + "/info", Json)
 
 
 def order_fee(
     core: Core, side: str, amount: int, price: int, asset: AssetLike, price_asset: AssetLike
 ) -> Steps[Json]:
-    """The least fee of an order to come: ``base``, and ``discount`` where there is one."""
+    """The minimum fee of an order: ``base``, and ``discount`` if there is one. ``amount`` and
+    ``price`` are integers as in orders.
+    """
     body = {"orderType": side, "amount": amount, "price": price}
     return post(core, _book(asset, price_asset) + "/calculateFee", body, Json)
 
 
 def tickers(core: Core) -> Steps[list[Ticker]]:
-    """The last 24 hours of all pairs. Only matchers of Soliton tell."""
+    """The last 24 hours of all pairs. Only Soliton's matcher has this route."""
     return get(core, "/api/v1/tickers", list[Ticker])
 
 
@@ -168,7 +170,7 @@ def trades(
     limit: int | None = None,
     since: int | None = None,
 ) -> Steps[list[Trade]]:
-    """Executions of a pair, the oldest first. Only matchers of Soliton tell."""
+    """Executions of a pair, the oldest first. Only Soliton's matcher has this route."""
     path = _market("trades", asset, price_asset) + query(limit=limit, since=since)
     return get(core, path, list[Trade])
 
@@ -181,7 +183,7 @@ def candles(
     since: int | None = None,
     limit: int | None = None,
 ) -> Steps[list[Candle]]:
-    """Candles of a pair, the oldest first. Only matchers of Soliton tell."""
+    """Candles of a pair, the oldest first. Only Soliton's matcher has this route."""
     path = _market("candles", asset, price_asset)
     return get(core, path + query(interval=interval, since=since, limit=limit), list[Candle])
 
@@ -190,8 +192,9 @@ def candles(
 
 
 def place(core: Core, order: Order, *, market: bool = False) -> Steps[str]:
-    """Place an order, one that is to be executed at once or not at all if it is a ``market`` order;
-    its id. Raises ``NodeRefused``, or ``OutcomeUnknown`` where nobody can say whether it arrived.
+    """Place an order and return its id. A ``market`` order is executed at once, as far as possible,
+    and never enters the book. Raises ``NodeRefused``, or ``OutcomeUnknown`` if it cannot be known
+    whether the order arrived.
     """
     path = "/matcher/orderbook/market" if market else "/matcher/orderbook"
     request = Request("POST", path, msgspec.json.encode(order.to_json()), JSON, repeatable=False)
@@ -208,7 +211,7 @@ def place(core: Core, order: Order, *, market: bool = False) -> Steps[str]:
             if answer.status < _SERVER_ERROR:
                 raise refusal
             trouble = refusal
-        # The matcher may have it: that is asked before anything is sent again.
+        # The matcher may have accepted it: query its status before sending again.
         was_sent = True
         found = yield from _status_after(core, order, trouble)
         if found.status != NOT_FOUND:
@@ -217,7 +220,9 @@ def place(core: Core, order: Order, *, market: bool = False) -> Steps[str]:
 
 
 def cancel(core: Core, account: Account, order: HasPair) -> Steps[None]:
-    """Cancel an order of an account; one that is done with already is no error the second time."""
+    """Cancel an order of an account. Raises ``NodeRefused``, or ``OutcomeUnknown`` if it cannot be
+    known whether the request arrived.
+    """
     signature = account.sign(account.public_key_bytes + base58.decode(order.id))
     body = {
         "sender": account.public_key,
@@ -251,7 +256,7 @@ def cancel_all(
     asset: AssetLike = None,
     price_asset: AssetLike = None,
 ) -> Steps[None]:
-    """Cancel all orders of an account, or all of a pair. Asking twice does no harm."""
+    """Cancel all orders of an account, or all of a pair. The request is idempotent."""
     headers = dict(signature_headers(account))
     body = {
         "sender": account.public_key,
@@ -269,11 +274,11 @@ def cancel_all(
 def _attempted(
     core: Core, request: Request, trouble: ClientError
 ) -> Steps[tuple[Answer | None, ClientError]]:
-    """The answer, or none and why: a lost one, or a matcher that does not know what it did."""
+    """One attempt: the response, or ``None`` and why the outcome is unknown."""
     try:
         answer = yield from call(core, request)
         if answer.status == 200:
-            # Who answers in another way may be no matcher, and has done nothing.
+            # A response that is not JSON comes from a proxy, not from the matcher.
             decoded(answer, dict[str, Any])
     except (NodeTimeout, NodeBroken) as error:
         return None, error
@@ -292,7 +297,7 @@ def _status_after(core: Core, order: HasPair, trouble: ClientError) -> Steps[Ord
 
 
 def order_status(core: Core, order: HasPair) -> Steps[OrderStatus]:
-    """How far an order came; ``NotFound`` where the matcher does not know it."""
+    """The status of an order; ``NotFound`` if the matcher does not know it."""
     path = _book(order.amount_asset, order.price_asset) + f"/{segment(order.id)}"
     answer = yield from call(core, Request("GET", path))
     if answer.status == 404:
@@ -312,7 +317,7 @@ def order_transactions(core: Core, order_id: str) -> Steps[list[TransactionInfo]
         raise NodeBroken(f"no answer of a matcher: {error}") from error
 
 
-# --- what only an account may see -----------------------------------------------------------------
+# --- private data of an account -------------------------------------------------------------------
 
 
 def orders(
@@ -323,8 +328,8 @@ def orders(
     *,
     active: bool | None = None,
 ) -> Steps[list[OrderInfo]]:
-    """The orders of an account, the active ones first: all, or those of a pair; the ``active`` ones
-    alone, or without them (``False``).
+    """The orders of an account, the active ones first: all, or those of a pair; with ``active``,
+    only active ones (``True``) or only completed ones (``False``).
     """
     base = "/matcher/orderbook"
     if pair_text(asset, price_asset) != ("WAVES", "WAVES"):
@@ -341,7 +346,7 @@ def order(core: Core, account: Account, order_id: str) -> Steps[OrderInfo]:
 
 
 def reserved(core: Core, account: Account) -> Steps[dict[str, int]]:
-    """What is reserved for the orders of an account, by asset (the coin is ``WAVES``)."""
+    """The amounts reserved for the orders of an account, by asset (the coin is ``WAVES``)."""
     path = f"/matcher/balance/reserved/{segment(account.public_key)}"
     return _own(core, account, path, dict[str, int])
 
@@ -349,7 +354,7 @@ def reserved(core: Core, account: Account) -> Steps[dict[str, int]]:
 def tradable(
     core: Core, account: Whom, asset: AssetLike, price_asset: AssetLike
 ) -> Steps[dict[str, int]]:
-    """What an account can offer in a pair, by asset."""
+    """The amounts that an account can trade in a pair, by asset."""
     path = _book(asset, price_asset) + f"/tradableBalance/{address_of(account)}"
     return get(core, path, dict[str, int])
 
@@ -359,6 +364,6 @@ def _own(core: Core, account: Account, path: str, kind: Any) -> Steps[Any]:  # n
 
 
 def failure(details: Mapping[str, Any]) -> NodeRefused:
-    """The error in a message of a stream."""
+    """Return the error in a message of a stream."""
     code = details.get("c")
     return NodeRefused(code if type(code) is int else 0, str(details.get("m", "")), details=details)

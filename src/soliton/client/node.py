@@ -1,7 +1,7 @@
-"""A node, for those who block.
+"""A blocking client of a node.
 
-What lives here: ``Node`` and the handle of what was sent. What does not: what the methods ask
-(``routes``, ``sending``), and connections (``transport``).
+What lives here: ``Node`` and its handle of a sent transaction. What does not: the requests of its
+methods (``routes``, ``sending``), and connections (``transport``).
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+
+import msgspec
 
 from soliton.client import sending
 from soliton.client.binding import Runner, blocking, iterating
@@ -30,7 +32,7 @@ ISSUE = 3
 
 
 class Sent:
-    """What a node took: it waits for a block, or is in one already."""
+    """A transaction that a node has accepted."""
 
     __slots__ = ("_node", "transaction")
 
@@ -38,7 +40,7 @@ class Sent:
         """``Node.send`` makes one."""
         self._node = node
         self.transaction = transaction
-        """The transaction as it was sent, with the fee and time that the node wanted."""
+        """The transaction as it was sent, with the corrected fee and timestamp."""
 
     @property
     def id(self) -> str:
@@ -47,41 +49,27 @@ class Sent:
 
     @property
     def asset_id(self) -> str | None:
-        """Of an issue, the id of the new asset."""
+        """The id of the new asset, for an issue, else ``None``."""
         return self.id if self.transaction.type == ISSUE else None
 
     def wait(self, timeout: float = 60, confirmations: int = 0) -> Mined:
-        """The transaction in a block, with that many blocks above it.
+        """Wait until the transaction is in a block with ``confirmations`` blocks above it.
 
-        Raises ``ScriptFailed`` if it has failed there, ``TransactionLost`` if it waits no more,
-        ``StillWaiting`` when the time is up.
+        ``timeout`` is in seconds. Raises ``ScriptFailed`` if its script has failed in the block,
+        ``TransactionLost`` if the node has dropped it, ``StillWaiting`` at the timeout.
         """
         found = self._node.wait(self.id, timeout, confirmations)
-        return mined(found, self.asset_id)
+        return msgspec.structs.replace(found, asset_id=self.asset_id)
 
     def __repr__(self) -> str:
         return f"<Sent {self.transaction.type_name} {self.id}>"
 
 
-def mined(found: Mined, asset_id: str | None) -> Mined:
-    """The record, with the asset that the transaction has issued."""
-    if asset_id is None:
-        return found
-    return Mined(
-        found.id,
-        found.height,
-        found.confirmations,
-        found.application_status,
-        asset_id,
-        found.spent_complexity,
-    )
-
-
 class Node(Runner):
-    """A node of the family, ours or another one, at a URL. Any number of threads may use it.
+    """A node, Soliton's or a reference node, at a URL. Any number of threads may use it.
 
-    Questions are tried again where the network or the node is in trouble for a moment; what may
-    have been accepted is not sent again before the node was asked for it.
+    Requests are retried after transient failures of the network or the node. What may have been
+    accepted is not sent again before its status has been queried.
 
     >>> node = Node("http://127.0.0.1:6869")  # doctest: +SKIP
     >>> node.balance("3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF")  # doctest: +SKIP
@@ -99,10 +87,10 @@ class Node(Runner):
         retries: int = 3,
         chain_id: int | None = None,
     ) -> None:
-        """``timeout`` is how many seconds an answer may take, ``retries`` how often a question is
-        tried again at most; a ``chain_id`` that is given is not asked for. The ``api_key`` goes
-        with the few questions for which a node may want it. Raises ``InputError`` for a URL that
-        is none; nothing is asked yet.
+        """``timeout`` is the time limit of a response in seconds, ``retries`` the limit on repeated
+        attempts. A given ``chain_id`` is not requested from the node. The ``api_key`` is sent on
+        the few routes for which a node may require it. Raises ``InputError`` for an invalid URL.
+        Nothing is sent yet.
         """
         self._transport = Transport(url, timeout=timeout)
         self._exchange = self._transport.exchange
@@ -112,16 +100,16 @@ class Node(Runner):
 
     @property
     def chain_id(self) -> int:
-        """The number of the node's chain. It is asked once, and remembered."""
+        """The node's chain id. It is requested once and cached."""
         return self._run(of_network.chain_id(self._core))
 
     def send(self, transaction: Transaction) -> Sent:
-        """Send a transaction, and be told that the node took it.
+        """Broadcast a transaction and return once the node has accepted it.
 
-        A fee that was not given becomes what scripts and sponsorship want, a time that was not
-        given follows the node's clock: the id is that of the handle, not the one before. Raises
-        ``ScriptRefused`` where a script says no, other ``NodeRefused``, or ``OutcomeUnknown`` where
-        nobody can say whether it arrived.
+        A default fee is raised to what scripts and sponsorship require, and a default timestamp is
+        adjusted to the node's clock, so the id may differ from that of the argument. Raises
+        ``ScriptRefused`` if a script rejects it, another ``NodeRefused``, or ``OutcomeUnknown`` if
+        it cannot be known whether it arrived.
         """
         return Sent(self, self._run(sending.send(self._core, transaction)))
 
@@ -133,13 +121,13 @@ class Node(Runner):
         since: int | None = None,
         after: str | None = None,
     ) -> Iterator[Event]:
-        """What happens, as it happens, without an end: blocks, microblocks and transactions, or
-        those ``kinds`` alone (``unconfirmed`` is of the pool, with ``left``), and rollbacks always.
+        """Yield events as they happen, without end: blocks, microblocks and transactions, or only
+        the given ``kinds`` (``unconfirmed`` includes ``left``, for the pool), and always rollbacks.
 
-        It goes on by itself where it was when a connection is lost, and nothing of the chain is
-        missed; an event's ``id`` as ``after`` goes on behind it another time. ``since`` is a height
-        to begin with, at most 10,000 blocks back; ``addresses`` and ``types`` leave out other
-        transactions. Nodes that are not Soliton's have no events: ``NotFound``.
+        A lost connection is replaced without missing an event of the chain. Pass an event's ``id``
+        as ``after`` to resume after it. ``since`` is a starting height, at most 10,000 blocks back;
+        ``addresses`` and ``types`` filter the transactions. Raises ``NotFound`` for nodes other
+        than Soliton's, which have no events.
         """
         stream = EventStream(kinds, addresses=addresses, types=types, since=since, after=after)
         while True:

@@ -1,6 +1,6 @@
-"""Orders in the hands of a user: made, signed, read and written.
+"""Orders of a matcher: making, signing, reading and writing them.
 
-What lives here: ``Order``, and how an account makes one. What does not: the fields and their forms
+What lives here: ``Order``, and how an account makes one. What does not: the fields and their layout
 (``soliton.chain.orders``), and placing it.
 """
 
@@ -32,7 +32,7 @@ from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 
 DEFAULT_VERSION: Final = 3
-"""The latest that every matcher of the family takes."""
+"""The latest version that every matcher accepts."""
 DEFAULT_MATCHER_FEE: Final = 300_000
 DEFAULT_LIFETIME_MS: Final = 29 * 24 * 60 * 60 * 1_000
 PRICE_DECIMALS: Final = 8
@@ -46,7 +46,7 @@ _MODES: Final = {
 
 
 class Order:
-    """An order of any version, signed or not. It does not change.
+    """An order of any version, signed or not. Immutable.
 
     ``Account.buy`` and ``Account.sell`` make one, ``from_json`` and ``from_bytes`` read one.
     """
@@ -54,14 +54,12 @@ class Order:
     __slots__ = ("_inner",)
 
     def __init__(self, inner: orders.Order) -> None:
-        """Of a ``soliton.chain`` order; users have no need of this."""
+        """Wrap a ``soliton.chain`` order; not for users of the library."""
         self._inner = inner
 
     @property
     def inner(self) -> orders.Order:
-        """The record of ``soliton.chain`` that this is made of, with all fields as the chain has
-        them.
-        """
+        """The wrapped record of ``soliton.chain``, with all fields as they are on the chain."""
         return self._inner
 
     @property
@@ -71,7 +69,7 @@ class Order:
 
     @property
     def version(self) -> int:
-        """The version of its form."""
+        """The version of its layout."""
         return self._inner.version
 
     @property
@@ -81,23 +79,23 @@ class Order:
 
     @property
     def amount(self) -> int:
-        """How much, in the smallest unit of the amount asset."""
+        """The amount, in the smallest unit of the amount asset."""
         return self._inner.amount
 
     @property
     def price(self) -> int:
-        """At which price, in its own units."""
+        """The price, in the integer units of orders (see ``price_units``)."""
         return self._inner.price
 
     @property
     def amount_asset(self) -> str | None:
-        """What is bought or sold; ``None`` is the chain's coin."""
+        """The asset that is bought or sold; ``None`` is the chain's coin."""
         asset = self._inner.amount_asset
         return None if asset is None else base58.encode(asset)
 
     @property
     def price_asset(self) -> str | None:
-        """What the price is in; ``None`` is the chain's coin."""
+        """The asset that the price is in; ``None`` is the chain's coin."""
         asset = self._inner.price_asset
         return None if asset is None else base58.encode(asset)
 
@@ -113,17 +111,17 @@ class Order:
 
     @property
     def matcher_public_key(self) -> str:
-        """The public key of the matcher it is for, in base58."""
+        """The public key of its matcher, in base58."""
         return base58.encode(self._inner.matcher_public_key)
 
     @property
     def timestamp(self) -> int:
-        """When it says it was made, in milliseconds."""
+        """The time of its making, in milliseconds."""
         return self._inner.timestamp
 
     @property
     def expiration(self) -> int:
-        """Until when it counts, in milliseconds."""
+        """The time at which it expires, in milliseconds."""
         return self._inner.expiration
 
     @property
@@ -133,12 +131,12 @@ class Order:
 
     @property
     def proofs(self) -> tuple[bytes, ...]:
-        """Its signatures, or whatever else proves to a script that it may be."""
+        """Its signatures, or other proofs for the sender's script."""
         return self._inner.proofs
 
     def with_proofs(self, *proofs: bytes) -> Order:
-        """With these proofs in place of its own; raises ``InputError`` for more, or longer ones,
-        than there may be.
+        """Return a copy with these proofs; raises ``InputError`` if they are too many or too
+        long.
         """
         if len(proofs) > orders.MAX_PROOFS or any(
             len(proof) > orders.MAX_PROOF_BYTES for proof in proofs
@@ -149,34 +147,36 @@ class Order:
         return Order(msgspec.structs.replace(self._inner, proofs=proofs))
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object that matchers take."""
+        """Return the JSON object that matchers accept."""
         return orders.to_json(self._inner)
 
     def to_bytes(self) -> bytes:
-        """The form of its version: a layout up to version 3, a message in version 4."""
+        """Serialize it in the form of its version: legacy up to version 3, protobuf in version
+        4.
+        """
         if self._inner.version < _FIXED_PRICE_VERSION:
             return orders.to_bytes(self._inner)
         return self.to_protobuf()
 
     def to_protobuf(self) -> bytes:
-        """The ``Order`` message of any version."""
+        """Serialize it as an ``Order`` message, whatever its version."""
         return serialize(orders.to_message(self._inner))
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | str | bytes, chain_id: int | str) -> Order:
-        """Of a JSON object or its text; raises ``InputError``."""
+        """Read a JSON object or its text; raises ``InputError``."""
         return cls(orders.from_json(dict(json_object(value)), chain_number(chain_id)))
 
     @classmethod
     def from_bytes(cls, data: bytes, version: int, chain_id: int | str) -> Order:
-        """Of the form of a version; raises ``InputError``."""
+        """Read the result of ``to_bytes`` of an order of ``version``; raises ``InputError``."""
         if version < _FIXED_PRICE_VERSION:
             return cls(orders.from_bytes(version, data, chain_number(chain_id)))
         return cls.from_protobuf(data, chain_id)
 
     @classmethod
     def from_protobuf(cls, data: bytes, chain_id: int | str) -> Order:
-        """Of an ``Order`` message; raises ``InputError``."""
+        """Read an ``Order`` message; raises ``InputError``."""
         return cls(orders.from_message(parse(order_pb2.Order, data), chain_number(chain_id)))
 
     def __eq__(self, other: object) -> bool:
@@ -190,7 +190,7 @@ class Order:
 
 
 class OrderMaking:
-    """What an account can ask of a matcher."""
+    """The orders of an account."""
 
     __slots__ = ()
 
@@ -208,7 +208,7 @@ class OrderMaking:
         def sign(self, message: bytes) -> bytes: ...
 
     def _stamp(self) -> int:
-        """The time of what is made now."""
+        """Return the timestamp of the next transaction or order."""
         return clock.next()
 
     def buy(
@@ -254,11 +254,12 @@ class OrderMaking:
         expiration: int | None = None,
         version: int = DEFAULT_VERSION,
     ) -> Order:
-        """Buy or sell an amount of ``asset`` for at most (at least) ``price`` of ``price_asset``
-        each, through the matcher with a public key, until ``expiration`` (29 days from now).
+        """Make an order to buy or sell an amount of ``asset`` for at most (at least) ``price`` of
+        ``price_asset`` each, through the matcher with a public key, until ``expiration`` (default:
+        29 days from now). ``timestamp`` and ``expiration`` are in milliseconds.
 
-        A price that is an ``int`` is in units of orders; decimal text is in whole assets, and
-        wants both assets with their decimals.
+        A price that is an ``int`` is in the units of orders; decimal text is in whole assets, and
+        requires the decimals of both assets. Raises ``InputError``.
         """
         if side not in _SIDES:
             raise FormatError(f"an order's side is buy or sell, not {side!r}")
@@ -299,8 +300,9 @@ def price_units(
     version: int = DEFAULT_VERSION,
     price_mode: str | None = None,
 ) -> int:
-    """A price in units of orders: with 8 decimals in orders of version 4 unless their price mode is
-    ``assetDecimals``; in all others with 8, and those of the price asset, less those of the other.
+    """Convert a price to the integer units of orders: with 8 decimals in version 4, unless the
+    price mode is ``assetDecimals``; else with 8 plus the price asset's decimals minus the amount
+    asset's. Raises ``AmountError``.
 
     >>> price_units("1.5", None, None, 4)
     150000000
@@ -309,17 +311,17 @@ def price_units(
         return price
     if version >= _FIXED_PRICE_VERSION and price_mode != "assetDecimals":
         return scaled(price, PRICE_DECIMALS)
-    mine, its = decimals_of(asset), decimals_of(price_asset)
-    if mine is None or its is None:
+    amount_decimals, price_decimals = decimals_of(asset), decimals_of(price_asset)
+    if amount_decimals is None or price_decimals is None:
         raise AmountError(
             "a decimal price wants the decimals of both assets: give them as node.asset(id) tells "
             "them, or the price in units of orders"
         )
-    return scaled(price, PRICE_DECIMALS + its - mine)
+    return scaled(price, PRICE_DECIMALS + price_decimals - amount_decimals)
 
 
 def pair_text(asset: AssetLike, price_asset: AssetLike) -> tuple[str, str]:
-    """Both assets as matchers name them."""
+    """Return the ids of both assets as matchers write them."""
     return asset_text(asset) or "WAVES", asset_text(price_asset) or "WAVES"
 
 

@@ -1,10 +1,10 @@
-"""What nodes answer, as typed records.
+"""The responses of nodes, as typed records.
 
-Members that only some nodes, networks or versions have are ``None`` (or empty) where they are not
-told; members that no record names are dropped. Amounts are in the smallest unit, times in
-milliseconds, addresses and ids base58 text, as the node writes them.
+Members that only some nodes, networks or versions send are ``None`` (or empty) when absent; members
+that a record does not declare are dropped. Amounts are in the smallest unit, times in milliseconds;
+addresses and ids are base58 text, as the node writes them.
 
-What lives here: the records of nodes. What does not: what they are the answers to (``routes``).
+What lives here: the records of nodes. What does not: the requests that return them (``routes``).
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from soliton.crypto import base58
 
 
 class Record(msgspec.Struct, frozen=True, rename="camel"):
-    """What all of them share: attributes are the members of JSON in snake case."""
+    """Base of the records: attributes are the JSON members in snake case."""
 
 
 DataValue: TypeAlias = int | bool | bytes | str | None
 
 
 class BalanceDetails(Record, frozen=True):
-    """An account's balances in the coin: ``regular`` is all it has, ``available`` what is not
-    leased, ``effective`` what it generates with, ``generating`` the least of that in 1,000 blocks.
+    """An account's balances in the coin: ``regular`` is the whole balance, ``available`` the part
+    that is not leased, ``effective`` the generating stake, ``generating`` its minimum over the last
+    1,000 blocks.
     """
 
     address: str
@@ -46,7 +47,7 @@ class HeightBalance(Record, frozen=True):
 
 
 class ScriptInfo(Record, frozen=True):
-    """The script of an account, ``None`` where there is none, and what it costs."""
+    """The script of an account (``None`` if it has none) and its complexity."""
 
     address: str
     script: str | None = None
@@ -60,7 +61,7 @@ class ScriptInfo(Record, frozen=True):
 
 
 class AssetDetails(Record, frozen=True):
-    """An asset. Where amounts of it are wanted as decimal text, give this record as the asset."""
+    """An asset. Pass this record as the asset to give amounts of it as decimal text."""
 
     asset_id: str
     issuer: str
@@ -79,7 +80,7 @@ class AssetDetails(Record, frozen=True):
 
 
 class AssetBalance(Record, frozen=True):
-    """How much of an asset an account has."""
+    """The balance of one asset of an account."""
 
     asset_id: str
     balance: int = 0
@@ -102,13 +103,13 @@ class BalanceRecord(Record, frozen=True):
 
 
 class AliasRecord(Record, frozen=True):
-    """Whom an alias, or a public key, names."""
+    """The address of an alias or a public key."""
 
     address: str
 
 
 class Lease(Record, frozen=True):
-    """A lease and what became of it: ``status`` is ``active`` or ``canceled``."""
+    """A lease and its present state: ``status`` is ``active`` or ``canceled``."""
 
     id: str
     sender: str | None = None
@@ -122,15 +123,15 @@ class Lease(Record, frozen=True):
 
 
 class Consensus(msgspec.Struct, frozen=True, rename="kebab"):
-    """What a block's generator was chosen by."""
+    """The consensus values of a block."""
 
     base_target: int
     generation_signature: str
 
 
 class BlockHeader(Record, frozen=True):
-    """The header of a block. Nodes of the oldest generation tell no ``id``: their blocks go by
-    ``signature``.
+    """The header of a block. Nodes of the oldest generation send no ``id``: their blocks are
+    identified by ``signature``.
     """
 
     version: int
@@ -155,10 +156,10 @@ class BlockHeader(Record, frozen=True):
 
 
 class TransactionInfo(Record, frozen=True):
-    """A transaction as a node shows it: what all have is named here, ``json`` is all of it.
+    """A transaction as a node shows it: the common members, and the whole object as ``json``.
 
-    ``height`` is that of its block, ``None`` while it waits for one; ``application_status`` is
-    ``succeeded``, or ``script_execution_failed`` where it has only paid its fee.
+    ``height`` is the height of its block, ``None`` while it is unconfirmed; ``application_status``
+    is ``succeeded``, or ``script_execution_failed`` if it has only paid its fee.
     """
 
     type: int
@@ -178,7 +179,7 @@ class TransactionInfo(Record, frozen=True):
 
     @property
     def state_changes(self) -> dict[str, Any] | None:
-        """What a called dApp did, as far as the node tells."""
+        """The effects of a dApp call, ``None`` if the node does not report them."""
         for place in (self.json, self.json.get("payload")):
             if isinstance(place, dict) and isinstance(place.get("stateChanges"), dict):
                 changes: dict[str, Any] = place["stateChanges"]
@@ -186,8 +187,8 @@ class TransactionInfo(Record, frozen=True):
         return None
 
     def transaction(self, chain_id: int | str) -> Transaction:
-        """The transaction itself, with the bytes that were signed; raises ``InputError`` for the
-        types that JSON cannot make.
+        """Return the transaction itself, with its signed bytes; raises ``InputError`` for types
+        that cannot be made from JSON.
         """
         return Transaction.from_json(self.json, chain_id)
 
@@ -201,7 +202,7 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Status(Record, frozen=True):
-    """Where a transaction is: ``unconfirmed``, ``confirmed`` or ``not_found``."""
+    """The status of a transaction: ``unconfirmed``, ``confirmed`` or ``not_found``."""
 
     id: str
     status: str
@@ -213,7 +214,7 @@ class Status(Record, frozen=True):
 
 
 class Mined(Record, frozen=True):
-    """A transaction in a block: of an issue, ``asset_id`` is the new asset's."""
+    """A confirmed transaction; for an issue, ``asset_id`` is the new asset."""
 
     id: str
     height: int
@@ -224,14 +225,14 @@ class Mined(Record, frozen=True):
 
 
 class Fee(Record, frozen=True):
-    """The least fee of a transaction, in an asset (``None``: the coin)."""
+    """The minimum fee of a transaction, in an asset (``None``: the coin)."""
 
     fee_amount: int
     fee_asset_id: str | None = None
 
 
 class MerkleProof(Record, frozen=True):
-    """The proof that a transaction is in its block."""
+    """The Merkle proof that a transaction is in its block."""
 
     id: str
     merkle_proof: tuple[str, ...]
@@ -239,7 +240,7 @@ class MerkleProof(Record, frozen=True):
 
 
 class Compiled(Record, frozen=True):
-    """A compiled script in base64, and what it costs."""
+    """A compiled script in base64, and its complexity."""
 
     script: str
     complexity: int = 0
@@ -249,8 +250,8 @@ class Compiled(Record, frozen=True):
 
 
 class Evaluated(Record, frozen=True):
-    """What an expression or a call came to: ``result`` as the node writes it, ``value`` as Python
-    has it.
+    """The outcome of an expression or a call: ``result`` as the node writes it, ``value`` as a
+    Python value.
     """
 
     result: dict[str, Any]
@@ -275,7 +276,7 @@ class NodeStatus(Record, frozen=True):
 
 
 class Feature(Record, frozen=True):
-    """A change of rules, and where the vote on it stands."""
+    """A protocol feature, and the state of the vote on it."""
 
     id: int
     description: str
@@ -286,7 +287,7 @@ class Feature(Record, frozen=True):
 
 
 class FeatureList(Record, frozen=True):
-    """All of them."""
+    """All features."""
 
     features: list[Feature]
 
@@ -314,14 +315,14 @@ class Peer(Record, frozen=True):
 
 
 class PeerList(Record, frozen=True):
-    """Some of them."""
+    """A list of peers."""
 
     peers: list[Peer]
 
 
 class Simulation(Record, frozen=True):
-    """What a transaction would do: whether the node would take it (``error`` if not), what it would
-    pay and change.
+    """The simulated effects of a transaction: whether the node would accept it (``error`` if not),
+    the fee it would pay and the changes it would make.
     """
 
     valid: bool
@@ -334,7 +335,7 @@ class Simulation(Record, frozen=True):
 
 
 class Validation(Record, frozen=True):
-    """What would become of a signed transaction."""
+    """The result of validating a signed transaction."""
 
     valid: bool
     error: str | None = None
@@ -343,13 +344,13 @@ class Validation(Record, frozen=True):
 
 
 def transaction_info(value: Mapping[str, Any]) -> TransactionInfo:
-    """The record of a transaction's JSON object; raises ``msgspec.ValidationError``."""
+    """Convert a transaction's JSON object; raises ``msgspec.ValidationError``."""
     found = msgspec.convert(value, TransactionInfo)
     return msgspec.structs.replace(found, json=dict(value))
 
 
 def block(value: Mapping[str, Any]) -> Block:
-    """The record of a block's JSON object; raises ``msgspec.ValidationError``."""
+    """Convert a block's JSON object; raises ``msgspec.ValidationError``."""
     rows = value.get("transactions", ())
     return Block(
         msgspec.convert(value, BlockHeader),
@@ -359,20 +360,20 @@ def block(value: Mapping[str, Any]) -> Block:
 
 
 def data_value(kind: str, value: object) -> DataValue:
-    """The value of a data entry, as Python has it."""
+    """Return the value of a data entry as a Python value."""
     if kind == "binary" and isinstance(value, str):
         return decode_base64(value)
     return value if isinstance(value, int | str) else None
 
 
-def ride_value(told: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any value of the language
-    """A value of the script language as nodes write it, as Python has it.
+def ride_value(node: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any value of the language
+    """Convert a value of the script language, as nodes write it, to a Python value.
 
     >>> ride_value({"type": "Array", "value": [{"type": "Int", "value": 5}]})
     [5]
     """
-    value = told.get("value")
-    match told.get("type"):
+    value = node.get("value")
+    match node.get("type"):
         case "Array" if isinstance(value, list):
             return [ride_value(each) for each in value]
         case "Tuple" if isinstance(value, dict):

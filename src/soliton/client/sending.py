@@ -1,8 +1,8 @@
-"""Sending transactions, and waiting for them.
+"""Broadcasting transactions and waiting for their confirmation.
 
-A fee or a time that the library chose is found out by sending: a node refuses what pays too little,
-or comes from another time, and says so; then it is signed anew and sent again. What a node may have
-taken is never sent again before the node is asked for it.
+A fee or a timestamp that the library chose is corrected from the node's refusal: a node rejects a
+fee that is too low, or a timestamp too far off, and says so; the transaction is then signed again
+and resent. What a node may have accepted is never resent before its status has been queried.
 
 What lives here: both, as steps. What does not: transactions (``transaction``) and connections.
 """
@@ -55,12 +55,12 @@ from soliton.client.transaction import Transaction, clock
 from soliton.crypto import base58
 
 MAX_RENEWALS: Final = 4
-"""A fee is raised, and a time corrected, so often at most: once for each reason there is."""
+"""Limit on corrections of fee and timestamp: one for each reason there is."""
 LONGEST_WAIT: Final = 60
 FIRST_POLL: Final = 0.1
 LAST_POLL: Final = 1.0
 GONE_SECONDS: Final = 20.0
-"""A transaction that a node does not know for so long is lost."""
+"""A transaction unknown to the node for this long is lost."""
 _MARGIN: Final = 15.0
 _IS_THERE: Final = "already in the state"
 _MISTIMING: Final = 303
@@ -72,7 +72,7 @@ _OR: Final = re.compile(r" or ([0-9]{1,19}) ")
 
 
 def send(core: Core, sent: Transaction) -> Steps[Transaction]:
-    """The transaction as the node took it: with the fee and the time that it wants."""
+    """Broadcast a transaction and return it as accepted, with corrected fee and timestamp."""
     sent = yield from _prepared(core, sent)
     for _ in range(MAX_RENEWALS):
         try:
@@ -95,13 +95,13 @@ def _prepared(core: Core, sent: Transaction) -> Steps[Transaction]:
         stamp = core.clock.next(sent.timestamp + core.clock_offset)
         sent = sent.renewed(timestamp=stamp, is_choice=True)
     if sent.fee_asset is not None and "fee" in sent.chosen:
-        told = yield from least_fee(core, sent)
-        sent = sent.renewed(fee=told.fee_amount, is_choice=True)
+        least = yield from least_fee(core, sent)
+        sent = sent.renewed(fee=least.fee_amount, is_choice=True)
     return sent
 
 
 def _renewed(core: Core, sent: Transaction, error: NodeRefused) -> Steps[Transaction | None]:
-    """What to send in place of what was refused, if the library may choose that."""
+    """The corrected transaction, or ``None`` if the library may not correct it."""
     if not sent.can_be_renewed:
         return None
     if error.code == _MISTIMING and "timestamp" in sent.chosen:
@@ -118,14 +118,14 @@ def _renewed(core: Core, sent: Transaction, error: NodeRefused) -> Steps[Transac
 
 
 def _named_fee(sent: Transaction, message: str) -> int | None:
-    """The fee that a refusal names, in what the transaction pays with."""
+    """The fee that a refusal names, in the asset that the transaction pays with."""
     found = (_LEAST if sent.fee_asset is None else _OR).search(message)
     return None if found is None else int(found[1])
 
 
 def broadcast(core: Core, sent: Transaction | Mapping[str, Any]) -> Steps[str]:
-    """Send a transaction, or the JSON object of one, just as it is; its id. Raises ``NodeRefused``,
-    or ``OutcomeUnknown`` where nobody can say whether it arrived.
+    """Broadcast a transaction, or the JSON object of one, unchanged, and return its id. Raises
+    ``NodeRefused``, or ``OutcomeUnknown`` if it cannot be known whether it arrived.
     """
     if isinstance(sent, Transaction):
         fields, name = sent.to_json(), sent.id
@@ -137,18 +137,18 @@ def broadcast(core: Core, sent: Transaction | Mapping[str, Any]) -> Steps[str]:
     for _ in range(core.retries + 1):
         try:
             answer = yield from call(core, request)
-            no = _refusal_in(answer, is_of_wallet=fields.get("type") == _ETHEREUM)
+            error_found = _refusal_in(answer, is_ethereum=fields.get("type") == _ETHEREUM)
         except (NodeTimeout, NodeBroken) as error:
             trouble = error
         else:
-            if no is None:
+            if error_found is None:
                 return name or _id_in(answer)
-            if was_sent and _IS_THERE in no.message:
+            if was_sent and _IS_THERE in error_found.message:
                 return name
             if answer.status < _SERVER_ERROR:
-                raise no
-            trouble = no
-        # The node may have it: that is asked before anything is sent again.
+                raise error_found
+            trouble = error_found
+        # The node may have accepted it: query its status before sending again.
         was_sent = True
         if (yield from _has_arrived(core, name, trouble)):
             return name
@@ -156,7 +156,7 @@ def broadcast(core: Core, sent: Transaction | Mapping[str, Any]) -> Steps[str]:
 
 
 def _request_of(fields: Mapping[str, Any]) -> Request:
-    """How a transaction is sent: what an Ethereum wallet has signed goes the way of wallets."""
+    """The request of a broadcast: Ethereum transactions go to the wallets' JSON-RPC endpoint."""
     path, body = "/transactions/broadcast", fields
     if fields.get("type") == _ETHEREUM:
         path, params = "/eth", [fields.get("bytes")]
@@ -166,12 +166,12 @@ def _request_of(fields: Mapping[str, Any]) -> Request:
     return Request("POST", path, msgspec.json.encode(body), JSON, repeatable=False)
 
 
-def _refusal_in(answer: Answer, *, is_of_wallet: bool) -> NodeRefused | None:
-    """What the node has against a transaction; ``None`` where it took it. Raises ``NodeBroken``."""
+def _refusal_in(answer: Answer, *, is_ethereum: bool) -> NodeRefused | None:
+    """The refusal in a response, ``None`` if the node accepted. Raises ``NodeBroken``."""
     if answer.status != HTTPStatus.OK:
         return refused(answer)
-    if not is_of_wallet:
-        # A page with status 200 comes from no node, which may not even have been asked.
+    if not is_ethereum:
+        # A page with status 200 that is not JSON comes from a proxy, not from the node.
         decoded(answer, dict[str, Any])
         return None
     error = decoded(answer, dict[str, Any]).get("error")
@@ -184,11 +184,11 @@ def _refusal_in(answer: Answer, *, is_of_wallet: bool) -> NodeRefused | None:
 
 
 def _id_in(answer: Answer) -> str:
-    told = decoded(answer, dict[str, Any])
-    if "result" not in told:
-        return str(told["id"])
+    fields = decoded(answer, dict[str, Any])
+    if "result" not in fields:
+        return str(fields["id"])
     try:
-        return base58.encode(bytes.fromhex(str(told["result"]).removeprefix("0x")))
+        return base58.encode(bytes.fromhex(str(fields["result"]).removeprefix("0x")))
     except ValueError as error:
         raise NodeBroken(f"no answer of a node: {error}") from error
 
@@ -204,7 +204,7 @@ def _has_arrived(core: Core, name: str, trouble: ClientError) -> Steps[bool]:
 
 
 def _status(core: Core, name: str) -> Steps[Status]:
-    """Where a transaction is; nodes of the oldest generation are asked in another way."""
+    """The status of a transaction; nodes of the oldest generation have no route for it."""
     try:
         return (yield from status(core, name))
     except NotFound:
@@ -223,8 +223,9 @@ def _status(core: Core, name: str) -> Steps[Status]:
 def wait(
     core: Core, transaction_id: str, timeout: float = 60, confirmations: int = 0
 ) -> Steps[Mined]:
-    """The transaction in a block, with that many blocks above; raises ``ScriptFailed`` if it has
-    failed there, ``TransactionLost`` if it waits no more, ``StillWaiting`` when the time is up.
+    """Wait until a transaction is in a block with ``confirmations`` blocks above it. ``timeout`` is
+    in seconds. Raises ``ScriptFailed`` if its script has failed in the block, ``TransactionLost``
+    if the node has dropped it, ``StillWaiting`` at the timeout.
     """
     ends = core.now() + timeout
     waits = yield from is_soliton(core)
@@ -260,12 +261,11 @@ def wait(
 def _mined(core: Core, found: Status) -> Steps[Mined]:
     if found.application_status == "script_execution_failed":
         info = yield from transaction(core, found.id)
-        told = (info.state_changes or {}).get("error") or {}
-        words = str(told.get("text") or "the script failed")
-        code = told.get("code")
+        failure = (info.state_changes or {}).get("error") or {}
+        code = failure.get("code")
         error = script_refusal(
             code if type(code) is int else 0,
-            words,
+            str(failure.get("text") or "the script failed"),
             status=200,
             details=info.json,
             kind=ScriptFailed,

@@ -1,7 +1,7 @@
-"""A signing service that keeps keys, for those who block.
+"""A blocking client of a signing service.
 
-What lives here: ``Signer``. What does not: what the methods ask (``signer_routes``), connections
-(``transport``), and the service itself (``soliton.signer``).
+What lives here: ``Signer``. What does not: the requests of its methods (``signer_routes``),
+connections (``transport``), and the service itself (``soliton.signer``).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from soliton.client.transport import ANSWER_SECONDS, Transport
 
 
 class Signer(Runner):
-    """A signing service of Soliton that keeps keys, at a URL. Any number of threads may use it.
+    """A Soliton signing service at a URL. Any number of threads may use it.
 
-    Transactions and orders are made by the account of a key (``account``), without proofs, and come
-    back signed, if the rules of the service let this caller have that.
+    The account of a key (``account``) makes transactions and orders without proofs; the service
+    returns them signed if its policy allows that to this caller.
 
     >>> signer = Signer("http://127.0.0.1:6888", api_key=key)  # doctest: +SKIP
     >>> hot = signer.account("hot")  # doctest: +SKIP
@@ -28,10 +28,9 @@ class Signer(Runner):
     def __init__(
         self, url: str, *, api_key: str, timeout: float = ANSWER_SECONDS, retries: int = 3
     ) -> None:
-        """``api_key`` is that of one of the service's callers; ``timeout`` is how many seconds an
-        answer may take, ``retries`` how often a question is tried again at most: a request to sign
-        only if it has an ``id``. Raises ``InputError`` for a URL that is none; nothing is asked
-        yet.
+        """``api_key`` is the key of one of the service's callers; ``timeout`` is the time limit of
+        a response in seconds; ``retries`` limits how often a request is repeated (a request to sign
+        only if it has an ``id``). Raises ``InputError`` for an invalid URL. Nothing is sent yet.
         """
         self._transport = Transport(url, timeout=timeout)
         self._exchange = self._transport.exchange

@@ -1,8 +1,7 @@
-"""The routes of a signing service that keeps keys, one function each: what is asked, and what the
-answer means.
+"""The routes of a signing service: one function for each request and its response.
 
-What lives here: signing, approvals, keys, rules and the log, as steps. What does not: connections,
-and accounts that sign themselves (``account``).
+What lives here: signing, approvals, keys, policy and the audit log, as steps. What does not:
+connections, and accounts with a private key of their own (``account``).
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from soliton.crypto import base58
 
 Json = dict[str, Any]
 Signable = Transaction | Order | Mapping[str, Any]
-"""A transaction or an order without proofs, or one thing as the service's interface has it, such
-as ``{"auth": {"host": "a.example", "data": "once"}}``.
+"""A transaction or an order without proofs, or an item of the service's interface, such as
+``{"auth": {"host": "a.example", "data": "once"}}``.
 """
 
 POLL_SECONDS: Final = 1.0
@@ -44,7 +43,9 @@ _NEEDS_APPROVAL: Final = 202
 
 
 class Key(msgspec.Struct, frozen=True, rename="camel"):
-    """A key of the service; ``unlocked_for`` is in seconds, ``stored`` in a store that signs."""
+    """A key of the service; ``unlocked_for`` is in seconds; ``stored`` tells whether an external
+    store, such as an HSM, signs with it.
+    """
 
     name: str
     address: str
@@ -55,10 +56,10 @@ class Key(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Pending(msgspec.Struct, frozen=True, rename="camel"):
-    """What waits for approval, or did: ``state`` is ``waiting``, ``signed``, ``refused`` or
-    ``expired``. ``told`` has a sentence for each thing, ``asked`` the things; ``expires_in`` is in
-    milliseconds. What only ``pending`` of one id tells (sums, windows, what the rules say now) is
-    empty elsewhere.
+    """A request that needs or needed approval: ``state`` is ``waiting``, ``signed``, ``refused`` or
+    ``expired``. ``told`` has a sentence for each item, ``asked`` the items; ``asked_at`` and
+    ``expires_in`` are in milliseconds. Sums, windows and the present decision of the policy are
+    filled in only by ``pending`` of one id.
     """
 
     id: str = msgspec.field(name="pending")
@@ -84,7 +85,7 @@ class Pending(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who asks, and what that one may do; ``rate`` is requests in a second, 0 for no limit."""
+    """The caller and its permissions; ``rate`` is in requests per second, 0 for no limit."""
 
     name: str
     may: list[str]
@@ -114,7 +115,7 @@ def _request(
     data = b""
     if body is not None:
         data, headers = msgspec.json.encode(body), headers + JSON
-    # Nothing that may have been signed is asked for again unseen: an id makes that safe.
+    # A request to sign is repeated only with an id, which makes it idempotent.
     repeatable = method == "GET" or (isinstance(body, dict) and bool(body.get("id")))
     return Request(method, path, data, headers, repeatable, seconds)
 
@@ -130,11 +131,13 @@ def sign(
     id: str | None = None,  # noqa: A002 - its name in the interface
     proof_at: int | None = None,
 ) -> Steps[Any]:
-    """A transaction, order or other thing with the service's signature: a ``Transaction``, an
-    ``Order``, or what the service answers. ``key`` is a name, an address or a public key, else the
-    thing says whose it is. With an ``id`` it is signed once, however often it is asked for.
-    ``proof_at`` is the place among several proofs. Raises ``ApprovalNeeded`` where others have to
-    approve, ``NodeRefused`` with the rule and its line in ``details``.
+    """Have the service sign a transaction, an order or another item, and return the signed
+    ``Transaction``, ``Order`` or the service's JSON.
+
+    ``key`` is a name, an address or a public key; by default the item names its sender. An ``id``
+    makes the request idempotent. ``proof_at`` is the index among several proofs. Raises
+    ``ApprovalNeeded`` if others have to approve, ``NodeRefused`` with the deciding rule and its
+    line in ``details``.
     """
     body = {**_envelope(key, id), **_item(thing, proof_at)}
     answer = yield from call(core, _request(core, "POST", "/sign", body))
@@ -148,12 +151,12 @@ def sign_all(
     key: str = "",
     id: str | None = None,  # noqa: A002 - as above
 ) -> Steps[list[Any]]:
-    """Up to 256 things, signed as a whole or not at all; else as ``sign``."""
-    wanted = list(things)
-    body = {**_envelope(key, id), "package": [_item(each, None) for each in wanted]}
+    """Sign up to 256 items, all or none; otherwise as ``sign``."""
+    items = list(things)
+    body = {**_envelope(key, id), "package": [_item(each, None) for each in items]}
     answer = yield from call(core, _request(core, "POST", "/sign", body))
-    signed = _signed(answer, wanted)
-    return [_one(thing, each) for thing, each in zip(wanted, signed, strict=True)]
+    signed = _signed(answer, items)
+    return [_one(thing, each) for thing, each in zip(items, signed, strict=True)]
 
 
 def sign_and_broadcast(
@@ -165,9 +168,10 @@ def sign_and_broadcast(
     confirmations: int = 0,
     timeout: float = SENDING_SECONDS,
 ) -> Steps[Any]:
-    """A transaction that the service has signed and its node has taken; with ``confirmations``, so
-    many blocks are there from its own on, within ``timeout`` seconds. Raises as ``sign``; what
-    needs approval is broadcast when the last one has come.
+    """Have the service sign a transaction and broadcast it through its node. With
+    ``confirmations``, return once that many blocks, its own included, confirm it, within
+    ``timeout`` seconds. Raises the errors of ``sign``; a transaction that needs approval is
+    broadcast after the last one.
     """
     waiting = {"confirmations": confirmations, "timeout": int(timeout)} if confirmations else {}
     body = {**_envelope(key, id), **_item(transaction, None), **waiting}
@@ -178,7 +182,9 @@ def sign_and_broadcast(
 
 
 def sign_message(core: Core, text: str, *, key: str) -> Steps[Json]:
-    """A text, signed as no transaction could be: ``binary``, ``publicKey`` and ``signature``."""
+    """Sign a text in a form that no transaction has; the result has ``binary``, ``publicKey`` and
+    ``signature``.
+    """
     return sign(core, {"customData": {"version": 1, "text": text}}, key=key)
 
 
@@ -217,7 +223,7 @@ def _needs_approval(pending: Pending) -> NoReturn:
     raise ApprovalNeeded(pending.id, "; ".join(pending.told))
 
 
-def _one(thing: Signable, signed: Any) -> Any:  # noqa: ANN401 - of the same kind as what was asked
+def _one(thing: Signable, signed: Any) -> Any:  # noqa: ANN401 - of the same kind as the thing
     if isinstance(thing, Transaction):
         return Transaction.from_json(signed, thing.chain_id)
     if isinstance(thing, Order):
@@ -230,30 +236,30 @@ def _one(thing: Signable, signed: Any) -> Any:  # noqa: ANN401 - of the same kin
 
 
 def all_pending(core: Core) -> Steps[list[Pending]]:
-    """What the caller has asked for or may approve, the oldest first."""
+    """The requests that the caller has made or may approve, the oldest first."""
     answer = yield from call(core, _request(core, "GET", "/pending"))
     return decoded(answer, _AllPending).pending
 
 
 def pending(core: Core, id: str) -> Steps[Pending]:  # noqa: A002 - as above
-    """One of them, with what it comes to: sums, windows before and after, the deciding rules."""
+    """One request, with its sums, windows before and after, and the deciding rules."""
     answer = yield from call(core, _request(core, "GET", f"/pending/{segment(id)}"))
     return decoded(answer, Pending)
 
 
 def simulation(core: Core, id: str) -> Steps[list[Json]]:  # noqa: A002 - as above
-    """What the service's node says that each thing would do: ``valid``, ``told``, ``balances``."""
+    """The simulated effect of each item on the node's state: ``valid``, ``told``, ``balances``."""
     answer = yield from call(core, _request(core, "GET", f"/pending/{segment(id)}/simulation"))
     return decoded(answer, _Simulated).simulated
 
 
 def approve(core: Core, id: str) -> Steps[Pending]:  # noqa: A002 - as above
-    """Approve; it is signed if that was the last approval that it took."""
+    """Approve a request; the last approval that is needed signs it."""
     return _decide(core, id, "approve")
 
 
 def refuse(core: Core, id: str) -> Steps[Pending]:  # noqa: A002 - as above
-    """Refuse, for good."""
+    """Refuse a request, for good."""
     return _decide(core, id, "refuse")
 
 
@@ -268,8 +274,8 @@ def approved(
     *,
     seconds: float = WAIT_SECONDS,
 ) -> Steps[Pending]:
-    """Wait until it is signed: then ``signed`` has the answer for who asked. Raises ``ClientError``
-    when somebody refuses or its time is over, ``StillWaiting`` after so many seconds.
+    """Wait until a request is signed; ``signed`` then has the result for its maker. Raises
+    ``ClientError`` if it is refused or expires, ``StillWaiting`` after ``seconds``.
     """
     end = core.now() + seconds
     while True:
@@ -289,18 +295,18 @@ def approved(
 
 
 def keys(core: Core) -> Steps[list[Key]]:
-    """All keys that the service has."""
+    """All keys of the service."""
     answer = yield from call(core, _request(core, "GET", "/keys"))
     return decoded(answer, _Keys).keys
 
 
 def account(core: Core, name: str) -> Steps[Account]:
-    """The account of a key by its name, address or public key: it makes transactions and orders,
-    and signs none. Raises ``ClientError`` where there is none.
+    """The account of a key by its name, address or public key. It makes transactions and orders,
+    but cannot sign them. Raises ``ClientError`` if there is no such key.
     """
     for key in (yield from keys(core)):
         if name in (key.name, key.address, key.public_key):
-            # An address says which chain it is of.
+            # The second byte of an address is the chain id.
             chain_id = base58.decode(key.address)[1]
             return Account.from_public_key(key.public_key, chain_id)
     raise ClientError("the signer has no such key")
@@ -309,7 +315,7 @@ def account(core: Core, name: str) -> Steps[Account]:
 def unlock(
     core: Core, password: str, *, names: Iterable[str] = (), seconds: int = 3_600
 ) -> Steps[list[Key]]:
-    """Let keys sign for a time; without ``names`` all that the password opens."""
+    """Unlock keys for ``seconds``; without ``names``, all keys that the password opens."""
     body: Json = {"password": password, "seconds": seconds}
     chosen = list(names)
     if chosen:
@@ -319,7 +325,7 @@ def unlock(
 
 
 def lock(core: Core, *, names: Iterable[str] = ()) -> Steps[list[Key]]:
-    """Lock keys; without ``names`` all."""
+    """Lock keys; without ``names``, all."""
     body = {"keys": list(names)}
     answer = yield from call(core, _request(core, "POST", "/keys/lock", body))
     return decoded(answer, _Keys).keys
@@ -329,25 +335,25 @@ def lock(core: Core, *, names: Iterable[str] = ()) -> Steps[list[Key]]:
 
 
 def caller(core: Core) -> Steps[Caller]:
-    """Who the API key says that asks."""
+    """The caller that the API key belongs to."""
     answer = yield from call(core, _request(core, "GET", "/caller"))
     return decoded(answer, Caller)
 
 
 def policy(core: Core) -> Steps[Json]:
-    """The rules in force: ``file``, ``hash``, ``rules``, ``source``."""
+    """The policy in force: ``file``, ``hash``, ``rules``, ``source``."""
     answer = yield from call(core, _request(core, "GET", "/policy"))
     return decoded(answer, Json)
 
 
 def audit(core: Core, *, before: int | None = None, limit: int = 50) -> Steps[Json]:
-    """The last lines of the log, the newest first, and what came of its last check."""
+    """The last lines of the audit log, the newest first, and the result of its last check."""
     path = f"/audit{query(before=before, limit=limit)}"
     answer = yield from call(core, _request(core, "GET", path))
     return decoded(answer, Json)
 
 
 def verify_audit(core: Core) -> Steps[Json]:
-    """Let the service check its whole log: ``sound``, ``lines``, ``head``."""
+    """Have the service check its whole audit log: ``sound``, ``lines``, ``head``."""
     answer = yield from call(core, _request(core, "POST", "/audit/verify", {}, SENDING_SECONDS))
     return decoded(answer, Json)

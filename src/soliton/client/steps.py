@@ -1,10 +1,10 @@
-"""One description of each question, for blocking and for awaiting callers.
+"""One description of each request, for the blocking and the asyncio clients.
 
-What a method does is a generator: it yields requests (and pauses), is sent their answers, and
-returns its result. Whoever runs it may block (``soliton.client.node``) or await
-(``soliton.client.async_node``); here is neither input nor output.
+A method is written as a generator: it yields requests (and pauses), is sent the responses, and
+returns its result. A blocking (``soliton.client.node``) or an asyncio client
+(``soliton.client.async_node``) runs it; there is no input or output here.
 
-What lives here: requests, answers, and the one rule about trying again. What does not: connections
+What lives here: requests, responses, and the rule for retries. What does not: connections
 (``transport``, ``async_transport``), and the routes.
 """
 
@@ -30,17 +30,17 @@ from soliton.client.transaction import Clock
 T = TypeVar("T")
 
 BUSY: Final = frozenset((429, 503))
-"""The server does not want the request now, and has not done it."""
+"""Statuses of a server that has not processed the request and may later."""
 UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
-"""What reading JSON raises where the text is none, however it is broken."""
+"""The exceptions of parsing text that is not JSON."""
 MAX_PAUSE: Final = 10.0
-"""A server that wants a longer pause is not waited for."""
+"""A request is not retried if the server asks for a longer pause, in seconds."""
 FIRST_PAUSE: Final = 0.1
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
-    """What is sent. One that is not ``repeatable`` is not sent again when its answer is lost.
-    ``seconds`` is how long its answer may take, if that is not the usual time.
+    """An HTTP request. If it is not ``repeatable`` it is not sent again when its response is lost.
+    ``seconds`` is the time limit of its response, if that is not the default.
     """
 
     method: str
@@ -52,13 +52,13 @@ class Request(msgspec.Struct, frozen=True, gc=False):
 
 
 class Pause(msgspec.Struct, frozen=True, gc=False):
-    """Nothing, for some seconds."""
+    """A pause between requests."""
 
     seconds: float
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What comes back; names of headers are in lower case."""
+    """An HTTP response; header names are in lower case."""
 
     status: int
     body: bytes
@@ -66,13 +66,13 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 Steps = Generator[Request | Pause, Answer, T]
-"""What yields requests, is sent answers, and returns a value."""
+"""A generator that yields requests, is sent responses, and returns a value."""
 Pages = Callable[[Any], Steps[tuple[Sequence[T], Any]]]
-"""Gives the page at a mark (``None``: the first one), and the mark of the next one, if any."""
+"""A function from a cursor (``None``: the first page) to a page and the next cursor, if any."""
 
 
 class Core:
-    """What questions need to know about whom they go to."""
+    """The state of a client that its requests depend on."""
 
     __slots__ = ("api_key", "chain_id", "clock", "clock_offset", "is_soliton", "now", "retries")
 
@@ -93,15 +93,15 @@ TEXT: Final = (("Content-Type", "text/plain"),)
 
 
 def key_headers(core: Core) -> tuple[tuple[str, str], ...]:
-    """The API key, for routes that some nodes answer to their operators only."""
+    """The API key header, for routes that some nodes restrict to their operators."""
     return () if core.api_key is None else (("X-API-Key", core.api_key),)
 
 
 def call(core: Core, request: Request) -> Steps[Answer]:
-    """The answer to a request, whatever its status.
+    """Send a request and return the response, whatever its status.
 
-    Tried again, with growing pauses: what never got there, what the server is too busy for, and
-    what may be repeated when its answer is lost. Nothing else is.
+    Retried with growing pauses: requests that never arrived, requests that a busy server declined,
+    and repeatable requests whose response was lost. Nothing else is.
     """
     pause = FIRST_PAUSE
     for attempt in range(core.retries + 1):
@@ -117,17 +117,17 @@ def call(core: Core, request: Request) -> Steps[Answer]:
         else:
             if answer.status not in BUSY or last:
                 return answer
-            wanted = retry_after(answer)
-            if wanted > MAX_PAUSE:
+            delay = retry_after(answer)
+            if delay > MAX_PAUSE:
                 return answer
-            pause = max(pause, wanted)
+            pause = max(pause, delay)
         yield Pause(pause)
         pause = min(2 * pause, MAX_PAUSE)
     raise AssertionError("the last attempt returns or raises")
 
 
 def retry_after(answer: Answer) -> float:
-    """For how many seconds a busy server wants to be left in peace, as far as it says so."""
+    """Return the seconds in a Retry-After header, 0 without one."""
     try:
         return max(0.0, float(answer.headers.get(b"retry-after", b"0")))
     except ValueError:
@@ -135,23 +135,23 @@ def retry_after(answer: Answer) -> float:
 
 
 def ask(core: Core, request: Request, kind: type[T]) -> Steps[T]:
-    """The answer to a request as a value of this type; raises ``NodeRefused`` for any other."""
+    """Send a request and decode the response; raises ``NodeRefused`` or ``NodeBroken``."""
     answer = yield from call(core, request)
     return decoded(answer, kind)
 
 
 def get(core: Core, path: str, kind: type[T]) -> Steps[T]:
-    """``ask`` for a path."""
+    """``ask`` with a GET of a path."""
     return ask(core, Request("GET", path), kind)
 
 
 def post(core: Core, path: str, value: object, kind: type[T]) -> Steps[T]:
-    """``ask`` with a JSON value; for questions, which may be repeated."""
+    """``ask`` with a POST of a JSON value; only for idempotent requests."""
     return ask(core, Request("POST", path, msgspec.json.encode(value), JSON), kind)
 
 
 def decoded(answer: Answer, kind: type[T]) -> T:
-    """The value in an answer; raises ``NodeRefused`` or ``NodeBroken``."""
+    """Decode a response; raises ``NodeRefused`` or ``NodeBroken``."""
     if not 200 <= answer.status < 300:
         raise refused(answer)
     try:
@@ -167,19 +167,19 @@ def decoded(answer: Answer, kind: type[T]) -> T:
 
 
 def refused(answer: Answer) -> NodeRefused:
-    """The error that an answer means."""
+    """Return the exception for a response."""
     try:
         value = msgspec.json.decode(answer.body)
     except UNREADABLE:
         value = None
     hint = answer.headers.get(b"x-hint")
     text = answer.body.decode(errors="replace")
-    told = None if hint is None else hint.decode("latin-1")
-    return refusal(answer.status, value, text, told)
+    given = None if hint is None else hint.decode("latin-1")
+    return refusal(answer.status, value, text, given)
 
 
 def _old_refusal(answer: Answer) -> NodeRefused | None:
-    """The oldest generation of nodes refuses some questions with status 200."""
+    """The refusal in a response with status 200, as the oldest generation of nodes sends it."""
     try:
         value = msgspec.json.decode(answer.body)
     except UNREADABLE:
@@ -195,12 +195,12 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401 - a type, 
 
 
 def segment(value: object) -> str:
-    """A value as a part of a path."""
+    """Quote a value as a segment of a path."""
     return quote(str(value), safe="")
 
 
 def query(**values: object) -> str:
-    """Members of a query, lists several times, without those that are ``None``."""
+    """Return a query string; a list repeats its parameter, and ``None`` omits it."""
     pairs = [
         f"{name}={quote(_text(item), safe='')}"
         for name, value in values.items()

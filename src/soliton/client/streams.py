@@ -1,7 +1,6 @@
-"""Streams of a matcher: order books, an account, rates, over a WebSocket; and going on after a
-break.
+"""A matcher's WebSocket stream of order books, an account and rates, and its resumption.
 
-What lives here: what is sent and what comes, without input or output. What does not: connections
+What lives here: messages in both directions, without input or output. What does not: connections
 (``matcher``, ``async_matcher``). The protocol is in ``docs/reference/matcher-rest.md``.
 """
 
@@ -22,7 +21,7 @@ from soliton.client.steps import FIRST_PAUSE, MAX_PAUSE
 
 DEFAULT_DEPTH: Final = 100
 SILENCE_SECONDS: Final = 90.0
-"""A matcher pings every 30 seconds or so."""
+"""Longest silence of a live connection: a matcher pings about every 30 seconds."""
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 PATH: Final = "/ws/v0"
 _UNREADABLE: Final = (
@@ -30,11 +29,11 @@ _UNREADABLE: Final = (
     *(LookupError, TypeError, ValueError),
 )
 _FOR_A_WHILE: Final = frozenset((13, 14, 109051922, 109077767, 109077772))
-"""Errors that end a connection, after which another one is as good as new."""
+"""Errors that end a connection and are cured by a new one."""
 
 
 class LiveBook:
-    """An order book as it is now: prices with amounts, both decimal numbers."""
+    """The present order book: amounts by price, both decimal numbers."""
 
     __slots__ = ("asks", "bids")
 
@@ -44,18 +43,19 @@ class LiveBook:
 
     @property
     def best_bid(self) -> Decimal | None:
-        """The highest price that somebody wants to buy at."""
+        """The highest price of a buyer, ``None`` if there is none."""
         return max(self.bids, default=None)
 
     @property
     def best_ask(self) -> Decimal | None:
-        """The lowest price that somebody wants to sell at."""
+        """The lowest price of a seller, ``None`` if there is none."""
         return min(self.asks, default=None)
 
 
 class BookUpdate(msgspec.Struct, frozen=True):
-    """Levels of a book that have changed (amount 0: gone), its last trade as price, amount and
-    side; ``book`` is all of it as it is now. ``is_whole`` where it begins (again).
+    """The changed levels of a book as (price, amount), amount 0 for a removed level; ``trade`` is
+    its last trade as (price, amount, side); ``book`` is the whole book now. ``is_whole`` is true
+    for a snapshot, which replaces what was known before.
     """
 
     amount_asset: str
@@ -68,7 +68,7 @@ class BookUpdate(msgspec.Struct, frozen=True):
 
 
 class OrderUpdate(msgspec.Struct, frozen=True, rename=None):
-    """What changed about an order; what did not is ``None``."""
+    """The changes of an order; unchanged members are ``None``."""
 
     id: str = msgspec.field(name="i")
     status: str | None = msgspec.field(default=None, name="s")
@@ -88,8 +88,8 @@ class OrderUpdate(msgspec.Struct, frozen=True, rename=None):
 
 
 class AccountUpdate(msgspec.Struct, frozen=True):
-    """What changed of an account: balances by asset, tradable and reserved, and orders.
-    ``is_whole`` where it begins (again).
+    """The changes of an account: balances by asset, as (tradable, reserved), and orders.
+    ``is_whole`` is true for a snapshot.
     """
 
     address: str
@@ -99,7 +99,7 @@ class AccountUpdate(msgspec.Struct, frozen=True):
 
 
 class RatesUpdate(msgspec.Struct, frozen=True):
-    """Rates of fee assets that have changed; one that is gone is -1."""
+    """Changed rates of fee assets; -1 for one that was removed."""
 
     rates: dict[str, float]
     is_whole: bool = False
@@ -116,7 +116,7 @@ class _Account(msgspec.Struct, frozen=True):
 
 
 class MatcherStream:
-    """One stream, over as many connections as it takes."""
+    """The state of one stream, over any number of successive connections."""
 
     def __init__(
         self,
@@ -136,68 +136,68 @@ class MatcherStream:
         self._pause = FIRST_PAUSE
 
     def opening(self) -> list[str]:
-        """What to send when a connection is there."""
+        """Return the messages to send on a new connection, and forget the books."""
         self._books = {}
         messages: list[dict[str, Any]] = [
             {"T": "obs", "S": pair, "d": self._depth} for pair in self._pairs
         ]
         if self._account is not None:
-            of_account: dict[str, Any] = {"T": "aus", "S": self._account.address}
+            subscription: dict[str, Any] = {"T": "aus", "S": self._account.address}
             if self._token is not None:
-                of_account |= {"t": "jwt", "j": self._token}
+                subscription |= {"t": "jwt", "j": self._token}
             else:
                 headers = dict(signature_headers(self._account))
-                of_account |= {
+                subscription |= {
                     "t": "sig",
                     "j": headers["Signature"],
                     "k": self._account.public_key,
                     "_": int(headers["Timestamp"]),
                 }
-            messages.append(of_account)
+            messages.append(subscription)
         if self._rates:
             messages.append({"T": "rus", "S": "ru"})
         return [msgspec.json.encode(each).decode() for each in messages]
 
     def received(self, text: str | bytes) -> tuple[Update | None, str | None]:
-        """The update in a message, and what to send back, if anything. Raises ``NodeRefused``, or
-        ``NodeBroken`` where the connection is done with.
+        """Return the update in a message and the reply to send, either may be ``None``. Raises
+        ``NodeRefused``, or ``NodeBroken`` if the connection has to be replaced.
         """
         try:
-            told = msgspec.json.decode(text, type=dict[str, Any])
-            kind = told.get("T")
+            message = msgspec.json.decode(text, type=dict[str, Any])
+            kind = message.get("T")
             if kind == "pp":
                 return None, text if isinstance(text, str) else text.decode()
             if kind == "e":
-                raise self._failed(told)
+                raise self._failed(message)
             self._pause = FIRST_PAUSE
             match kind:
                 case "ob":
-                    return self._book(told), None
+                    return self._book(message), None
                 case "au":
-                    return _account_update(told), None
+                    return _account_update(message), None
                 case "ru":
-                    rates = msgspec.convert(told.get("r", {}), dict[str, float])
-                    return RatesUpdate(rates, told.get("U") == 0), None
+                    rates = msgspec.convert(message.get("r", {}), dict[str, float])
+                    return RatesUpdate(rates, message.get("U") == 0), None
         except _UNREADABLE as error:
             raise NodeBroken(f"no message of a matcher: {error}") from error
         return None, None
 
     def lost(self) -> float:
-        """For how long to pause before the next connection."""
+        """Return the pause in seconds before the next connection; it doubles up to a limit."""
         pause, self._pause = self._pause, min(2 * self._pause, MAX_PAUSE)
         return pause
 
-    def _failed(self, told: dict[str, Any]) -> Exception:
-        error = failure(told)
+    def _failed(self, message: dict[str, Any]) -> Exception:
+        error = failure(message)
         return NodeBroken(error.message) if error.code in _FOR_A_WHILE else error
 
-    def _book(self, told: dict[str, Any]) -> BookUpdate:
-        pair, is_whole = str(told.get("S")), told.get("U") == 0
+    def _book(self, message: dict[str, Any]) -> BookUpdate:
+        pair, is_whole = str(message.get("S")), message.get("U") == 0
         if is_whole or pair not in self._books:
             self._books[pair] = LiveBook()
         book = self._books[pair]
         changed = []
-        for side, levels in ((book.bids, told.get("b", ())), (book.asks, told.get("a", ()))):
+        for side, levels in ((book.bids, message.get("b", ())), (book.asks, message.get("a", ()))):
             rows = tuple((Decimal(price), Decimal(amount)) for price, amount in levels)
             for price, amount in rows:
                 if amount:
@@ -205,7 +205,7 @@ class MatcherStream:
                 else:
                     side.pop(price, None)
             changed.append(rows)
-        trade = told.get("t")
+        trade = message.get("t")
         amount_asset, _, price_asset = pair.partition("-")
         return BookUpdate(
             amount_asset,
@@ -218,6 +218,6 @@ class MatcherStream:
         )
 
 
-def _account_update(told: dict[str, Any]) -> AccountUpdate:
-    found = msgspec.convert(told, _Account)
+def _account_update(message: dict[str, Any]) -> AccountUpdate:
+    found = msgspec.convert(message, _Account)
     return AccountUpdate(found.S, found.b, found.o, found.U == 0)

@@ -1,8 +1,7 @@
-"""A transaction in the hands of a user: made, signed, read and written in every form.
+"""Transactions: making, signing, reading and writing them in every form.
 
-What lives here: ``Transaction``, and the clock from which transactions get their times. What does
-not: what the fields of each type are (``soliton.chain.transactions``), who makes one (``account``),
-and sending it (``node``).
+What lives here: ``Transaction``, and the clock of their timestamps. What does not: the fields of
+each type (``soliton.chain.transactions``), making one (``account``), and sending it (``node``).
 """
 
 from __future__ import annotations
@@ -21,33 +20,35 @@ from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58
 
 MAX_JSON_BYTES: Final = 1_048_576
-"""Longer texts are no transaction."""
+"""Limit on the length of a transaction's JSON text."""
 _PROTOBUF_FIRST: Final = frozenset((b"\x0a", b"\x12", b"\x1a"))
-"""How a ``SignedTransaction`` begins: with a transaction, a proof, or one of Ethereum's."""
+"""The first bytes of a ``SignedTransaction``: the tag of a transaction, a proof, or an Ethereum
+transaction.
+"""
 _FIRST_ALIAS: Final = b"\x0a"
 
 
 class Signer(Protocol):
-    """Who signs: an ``Account``, or whatever else can (a device, a service)."""
+    """Anything that signs: an ``Account``, a device, a service."""
 
     @property
     def can_sign(self) -> bool:
-        """Whether it can."""
+        """Whether it has a private key."""
 
     def sign(self, message: bytes) -> bytes:
-        """Its signature of some bytes."""
+        """Return the signature of a message."""
 
 
 class Renewer(Protocol):
-    """Makes a transaction anew that is not signed by proofs."""
+    """Makes a new version of a transaction whose signature is not among its proofs."""
 
     def __call__(self, before: AnyTransaction, fee: int, timestamp: int, /) -> AnyTransaction:
-        """The same with another fee and time."""
+        """Return the same transaction with another fee and timestamp."""
 
 
 class Clock:
-    """Milliseconds that it never gives twice: two transactions that say the same would have the
-    same id, and count once.
+    """A clock in milliseconds that never returns the same time twice: equal transactions would have
+    the same id and be processed once.
     """
 
     __slots__ = ("_last", "_lock")
@@ -57,7 +58,7 @@ class Clock:
         self._lock = threading.Lock()
 
     def next(self, now: int | None = None) -> int:
-        """The time (``now``, if it is that of another clock), or one soon after."""
+        """Return the present time (or ``now``, the time of another clock), or one soon after it."""
         now = time.time_ns() // 1_000_000 if now is None else now
         with self._lock:
             self._last = last = max(now, self._last + 1)
@@ -65,12 +66,12 @@ class Clock:
 
 
 clock: Final = Clock()
-"""That of this process."""
+"""The clock of this process."""
 
 
 class Transaction:
-    """A transaction of any type and version, signed or not. It does not change: what changes it
-    gives another one.
+    """A transaction of any type and version, signed or not. Immutable: methods that change it
+    return a new one.
 
     ``Account`` makes them; ``from_json``, ``from_bytes`` and ``from_protobuf`` read them.
 
@@ -93,17 +94,17 @@ class Transaction:
         renewer: Renewer | None = None,
         chosen: frozenset[str] = frozenset(),
     ) -> None:
-        """Of a ``soliton.chain`` transaction; users have no need of this."""
+        """Wrap a ``soliton.chain`` transaction; not for users of the library."""
         self.inner = inner
-        """The record of ``soliton.chain`` that this is made of."""
+        """The wrapped record of ``soliton.chain``."""
         self.chosen = chosen
-        """What the library chose: ``fee``, ``timestamp``. Sending may choose it anew."""
+        """The members that the library chose (``fee``, ``timestamp``); sending may change them."""
         self._signer = signer
         self._renewer = renewer
 
     @property
     def id(self) -> str:
-        """Its id in base58: the name under which it will be on the chain."""
+        """Its id in base58."""
         return base58.encode(self.inner.id)
 
     @property
@@ -118,12 +119,12 @@ class Transaction:
 
     @property
     def version(self) -> int:
-        """The version of its form."""
+        """The version of its layout."""
         return self.inner.version
 
     @property
     def chain_id(self) -> int:
-        """The chain it is made for."""
+        """The id of its chain."""
         return self.inner.chain_id
 
     @property
@@ -143,19 +144,19 @@ class Transaction:
 
     @property
     def fee_asset(self) -> str | None:
-        """What the fee is paid in; ``None`` is the chain's coin."""
+        """The asset of the fee; ``None`` is the chain's coin."""
         asset = self.inner.fee_asset_id
         return None if asset is None else base58.encode(asset)
 
     @property
     def timestamp(self) -> int:
-        """When it says it was made, in milliseconds."""
+        """The time of its making, in milliseconds."""
         return self.inner.timestamp
 
     @property
     def data(self) -> Any:  # noqa: ANN401 - each type has a record of its own
         """The fields of its type, as a record: ``data.amount`` of a transfer. Ids and addresses are
-        bytes here; ``to_json`` has them as text.
+        bytes here, text in ``to_json``.
         """
         return self.inner.payload
 
@@ -166,16 +167,16 @@ class Transaction:
 
     @property
     def proofs(self) -> tuple[bytes, ...]:
-        """Its signatures, or whatever else proves to a script that it may be."""
+        """Its signatures, or other proofs for the sender's script."""
         return self.inner.proofs
 
     @property
     def is_signed(self) -> bool:
-        """Whether it has any proof; what an Ethereum wallet has made has its signature within."""
+        """Whether it has a proof, or is an Ethereum transaction, which includes its signature."""
         return bool(self.inner.proofs) or self.inner.type_id == ethereum.TYPE_ID
 
     def check(self) -> Transaction:
-        """Itself, if it keeps all rules that need no chain; raises ``InputError`` otherwise."""
+        """Return itself, if it is valid without regard to a chain; raises ``InputError`` if not."""
         codec.validate(self.inner)
         codec.check_proofs(self.inner.proofs)
         return self
@@ -183,8 +184,8 @@ class Transaction:
     # --- signing ----------------------------------------------------------------------------------
 
     def signed_by(self, account: Signer, place: int | None = None) -> Transaction:
-        """With a signature more: at a ``place`` among the proofs (places before it that are empty
-        become empty proofs), or behind those that there are.
+        """Return a copy with another signature, at index ``place`` of the proofs (missing ones
+        before it become empty), by default after the present ones. Raises ``InputError``.
         """
         proofs = list(self.inner.proofs)
         place = len(proofs) if place is None else place
@@ -195,23 +196,22 @@ class Transaction:
         return self.with_proofs(*proofs)
 
     def with_proofs(self, *proofs: bytes) -> Transaction:
-        """With these proofs in place of its own."""
+        """Return a copy with these proofs; raises ``InputError`` for invalid ones."""
         codec.check_proofs(proofs)
         return Transaction(codec.with_proofs(self.inner, proofs))
 
     def renewed(
         self, *, fee: int | None = None, timestamp: int | None = None, is_choice: bool = False
     ) -> Transaction:
-        """The same with another fee or time, signed anew by the account that made it; one that no
-        account here has made comes without proofs. ``is_choice`` leaves them open to be renewed
-        again when it is sent.
+        """Return a copy with another fee or timestamp, signed by the account that made it, or
+        without proofs if no account did. ``is_choice`` lets sending change them again.
         """
         inner, signer = self.inner, self._signer
         chosen = self._still_chosen(fee, timestamp, is_choice=is_choice)
         if self._renewer is not None:
             stamp = inner.timestamp if timestamp is None else timestamp
-            anew = self._renewer(inner, inner.fee if fee is None else fee, stamp)
-            return Transaction(anew, renewer=self._renewer, chosen=chosen)
+            renewed = self._renewer(inner, inner.fee if fee is None else fee, stamp)
+            return Transaction(renewed, renewer=self._renewer, chosen=chosen)
         made = codec.build(
             type_by_id(inner.type_id),
             inner.payload,
@@ -236,7 +236,7 @@ class Transaction:
 
     @property
     def can_be_renewed(self) -> bool:
-        """Whether the account that made it is at hand to sign it anew."""
+        """Whether it can be signed again by the account that made it."""
         if self._renewer is not None:
             return True
         return self._signer is not None and self._signer.can_sign and len(self.proofs) == 1
@@ -244,24 +244,24 @@ class Transaction:
     # --- forms ------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object that nodes take and show."""
+        """Return the JSON object that nodes accept and show."""
         return codec.to_json(self.inner)
 
     def to_bytes(self) -> bytes:
-        """The form in which it stands in blocks: that of its version."""
+        """Serialize it as in blocks, in the form of its version."""
         return codec.encode(self.inner)
 
     def to_protobuf(self) -> bytes:
-        """The ``SignedTransaction`` message of any version."""
+        """Serialize it as a ``SignedTransaction`` message, whatever its version."""
         return codec.encode_protobuf(self.inner)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | str | bytes, chain_id: int | str) -> Transaction:
-        """Of a JSON object or its text, signed or not; raises ``InputError``."""
+        """Read a JSON object or its text, signed or not; raises ``InputError``."""
         number = chain_number(chain_id)
         fields = json_object(value)
         if fields.get("type") == ethereum.TYPE_ID:
-            return cls(_of_wallet(fields, number))
+            return cls(_ethereum_transaction(fields, number))
         request = json_reader.read_request(fields, number)
         if request.sender_public_key is None:
             raise FormatError("the transaction has no senderPublicKey")
@@ -275,7 +275,7 @@ class Transaction:
 
     @classmethod
     def from_bytes(cls, data: bytes, chain_id: int | str) -> Transaction:
-        """Of its bytes in a block, of any version; raises ``InputError``."""
+        """Read the result of ``to_bytes``, of any version; raises ``InputError``."""
         number = chain_number(chain_id)
         if len(data) > codec.MAX_TRANSACTION_BYTES:
             raise FormatError(f"{len(data)} bytes are more than a transaction can have")
@@ -286,7 +286,7 @@ class Transaction:
         except ChainError:
             if data[:1] != _FIRST_ALIAS:
                 raise
-            # One type of the first years begins with the byte that most messages begin with.
+            # The layout of an early alias transaction begins with the byte of most messages.
             try:
                 return cls(codec.decode_legacy(data, number))
             except ChainError:
@@ -295,7 +295,7 @@ class Transaction:
 
     @classmethod
     def from_protobuf(cls, data: bytes, chain_id: int | str) -> Transaction:
-        """Of a ``SignedTransaction`` message; raises ``InputError``."""
+        """Read a ``SignedTransaction`` message; raises ``InputError``."""
         return cls(codec.decode_protobuf(data, chain_number(chain_id)))
 
     def __eq__(self, other: object) -> bool:
@@ -309,8 +309,8 @@ class Transaction:
         return f"<Transaction {self.type_name} {self.id}, {state}>"
 
 
-def _of_wallet(fields: Mapping[str, Any], chain_id: int) -> AnyTransaction:
-    """What an Ethereum wallet has signed: all of it is in the bytes."""
+def _ethereum_transaction(fields: Mapping[str, Any], chain_id: int) -> AnyTransaction:
+    """Read a transaction that an Ethereum wallet has signed, from its bytes alone."""
     text = fields.get("bytes")
     try:
         data = bytes.fromhex(str(text).removeprefix("0x"))
@@ -320,7 +320,7 @@ def _of_wallet(fields: Mapping[str, Any], chain_id: int) -> AnyTransaction:
 
 
 def chain_number(chain_id: int | str) -> int:
-    """A chain id, given as its number or its letter; raises ``InputError``."""
+    """Return a chain id given as a number or a letter; raises ``InputError``."""
     number = ord(chain_id) if isinstance(chain_id, str) and len(chain_id) == 1 else chain_id
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= 255:
         raise FormatError(f"a chain id is one letter, or a number up to 255: not {chain_id!r}")
@@ -328,7 +328,7 @@ def chain_number(chain_id: int | str) -> int:
 
 
 def json_object(value: Mapping[str, Any] | str | bytes) -> Mapping[str, Any]:
-    """A JSON object, or the one that a text holds; raises ``FormatError``."""
+    """Return a JSON object, parsed if it is text; raises ``FormatError``."""
     if isinstance(value, Mapping):
         return value
     if len(value) > MAX_JSON_BYTES:

@@ -1,8 +1,7 @@
-"""Requests over blocking connections that are kept.
+"""HTTP requests of the blocking clients, over kept-alive connections.
 
-What lives here: sockets, TLS, limits on time and size. What does not: what is asked (``steps``),
-the protocol (``soliton.web.client_http1``), and the same for those who await
-(``async_transport``).
+What lives here: sockets, TLS, limits on time and size. What does not: the requests (``steps``),
+the protocol (``soliton.web.client_http1``), and the asyncio counterpart (``async_transport``).
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     import ssl
 
 MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
-"""A longer answer is none."""
+"""A longer response raises ``NodeBroken``."""
 MAX_IDLE: Final = 16
-"""Connections that are kept while nobody uses them."""
+"""Limit on idle connections that are kept."""
 READ_BYTES: Final = 64 * 1024
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 30.0
@@ -46,7 +45,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a server is: ``prefix`` stands before every path."""
+    """The address of a server; ``prefix`` precedes every path."""
 
     scheme: str
     host: str
@@ -56,7 +55,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def origin_of(url: str) -> Origin:
-    """The place that a URL names; raises ``InputError``."""
+    """Parse a server's URL; raises ``InputError``."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -71,12 +70,12 @@ def origin_of(url: str) -> Origin:
 
 
 def common_headers(origin: Origin) -> tuple[tuple[str, str], ...]:
-    """The headers of every request."""
+    """Return the headers of every request."""
     return (("Host", origin.name), ("Accept", "application/json"), ("User-Agent", USER_AGENT))
 
 
 def encoded(origin: Origin, common: bytes, request: Request) -> bytes:
-    """A request as it is sent."""
+    """Return the bytes of a request."""
     lines = common
     if request.headers:
         lines += header_lines((name.encode(), text.encode()) for name, text in request.headers)
@@ -84,7 +83,7 @@ def encoded(origin: Origin, common: bytes, request: Request) -> bytes:
 
 
 class _Connection:
-    """A socket, and what comes over it."""
+    """A socket with the parser of its responses."""
 
     __slots__ = ("reader", "socket", "was_used")
 
@@ -94,21 +93,21 @@ class _Connection:
         self.was_used = False
 
     def is_silent(self) -> bool:
-        """Whether the server neither closed it nor said anything while it was kept."""
-        # Any descriptor will do, and none is taken for it.
-        looking = select.poll()
-        looking.register(self.socket, select.POLLIN)
-        return not looking.poll(0)
+        """Whether an idle connection is usable: the server has neither closed it nor sent data."""
+        # poll, unlike select, takes any descriptor number, and unlike epoll needs none of its own.
+        poll = select.poll()
+        poll.register(self.socket, select.POLLIN)
+        return not poll.poll(0)
 
 
 class Transport:
-    """Connections to one server. Any number of threads may use it."""
+    """A pool of connections to one server. Any number of threads may use it."""
 
     def __init__(
         self, url: str, *, timeout: float = ANSWER_SECONDS, most_bytes: int = MAX_ANSWER_BYTES
     ) -> None:
-        """Raises ``InputError`` for a URL that is none. Longer answers than ``most_bytes`` are
-        none.
+        """``timeout`` is in seconds; a response longer than ``most_bytes`` raises ``NodeBroken``.
+        Raises ``InputError`` for an invalid URL.
         """
         self._idle: list[_Connection] = []
         self.origin = origin_of(url)
@@ -121,10 +120,10 @@ class Transport:
         )
 
     def exchange(self, request: Request) -> Answer:
-        """The answer to a request; raises ``NodeUnreachable``, ``NodeTimeout`` or ``NodeBroken``.
+        """Return the response to a request; raises ``NodeUnreachable``, ``NodeTimeout`` or
+        ``NodeBroken``.
 
-        A kept connection that turns out to be closed is replaced, for a request that may be
-        repeated.
+        If a kept connection turns out to be closed, a repeatable request is sent on another one.
         """
         data = encoded(self.origin, self._common, request)
         ends = time.monotonic() + (request.seconds or self.timeout)
@@ -152,9 +151,9 @@ class Transport:
             return answer
 
     def stream(self, request: Request) -> Generator[Answer | bytes, None, None]:
-        """An answer without its body, then the body as it comes; one that is no stream, with status
-        other than 200, is whole. ``request.seconds`` is how long nothing may come. Raises as
-        ``exchange``.
+        """Yield the response without its body, then chunks of the body. A response with a status
+        other than 200 is yielded whole. ``request.seconds`` is the longest silence. Raises the
+        errors of ``exchange``.
         """
         connection = self._connect()
         silence = request.seconds or self.timeout
@@ -168,7 +167,7 @@ class Transport:
             connection.socket.close()
 
     def close(self) -> None:
-        """Close all connections that nobody uses."""
+        """Close all idle connections."""
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.socket.close()
@@ -178,7 +177,7 @@ class Transport:
 
     def _take(self) -> _Connection:
         if self._owner != os.getpid():
-            # Of the process that this one was forked from.
+            # The idle connections belong to the process that this one was forked from.
             self._idle, self._owner = [], os.getpid()
         while self._idle:
             try:
@@ -198,7 +197,7 @@ class Transport:
             if origin.scheme == "https":
                 sock = self._secured(sock)
         except (OSError, UnicodeError) as error:
-            # Of the second kind are names that no host can have.
+            # UnicodeError: a name that cannot be a host name.
             raise NodeUnreachable(f"{origin.name} cannot be reached: {error}") from error
         return _Connection(sock)
 

@@ -20,7 +20,7 @@ import msgspec
 from soliton.chain.genesis import genesis_block
 from soliton.cli.process import call_on_signals, run_program
 from soliton.cli.rest_api import signature_checker
-from soliton.cli.run import start_api, start_signer, tell_state, until_stopped
+from soliton.cli.run import log_heartbeat, start_api, start_signer, until_stopped
 from soliton.controls.activity import TOLD_A_SECOND, Activity
 from soliton.controls.clock import DevClock
 from soliton.controls.control import Controls, Origin
@@ -173,7 +173,7 @@ async def _serve(node: Node, clock: DevClock, options: DevnetOptions, fork: Fork
         parts.push_async_callback(server.stop)
         # From here on clients send transactions, whatever else has yet to start.
         mining = asyncio.create_task(controls.mining.run())
-        telling = asyncio.create_task(tell_state(node))
+        telling = asyncio.create_task(log_heartbeat(node))
         parts.callback(mining.cancel)
         parts.callback(telling.cancel)
         matcher = await _start_matcher(node, signatures, _url(server), options, playing)

@@ -22,11 +22,11 @@ from soliton.cli import logs
 from soliton.cli.process import call_on_signals, run_program
 from soliton.cli.rest_api import signature_checker
 from soliton.cli.run import (
+    log_heartbeat,
     mining_of,
     start_api,
     start_network,
     start_signer,
-    tell_state,
     until_stopped,
 )
 from soliton.crypto import base58
@@ -154,7 +154,7 @@ def _micro_ms(member: Member) -> int:
 
 def run_member(member: Member) -> None:
     """Serve until it is told to end, or whoever started it has gone."""
-    logs.use(member.logging)
+    logs.configure_log(member.logging)
     phrases = [each.encode() for each in member.funding.phrases()]
     wallet = Wallet.in_memory(miner_seed(member.number).encode(), phrases)
     node = Node(settings_of(member), wallet, durable=member.durable)
@@ -177,7 +177,7 @@ async def _serve(node: Node, member: Member) -> None:
         server = await start_api(node, signatures, no_controls=NO_CONTROLS)
         parts.push_async_callback(server.stop)
         mining = asyncio.create_task(mining_of(node, network))
-        telling = asyncio.create_task(tell_state(node))
+        telling = asyncio.create_task(log_heartbeat(node))
         parts.callback(mining.cancel)
         parts.callback(telling.cancel)
         if member.number == 0:

@@ -23,7 +23,7 @@ from typing import BinaryIO, Final
 import click
 import msgspec
 
-from soliton.cli.logs import in_force
+from soliton.cli.logs import current_log
 from soliton.cli.process import call_on_signals
 from soliton.controls.mining import MiningMode
 from soliton.devnet.accounts import describe, funded_accounts
@@ -258,7 +258,7 @@ def _members(options: DevnetOptions, directory: Path) -> list[Member]:
         begin=_begin(directory, options),
         funding=options.funding,
         durable=options.data_dir is not None,
-        logging=in_force(),
+        logging=current_log(),
     )
     return [
         msgspec.structs.replace(

@@ -1,8 +1,8 @@
-"""The routes of a node that read, one function each: what is asked, and what the answer means.
+"""The read routes of a node: one function for each request and its response.
 
-``Node`` and ``AsyncNode`` have all of them as methods, with their documentation. A function that
-gives ``Pages`` becomes an iterator.
+``Node`` and ``AsyncNode`` have all of them as methods, with their docstrings. A function that
+returns ``Pages`` becomes an iterator.
 
-What lives here: standard routes, which every node of the family has, unless a function says that it
-is one of Soliton. What does not: sending (``soliton.client.sending``), connections.
+What lives here: the standard routes of every node, and Soliton's own where a function says so. What
+does not: sending (``soliton.client.sending``), connections.
 """

@@ -1,4 +1,4 @@
-"""What accounts have: balances, data, scripts, aliases, leases."""
+"""Routes about accounts: balances, data, scripts, aliases, leases."""
 
 from __future__ import annotations
 
@@ -35,52 +35,52 @@ from soliton.client.steps import (
 )
 
 PAGE: int = 1_000
-"""As many as a node gives at once."""
+"""The nodes' limit on the rows of a page."""
 
 Json = dict[str, Any]
 
 
 def address_of(account: Whom) -> str:
-    """The address of whatever has one, as a part of a path."""
+    """Return the address of an account, quoted as a segment of a path."""
     return segment(account if isinstance(account, str) else account.address)
 
 
 def addresses(core: Core) -> Steps[list[str]]:
-    """The accounts of the node's own wallet."""
+    """The addresses of the node's own wallet."""
     return get(core, "/addresses", list[str])
 
 
 def address_of_public_key(core: Core, public_key: str) -> Steps[str]:
     """The address of a public key on the node's chain."""
-    told = yield from get(core, f"/addresses/publicKey/{segment(public_key)}", AliasRecord)
-    return told.address
+    reply = yield from get(core, f"/addresses/publicKey/{segment(public_key)}", AliasRecord)
+    return reply.address
 
 
 def is_address(core: Core, text: str) -> Steps[bool]:
     """Whether a text is an address of the node's chain."""
-    told = yield from get(core, f"/addresses/validate/{segment(text)}", Json)
-    return told.get("valid") is True
+    reply = yield from get(core, f"/addresses/validate/{segment(text)}", Json)
+    return reply.get("valid") is True
 
 
 def balance(core: Core, account: Whom, asset: AssetLike = None) -> Steps[int]:
-    """How much of the coin, or of an asset, an account has."""
+    """The balance of an account, in the coin or an asset."""
     name = asset_text(asset)
     path = f"/assets/balance/{address_of(account)}/{name}"
     if name is None:
         path = f"/addresses/balance/{address_of(account)}"
-    told = yield from get(core, path, BalanceRecord)
-    return told.balance
+    reply = yield from get(core, path, BalanceRecord)
+    return reply.balance
 
 
 def confirmed_balance(core: Core, account: Whom, confirmations: int) -> Steps[int]:
-    """The least that an account had of the coin in the last blocks."""
+    """The lowest balance of an account in the coin over the last ``confirmations`` blocks."""
     path = f"/addresses/balance/{address_of(account)}/{int(confirmations)}"
-    told = yield from get(core, path, BalanceRecord)
-    return told.balance
+    reply = yield from get(core, path, BalanceRecord)
+    return reply.balance
 
 
 def balance_details(core: Core, account: Whom) -> Steps[BalanceDetails]:
-    """All balances of an account in the coin: with leases, and for generating."""
+    """All balances of an account in the coin: regular, available, effective, generating."""
     return get(core, f"/addresses/balance/details/{address_of(account)}", BalanceDetails)
 
 
@@ -90,27 +90,27 @@ def balances(
     asset: AssetLike = None,
     height: int | None = None,
 ) -> Steps[dict[str, int]]:
-    """How much of the coin, or of an asset, several accounts have, by address."""
+    """The balances of several accounts, in the coin or an asset, by address."""
     names = [each if isinstance(each, str) else each.address for each in accounts]
     body: Json = {"addresses": names}
     if height is not None:
         body["height"] = height
     if asset_text(asset) is not None:
         body["asset"] = asset_text(asset)
-    told = yield from post(core, "/addresses/balance", body, list[Json])
-    return {row["id"]: row["balance"] for row in told}
+    reply = yield from post(core, "/addresses/balance", body, list[Json])
+    return {row["id"]: row["balance"] for row in reply}
 
 
 def effective_balance(core: Core, account: Whom) -> Steps[int]:
-    """How much of the coin an account has, leases to it added and those from it taken off."""
+    """The balance of an account in the coin, plus leases to it, minus leases from it."""
     path = f"/addresses/effectiveBalance/{address_of(account)}"
-    told = yield from get(core, path, BalanceRecord)
-    return told.balance
+    reply = yield from get(core, path, BalanceRecord)
+    return reply.balance
 
 
 def balance_history(core: Core, account: Whom) -> Steps[list[HeightBalance]]:
-    """Every change of an account's balance that the node remembers, the newest first. Some nodes
-    want the API key for this.
+    """The balance changes of an account that the node keeps, the newest first. Some nodes require
+    the API key.
     """
     path = f"/debug/balances/history/{address_of(account)}"
     return ask(core, Request("GET", path, headers=key_headers(core)), list[HeightBalance])
@@ -119,17 +119,17 @@ def balance_history(core: Core, account: Whom) -> Steps[list[HeightBalance]]:
 def asset_balances(
     core: Core, account: Whom, ids: Iterable[str] | None = None
 ) -> Steps[list[AssetBalance]]:
-    """The assets of an account, or those of some ids; NFTs are left out."""
+    """The asset balances of an account, all or those of some ids, without NFTs."""
     path = f"/assets/balance/{address_of(account)}"
     if ids is None:
-        told = yield from get(core, path, AssetBalances)
+        reply = yield from get(core, path, AssetBalances)
     else:
-        told = yield from post(core, path, {"ids": list(ids)}, AssetBalances)
-    return told.balances
+        reply = yield from post(core, path, {"ids": list(ids)}, AssetBalances)
+    return reply.balances
 
 
 def nfts(core: Core, account: Whom, limit: int = PAGE) -> Pages[AssetDetails]:
-    """The NFTs of an account, in pages of at most ``limit``."""
+    """The NFTs of an account, requested in pages of ``limit``."""
 
     def page(after: str | None) -> Steps[tuple[list[AssetDetails], str | None]]:
         path = f"/assets/nft/{address_of(account)}/limit/{int(limit)}" + query(after=after)
@@ -146,8 +146,8 @@ def data(
     keys: Iterable[str] | None = None,
     matches: str | None = None,
 ) -> Steps[dict[str, DataValue]]:
-    """The data of an account: all of it, that of some keys, or of the keys that a regular
-    expression matches.
+    """The data of an account: all entries, those of some keys, or those whose key matches a regular
+    expression.
     """
     path = f"/addresses/data/{address_of(account)}"
     if keys is not None:
@@ -158,7 +158,7 @@ def data(
 
 
 def data_entry(core: Core, account: Whom, key: str) -> Steps[DataValue]:
-    """One entry of an account's data; ``None`` where there is none."""
+    """One entry of an account's data, ``None`` if it does not exist."""
     path = f"/addresses/data/{address_of(account)}/{segment(key)}"
     try:
         row: Mapping[str, Any] = yield from get(core, path, Json)
@@ -168,14 +168,14 @@ def data_entry(core: Core, account: Whom, key: str) -> Steps[DataValue]:
 
 
 def script(core: Core, account: Whom) -> Steps[ScriptInfo]:
-    """The script of an account, and what it costs."""
+    """The script of an account and its complexity."""
     return get(core, f"/addresses/scriptInfo/{address_of(account)}", ScriptInfo)
 
 
 def functions(core: Core, account: Whom) -> Steps[dict[str, list[Json]]]:
-    """The functions of a dApp that can be called: name and type of each argument."""
-    told = yield from get(core, f"/addresses/scriptInfo/{address_of(account)}/meta", Json)
-    found: dict[str, list[Json]] = (told.get("meta") or {}).get("callableFuncTypes") or {}
+    """The callable functions of a dApp: name and type of each argument."""
+    reply = yield from get(core, f"/addresses/scriptInfo/{address_of(account)}/meta", Json)
+    found: dict[str, list[Json]] = (reply.get("meta") or {}).get("callableFuncTypes") or {}
     return found
 
 
@@ -185,19 +185,19 @@ def aliases(core: Core, account: Whom) -> Steps[list[str]]:
 
 
 def address_by_alias(core: Core, alias: str) -> Steps[str]:
-    """Whom an alias names: ``name``, or ``alias:R:name``; raises ``NotFound``."""
+    """The address of an alias, ``name`` or ``alias:R:name``; raises ``NotFound``."""
     name = alias.rpartition(":")[2]
-    told = yield from get(core, f"/alias/by-alias/{segment(name)}", AliasRecord)
-    return told.address
+    reply = yield from get(core, f"/alias/by-alias/{segment(name)}", AliasRecord)
+    return reply.address
 
 
 def active_leases(core: Core, account: Whom) -> Steps[list[Lease]]:
-    """The leases from and to an account that are in force."""
+    """The active leases from and to an account."""
     return get(core, f"/leasing/active/{address_of(account)}", list[Lease])
 
 
 def lease(core: Core, lease_id: str) -> Steps[Lease]:
-    """A lease and what became of it."""
+    """A lease with its present state."""
     return get(core, f"/leasing/info/{segment(lease_id)}", Lease)
 
 

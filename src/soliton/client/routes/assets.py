@@ -1,4 +1,4 @@
-"""What is known about assets."""
+"""Routes about assets."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ from soliton.client.steps import (
 
 
 def asset(core: Core, asset_id: str) -> Steps[AssetDetails]:
-    """An asset; raises ``NotFound``. Give the record wherever an asset is wanted, and amounts of it
+    """The details of an asset; raises ``NotFound``. Pass the record as an asset, and amounts of it
     can be decimal text.
     """
     return get(core, f"/assets/details/{segment(asset_id)}", AssetDetails)
 
 
 def assets(core: Core, ids: Iterable[str]) -> Steps[list[AssetDetails]]:
-    """Several assets."""
+    """The details of several assets."""
     return post(core, "/assets/details", {"ids": list(ids)}, list[AssetDetails])
 
 
 def asset_distribution(
     core: Core, asset_id: str, height: int, limit: int = PAGE
 ) -> Pages[tuple[str, int]]:
-    """Who had an asset after the block at a height, and how much: pairs of address and balance."""
+    """The holders of an asset after the block at a height: pairs of address and balance."""
 
     def page(after: str | None) -> Steps[tuple[list[tuple[str, int]], str | None]]:
         path = f"/assets/{segment(asset_id)}/distribution/{int(height)}/limit/{int(limit)}"
-        told = yield from get(core, path + query(after=after), dict[str, Any])
-        rows = list(told["items"].items())
-        return rows, told.get("lastItem") if told.get("hasNext") else None
+        reply = yield from get(core, path + query(after=after), dict[str, Any])
+        rows = list(reply["items"].items())
+        return rows, reply.get("lastItem") if reply.get("hasNext") else None
 
     return page
 
 
 def assets_of_ethereum(core: Core, ids: Iterable[str]) -> Steps[list[AssetDetails]]:
-    """The assets that wallets of Ethereum know by these addresses (``0x`` and 40 digits)."""
+    """The assets with these Ethereum addresses (``0x`` and 40 digits)."""
     return get(core, "/eth/assets" + query(id=list(ids)), list[AssetDetails])
 
 
 def ethereum_abi(core: Core, account: Whom) -> Steps[list[dict[str, Any]]]:
-    """The functions of a dApp in Ethereum's ABI; none where there is no script."""
+    """The functions of a dApp in Ethereum's ABI; empty without a script."""
     answer = yield from call(core, Request("GET", f"/eth/abi/{address_of(account)}"))
     if answer.status == 200 and not answer.body:
         return []

@@ -1,4 +1,4 @@
-"""Blocks and their headers."""
+"""Routes about blocks and their headers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from soliton.client.routes.network import is_soliton
 from soliton.client.steps import Core, Pages, Pause, Request, Steps, ask, get, segment
 
 BLOCKS_PAGE: Final = 100
-"""As many as a node gives at once."""
+"""The nodes' limit on the blocks of a page."""
 LONGEST_WAIT: Final = 60
 POLL_SECONDS: Final = 0.5
 
@@ -23,19 +23,19 @@ Json = dict[str, Any]
 
 
 class HeightRecord(msgspec.Struct, frozen=True):
-    """A height."""
+    """A response with a height."""
 
     height: int
 
 
 def height(core: Core) -> Steps[int]:
     """The height of the last block."""
-    told = yield from get(core, "/blocks/height", HeightRecord)
-    return told.height
+    reply = yield from get(core, "/blocks/height", HeightRecord)
+    return reply.height
 
 
 def last_block(core: Core) -> Steps[Block]:
-    """The last block. It grows until the next one comes."""
+    """The last block. It grows, by microblocks, until the next one."""
     return _block(core, "/blocks/last")
 
 
@@ -65,7 +65,7 @@ def header(core: Core, block_id: str) -> Steps[BlockHeader]:
 
 
 def blocks(core: Core, first: int, last: int) -> Pages[Block]:
-    """The blocks from one height to another, both included, however many."""
+    """The blocks from one height to another, both included, without a limit."""
 
     def page(start: int | None) -> Steps[tuple[list[Block], int | None]]:
         start, end = _range(start, first, last)
@@ -76,7 +76,7 @@ def blocks(core: Core, first: int, last: int) -> Pages[Block]:
 
 
 def headers(core: Core, first: int, last: int) -> Pages[BlockHeader]:
-    """The headers from one height to another, both included, however many."""
+    """The headers from one height to another, both included, without a limit."""
 
     def page(start: int | None) -> Steps[tuple[list[BlockHeader], int | None]]:
         start, end = _range(start, first, last)
@@ -100,25 +100,25 @@ def blocks_by(core: Core, generator: Whom, first: int, last: int) -> Pages[Block
 
 def height_of(core: Core, block_id: str) -> Steps[int]:
     """The height of the block with an id; raises ``NotFound``."""
-    told = yield from get(core, f"/blocks/height/{segment(block_id)}", HeightRecord)
-    return told.height
+    reply = yield from get(core, f"/blocks/height/{segment(block_id)}", HeightRecord)
+    return reply.height
 
 
 def height_at(core: Core, timestamp: int) -> Steps[int]:
     """The height of the last block that is not younger than a time in milliseconds."""
-    told = yield from get(core, f"/blocks/heightByTimestamp/{int(timestamp)}", HeightRecord)
-    return told.height
+    reply = yield from get(core, f"/blocks/heightByTimestamp/{int(timestamp)}", HeightRecord)
+    return reply.height
 
 
 def block_delay(core: Core, block_id: str, count: int) -> Steps[int]:
-    """The mean time in milliseconds between a number of blocks, the last of which has the id."""
-    told = yield from get(core, f"/blocks/delay/{segment(block_id)}/{int(count)}", Json)
-    return int(told["delay"])
+    """The mean delay in milliseconds of ``count`` blocks, the last of which has the id."""
+    reply = yield from get(core, f"/blocks/delay/{segment(block_id)}/{int(count)}", Json)
+    return int(reply["delay"])
 
 
 def wait_for_height(core: Core, at: int, timeout: float = 60) -> Steps[BlockHeader]:
-    """The header of the block at a height, as soon as there is one; raises ``StillWaiting`` when
-    the time is up.
+    """Wait for the block at a height and return its header; raises ``StillWaiting`` after
+    ``timeout`` seconds.
     """
     ends = core.now() + timeout
     waits = yield from is_soliton(core)

@@ -1,4 +1,4 @@
-"""The node itself and its network."""
+"""Routes about the node itself and its network."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from soliton.client.steps import Core, Request, Steps, ask, call, get, key_heade
 from soliton.crypto import base58
 
 _CHAIN_ID_PLACE: Final = 1
-"""Of the chain id in the bytes of an address."""
+"""The index of the chain id in the bytes of an address."""
 _ALIVE: Final = b'{"status":"alive"}'
 
 Json = dict[str, Any]
 
 
 def chain_id(core: Core) -> Steps[int]:
-    """The number of the node's chain. It is asked once, and remembered."""
+    """The node's chain id. It is requested once and cached."""
     if core.chain_id is None:
         header = yield from get(core, "/blocks/headers/last", BlockHeader)
         core.chain_id = base58.decode(header.generator)[_CHAIN_ID_PLACE]
@@ -32,7 +32,7 @@ def chain_id(core: Core) -> Steps[int]:
 
 
 def is_soliton(core: Core) -> Steps[bool]:
-    """Whether the node is one of ours, and has our routes too. It is asked once, and remembered."""
+    """Whether the node is Soliton and has its own routes. It is requested once and cached."""
     if core.is_soliton is None:
         answer = yield from call(core, Request("GET", "/livez"))
         core.is_soliton = answer.status == 200 and answer.body == _ALIVE
@@ -40,43 +40,43 @@ def is_soliton(core: Core) -> Steps[bool]:
 
 
 def node_version(core: Core) -> Steps[str]:
-    """Name and version of the interface that the node speaks."""
-    told = yield from get(core, "/node/version", Json)
-    return str(told["version"])
+    """The name and version of the node's software."""
+    reply = yield from get(core, "/node/version", Json)
+    return str(reply["version"])
 
 
 def node_status(core: Core) -> Steps[NodeStatus]:
-    """Height and time of the last block."""
+    """The height and time of the last block."""
     return get(core, "/node/status", NodeStatus)
 
 
 def time(core: Core) -> Steps[int]:
     """The time of the node's clock, in milliseconds."""
-    told = yield from get(core, "/utils/time", Json)
-    return int(told["NTP"])
+    reply = yield from get(core, "/utils/time", Json)
+    return int(reply["NTP"])
 
 
 def features(core: Core) -> Steps[list[Feature]]:
-    """The changes of rules, and where the vote on each stands."""
-    told = yield from get(core, "/activation/status", FeatureList)
-    return told.features
+    """The protocol features, and the state of the vote on each."""
+    reply = yield from get(core, "/activation/status", FeatureList)
+    return reply.features
 
 
 def reward(core: Core, height: int | None = None) -> Steps[Reward]:
-    """The block reward, now or at a height."""
+    """The block reward, at present or at a height."""
     path = "/blockchain/rewards" if height is None else f"/blockchain/rewards/{int(height)}"
     return get(core, path, Reward)
 
 
 def peers(core: Core) -> Steps[list[Peer]]:
-    """The peers that the node is talking to."""
-    told = yield from get(core, "/peers/connected", PeerList)
-    return told.peers
+    """The connected peers of the node."""
+    reply = yield from get(core, "/peers/connected", PeerList)
+    return reply.peers
 
 
 def state_hash(core: Core, height: int | None = None) -> Steps[Json]:
-    """The hashes of the state after the block at a height, or of the one below the last. Some nodes
-    want the API key for this.
+    """The state hashes after the block at a height, by default the one below the last. Some nodes
+    require the API key.
     """
     path = f"/debug/stateHash/{'last' if height is None else int(height)}"
     return ask(core, Request("GET", path, headers=key_headers(core)), Json)

@@ -1,4 +1,4 @@
-"""Scripts: compiling, and asking dApps without sending anything."""
+"""Routes about scripts: compiling, and evaluating without sending a transaction."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from soliton.client.making import Value, Whom, argument
 from soliton.client.records import Compiled, Evaluated
 from soliton.client.routes.accounts import address_of
 from soliton.client.steps import (
+    JSON,
     TEXT,
     UNREADABLE,
     Core,
@@ -31,8 +32,8 @@ Json = dict[str, Any]
 def compile(  # noqa: A001 - it is a method
     core: Core, source: str, *, imports: Mapping[str, str] | None = None, compact: bool = False
 ) -> Steps[Compiled]:
-    """A source compiled, with the libraries that it imports by their names; raises
-    ``NodeRefused`` with what is wrong with it.
+    """Compile a source, with the sources that it imports by name; raises ``NodeRefused`` with the
+    compiler's error.
     """
     if imports is not None:
         body = {"script": source, "imports": dict(imports)}
@@ -42,20 +43,20 @@ def compile(  # noqa: A001 - it is a method
 
 
 def decompile(core: Core, script: str) -> Steps[str]:
-    """The source of a compiled script in base64, as far as it can be found again."""
+    """Decompile a script in base64."""
     request = Request("POST", "/utils/script/decompile", script.encode(), TEXT)
-    told = yield from ask(core, request, Json)
-    return str(told["script"])
+    reply = yield from ask(core, request, Json)
+    return str(reply["script"])
 
 
 def estimate(core: Core, script: str) -> Steps[Compiled]:
-    """What a compiled script in base64 costs."""
+    """The complexity of a compiled script in base64."""
     request = Request("POST", "/utils/script/estimate", script.encode(), TEXT)
     return ask(core, request, Compiled)
 
 
 def evaluate(core: Core, dapp: Whom, expression: str, *, trace: bool = False) -> Steps[Evaluated]:
-    """What an expression comes to within a dApp, which sees its names: ``balance(user)``; raises
+    """Evaluate an expression in the scope of a dApp's script: ``balance(user)``; raises
     ``ScriptRefused``.
     """
     return _evaluate(core, dapp, {"expr": expression}, trace)
@@ -70,8 +71,8 @@ def evaluate_call(
     options: Mapping[str, Any] | None = None,
     trace: bool = False,
 ) -> Steps[Evaluated]:
-    """What a call of a dApp's function would come to and change; ``options`` are further members of
-    the request (``payment``, ``senderPublicKey``, ``fee``...). Raises ``ScriptRefused``.
+    """Evaluate a call of a dApp's function: its result and its effects. ``options`` are further
+    members of the request (``payment``, ``senderPublicKey``, ``fee``...). Raises ``ScriptRefused``.
     """
     body: Json = {"call": call_json(FunctionCall(function, tuple(map(argument, arguments))))}
     if sender is not None:
@@ -81,16 +82,15 @@ def evaluate_call(
 
 def _evaluate(core: Core, dapp: Whom, body: Json, trace: bool) -> Steps[Evaluated]:
     path = f"/utils/script/evaluate/{address_of(dapp)}" + query(trace=True if trace else None)
-    headers = (("Content-Type", "application/json"),)
-    answer = yield from call(core, Request("POST", path, msgspec.json.encode(body), headers))
+    answer = yield from call(core, Request("POST", path, msgspec.json.encode(body), JSON))
     if answer.status != 200:
         raise refused(answer)
     try:
-        told = msgspec.json.decode(answer.body, type=dict[str, Any])
-        # What fails within the script comes with status 200.
-        if "error" in told:
-            code, message = told["error"], str(told.get("message", ""))
-            raise script_refusal(code, message, status=200, details=told)
-        return msgspec.convert(told, Evaluated)
+        reply = msgspec.json.decode(answer.body, type=dict[str, Any])
+        # A failure within the script has status 200.
+        if "error" in reply:
+            code, message = reply["error"], str(reply.get("message", ""))
+            raise script_refusal(code, message, status=200, details=reply)
+        return msgspec.convert(reply, Evaluated)
     except UNREADABLE as error:
         raise NodeBroken(f"no answer of a node: {error}") from error

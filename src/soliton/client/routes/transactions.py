@@ -1,4 +1,4 @@
-"""Transactions: on the chain, in the pool, of accounts."""
+"""Routes about transactions on the chain, in the pool, and of accounts."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ Sent = Transaction | Mapping[str, Any]
 
 
 def transaction(core: Core, transaction_id: str) -> Steps[TransactionInfo]:
-    """A transaction of the chain; raises ``NotFound``."""
+    """A confirmed transaction; raises ``NotFound``."""
     return _one(core, f"/transactions/info/{segment(transaction_id)}")
 
 
 def transactions(core: Core, ids: Iterable[str]) -> Steps[list[TransactionInfo]]:
-    """Several transactions of the chain."""
+    """Several confirmed transactions."""
     rows = yield from post(core, "/transactions/info", {"ids": list(ids)}, list[Json])
     return _records(rows)
 
 
 def status(core: Core, transaction_id: str) -> Steps[Status]:
-    """Where a transaction is."""
+    """The status of a transaction."""
     found = yield from statuses(core, [transaction_id])
     if not found:
         raise NodeBroken("no answer of a node: it has no status")
@@ -61,69 +61,69 @@ def status(core: Core, transaction_id: str) -> Steps[Status]:
 
 
 def statuses(core: Core, ids: Iterable[str]) -> Steps[list[Status]]:
-    """Where several transactions are."""
+    """The statuses of several transactions."""
     return post(core, "/transactions/status", {"ids": list(ids)}, list[Status])
 
 
 def history(core: Core, account: Whom, limit: int = PAGE) -> Pages[TransactionInfo]:
-    """The transactions of an account, the newest first, in pages of at most ``limit``."""
+    """The transactions of an account, the newest first, requested in pages of ``limit``."""
 
     def page(after: str | None) -> Steps[tuple[list[TransactionInfo], str | None]]:
         path = f"/transactions/address/{address_of(account)}/limit/{int(limit)}"
-        told = yield from get(core, path + query(after=after), list[list[Json]])
-        rows = _records(told[0]) if told else []
+        reply = yield from get(core, path + query(after=after), list[list[Json]])
+        rows = _records(reply[0]) if reply else []
         return rows, rows[-1].id if len(rows) == limit else None
 
     return page
 
 
 def unconfirmed(core: Core) -> Steps[list[TransactionInfo]]:
-    """All transactions that wait for a block."""
+    """All unconfirmed transactions."""
     return _records((yield from get(core, "/transactions/unconfirmed", list[Json])))
 
 
 def unconfirmed_size(core: Core) -> Steps[int]:
-    """How many transactions wait for a block."""
-    told = yield from get(core, "/transactions/unconfirmed/size", Json)
-    return int(told["size"])
+    """The number of unconfirmed transactions."""
+    reply = yield from get(core, "/transactions/unconfirmed/size", Json)
+    return int(reply["size"])
 
 
 def unconfirmed_transaction(core: Core, transaction_id: str) -> Steps[TransactionInfo]:
-    """A transaction that waits for a block; raises ``NotFound``."""
+    """An unconfirmed transaction; raises ``NotFound``."""
     return _one(core, f"/transactions/unconfirmed/info/{segment(transaction_id)}")
 
 
 def merkle_proofs(core: Core, ids: Iterable[str]) -> Steps[list[MerkleProof]]:
-    """Proofs that transactions are in their blocks."""
+    """The Merkle proofs of transactions in their blocks."""
     return post(core, "/transactions/merkleProof", {"ids": list(ids)}, list[MerkleProof])
 
 
 def snapshot(core: Core, transaction_id: str) -> Steps[Json]:
-    """What a transaction wrote to the state."""
+    """The state changes of a transaction."""
     return get(core, f"/transactions/snapshot/{segment(transaction_id)}", Json)
 
 
 def least_fee(core: Core, sent: Sent) -> Steps[Fee]:
-    """The least fee of a transaction, with what scripts and sponsorship add, in the asset it pays
+    """The minimum fee of a transaction, scripts and sponsorship included, in the asset it pays
     with.
     """
     return post(core, "/transactions/calculateFee", _json(sent), Fee)
 
 
 def validate(core: Core, sent: Sent) -> Steps[Validation]:
-    """What would become of a signed transaction. Some nodes want the API key for this."""
+    """Validate a signed transaction without sending it. Some nodes require the API key."""
     body, headers = msgspec.json.encode(_json(sent)), JSON + key_headers(core)
     return ask(core, Request("POST", "/debug/validate", body, headers), Validation)
 
 
 def simulate(core: Core, sent: Sent, *, unconfirmed: bool = True) -> Steps[Simulation]:
-    """What a transaction would do, signed or not, on top of the chain and of what waits: only nodes
-    of Soliton answer, others raise ``NotFound``.
+    """Simulate a transaction, signed or not, on top of the chain and of the ``unconfirmed``
+    transactions. Raises ``NotFound`` for nodes other than Soliton's.
     """
     path = "/transactions/simulate" + query(unconfirmed=None if unconfirmed else False)
     fields = dict(_json(sent))
     if isinstance(sent, Transaction) and not sent.is_signed:
-        # Without proofs it is tried as if its sender had signed it.
+        # Without proofs, the node simulates it as if its sender had signed it.
         fields.pop("proofs", None)
     return (yield from post(core, path, fields, Simulation))
 
