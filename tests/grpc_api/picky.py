@@ -156,7 +156,7 @@ class Picky:
         self.answers: dict[int, Answer] = {}
         self.gone: int | None = None
         """Why the server goes."""
-        self.words = b""
+        self.text = b""
         self.is_closed = False
         self.pongs: list[bytes] = []
         self.acknowledged = 0
@@ -245,7 +245,7 @@ class Picky:
 
     def answer(self, stream: int) -> Answer:
         """All that comes on a stream."""
-        assert self.read(lambda: self.on(stream).is_over), f"{self.gone} {self.words!r}"
+        assert self.read(lambda: self.on(stream).is_over), f"{self.gone} {self.text!r}"
         return self.on(stream)
 
     def check(self, stream: int) -> None:
@@ -263,7 +263,7 @@ class Picky:
         """Wait until the server has looked at all that was sent. Pings may not come that often."""
         count = self.acknowledged + len(self._asked) + 1
         self.want()
-        assert self.read(lambda: self.acknowledged >= count), f"{self.gone} {self.words!r}"
+        assert self.read(lambda: self.acknowledged >= count), f"{self.gone} {self.text!r}"
 
     def _take_frames(self) -> None:
         rest = self._rest
@@ -297,7 +297,7 @@ class Picky:
                     self.send(frame(PING, ACK, 0, body))
             case 7:
                 assert stream == 0
-                self.gone, self.words = int.from_bytes(body[4:8], "big"), body[8:]
+                self.gone, self.text = int.from_bytes(body[4:8], "big"), body[8:]
             case 8:
                 assert len(body) == 4 and int.from_bytes(body, "big") > 0
             case _:

@@ -32,7 +32,7 @@ class Gone(Exception):
     """Nobody answers now."""
 
 
-class Held:
+class CallState:
     """What it knows: the state, and what it was before each of the last blocks."""
 
     def __init__(self) -> None:
@@ -48,12 +48,12 @@ class Held:
             del self.before[each]
 
 
-def load(file: Path) -> Held:
+def load(file: Path) -> CallState:
     """What the file has; nothing, where there is none yet."""
     if not file.exists():
-        return Held()
+        return CallState()
     found = pickle.loads(file.read_bytes())
-    assert isinstance(found, Held)
+    assert isinstance(found, CallState)
     return found
 
 

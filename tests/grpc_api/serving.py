@@ -11,14 +11,14 @@ import msgspec
 from grpc import StatusCode, aio
 
 from soliton.grpc_api import services
-from soliton.grpc_api.link import Answer, Question
+from soliton.grpc_api.link import NodeRequest, NodeResponse
 from soliton.grpc_api.node_side import NodeSide
 from soliton.grpc_api.views import Views
 from soliton.node.node import Node
 
 MOST_SECONDS = 60.0
 PAUSE_SECONDS = 0.01
-MOST_TRIES = 6_000
+MAX_TRIES = 6_000
 MOMENT_SECONDS = 0.05
 """More messages than expected would come at once; if they come later, the test misses them."""
 
@@ -29,7 +29,7 @@ class Direct:
     def __init__(self, side: NodeSide) -> None:
         self._side = side
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: NodeRequest) -> NodeResponse:
         answer = self._side.respond(question)
         return await answer if isinstance(answer, Coroutine) else answer
 
@@ -45,7 +45,7 @@ class Called(msgspec.Struct):
 
 async def eventually(holds: Callable[[], bool]) -> None:
     """Wait until it is so."""
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         if holds():
             return
         await asyncio.sleep(PAUSE_SECONDS)
@@ -134,7 +134,7 @@ class Client:
         reading = asyncio.ensure_future(read())
         try:
             if expected is not None:
-                for _ in range(MOST_TRIES):
+                for _ in range(MAX_TRIES):
                     if len(found) >= expected or reading.done():
                         break
                     await asyncio.sleep(PAUSE_SECONDS)

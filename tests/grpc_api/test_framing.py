@@ -32,7 +32,7 @@ def test_words_of_a_status(words: str) -> None:
 @pytest.mark.parametrize("before", range(3))
 def test_long_words_are_cut_but_not_inside_of_an_escape(letter: str, before: int) -> None:
     made = framing.escaped("b" * before + letter * 20_000)
-    assert framing.MAX_WORDS_BYTES - 3 <= len(made) <= framing.MAX_WORDS_BYTES
+    assert framing.MAX_TEXT_BYTES - 3 <= len(made) <= framing.MAX_TEXT_BYTES
     assert unquote(made.decode(), errors="ignore").startswith("b" * before + letter * 300)
     assert b"%" not in made[-2:]
 
@@ -89,7 +89,7 @@ def test_lengths() -> None:
     with pytest.raises(Refused) as refused:
         framing.length_of(b"\0\0\x40\0\1")
     words = "Received message larger than max (4194305 vs. 4194304)"
-    assert (refused.value.code, refused.value.words) == (Code.RESOURCE_EXHAUSTED, words)
+    assert (refused.value.code, refused.value.text) == (Code.RESOURCE_EXHAUSTED, words)
 
 
 @given(st.binary(max_size=2_000))

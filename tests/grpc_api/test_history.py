@@ -65,17 +65,17 @@ async def test_what_cannot_be_told_holds_no_moment_of_the_store(chain: PrivateCh
         stream = client.stream("/waves.events.grpc.BlockchainUpdatesApi/Subscribe", FROM_START)
         await eventually(lambda: len(stream.found) > 1)
         held: list[View] = []
-        take, hear = views.take, follower._hear
+        take, hear = views.acquire, follower._notify
 
         def taken() -> View:
             held.append(take())
             return held[-1]
 
         async def fails(_event: Event) -> None:
-            follower._hear = hear
+            follower._notify = hear
             raise RuntimeError
 
-        views.take, follower._hear = taken, fails  # type: ignore[method-assign]
+        views.acquire, follower._notify = taken, fails  # type: ignore[method-assign]
         chain.mine()
         await eventually(lambda: stream.done)
         chain.mine()

@@ -18,7 +18,14 @@ from grpc import aio
 
 from soliton.chain.transactions import issue, lease
 from soliton.grpc_api import link
-from soliton.grpc_api.link import MAX_IDS, Answer, PoolHappened, Question, Unknown, Waiting
+from soliton.grpc_api.link import (
+    MAX_IDS,
+    AwaitPoolNotes,
+    NodeRequest,
+    NodeResponse,
+    Unconfirmed,
+    Unknown,
+)
 from soliton.grpc_api.node_side import NodeSide
 from soliton.grpc_api.proto import transactions_api_pb2 as pb
 from tests.api.chain import RICH, PrivateChain
@@ -179,9 +186,11 @@ async def test_the_pool_is_asked_for_little_at_a_time(
     sizes: list[int] = []
     respond = NodeSide.respond
 
-    def counted(side: NodeSide, question: Question) -> Answer | Coroutine[Any, Any, Answer]:
+    def counted(
+        side: NodeSide, question: NodeRequest
+    ) -> NodeResponse | Coroutine[Any, Any, NodeResponse]:
         answer = respond(side, question)
-        if isinstance(answer, Waiting) and answer.found and len(answer.found[0]) > ID_BYTES:
+        if isinstance(answer, Unconfirmed) and answer.found and len(answer.found[0]) > ID_BYTES:
             sizes.append(len(answer.found))
         return answer
 
@@ -204,7 +213,7 @@ async def test_the_pool_is_asked_for_little_at_a_time(
 class Silent:
     """A node that does not answer."""
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: NodeRequest) -> NodeResponse:
         del question
         await asyncio.Event().wait()
         raise AssertionError("nothing sets it")
@@ -215,12 +224,12 @@ async def test_questions_that_the_node_does_not_answer_have_a_limit(
 ) -> None:
     monkeypatch.setattr(link, "MAX_WAITING", 2)
     node = link.Limited(Silent())
-    waiting = [asyncio.create_task(node.ask(PoolHappened(1))) for _ in range(2)]
+    waiting = [asyncio.create_task(node.ask(AwaitPoolNotes(1))) for _ in range(2)]
     await asyncio.sleep(0)
-    assert await node.ask(PoolHappened(1)) == Unknown()
+    assert await node.ask(AwaitPoolNotes(1)) == Unknown()
     waiting[0].cancel()
     await asyncio.gather(waiting[0], return_exceptions=True)
-    again = asyncio.create_task(node.ask(PoolHappened(1)))
+    again = asyncio.create_task(node.ask(AwaitPoolNotes(1)))
     await asyncio.sleep(0)
     assert not again.done()
     for each in (again, waiting[1]):

@@ -110,7 +110,7 @@ def test_floods_end(door: Door, name: str) -> None:
             if not client.send(*some) or taken > 2 * COUNT:
                 break
             client.read(lambda: client.gone is not None, 0)
-        assert client.end() == CALM, (client.gone, client.words)
+        assert client.end() == CALM, (client.gone, client.text)
     assert door.most_memory() - before < MOST_BYTES
     assert beside.slowest < SLOWEST_SECONDS
 

@@ -199,7 +199,7 @@ def test_faults_that_end_the_connection(door: Door, name: str) -> None:
     with Picky(door.port) as client:
         client.settle()
         client.send(sent)
-        assert client.end() in codes, (client.gone, client.words)
+        assert client.end() in codes, (client.gone, client.text)
 
 
 FIRST: dict[str, bytes] = {

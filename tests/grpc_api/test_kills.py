@@ -18,7 +18,7 @@ from soliton.chain.transactions import transfer
 from soliton.cli.grpc_server import GrpcService
 from tests.api.chain import PrivateChain
 from tests.grpc_api import resuming
-from tests.grpc_api.serving import MOST_TRIES, PAUSE_SECONDS
+from tests.grpc_api.serving import MAX_TRIES, PAUSE_SECONDS
 from tests.grpc_api.test_process import a_chain
 from tests.grpc_api.test_random_chains import COIN, PEOPLE, Life
 from tests.node.chains import address_of
@@ -55,7 +55,7 @@ class Process:
 
     async def caught_up(self, chain: PrivateChain) -> None:
         """Wait until it is where the node is, and holds what that holds."""
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             told = self.file.with_suffix(".txt").read_text()
             assert self.process.poll() is None, told
             held = resuming.load(self.file).consumer
@@ -114,7 +114,7 @@ async def live(life: Life) -> None:
 
 async def processes(service: GrpcService, gone: int) -> list[int]:
     """Those that serve, when there are some and one of them is gone."""
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         found = service.process_ids()
         if found and gone not in found:
             return found

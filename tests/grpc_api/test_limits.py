@@ -14,7 +14,7 @@ from grpc import aio
 from soliton.chain.addresses import from_public_key
 from soliton.chain.transactions import data
 from soliton.chain.values import DataEntry
-from soliton.grpc_api.link import FindWaiting, Waiting
+from soliton.grpc_api.link import FindUnconfirmed, Unconfirmed
 from soliton.grpc_api.node_side import NodeSide
 from soliton.grpc_api.proto.accounts_api_pb2 import DataRequest
 from soliton.grpc_api.proto.blockchain_updates_pb2 import (
@@ -112,7 +112,7 @@ async def test_who_reads_nothing_is_given_up(chain: PrivateChain) -> None:
         clients = client.served_by.clients
         await eventually(lambda: any(each.size for each in clients._calls))
 
-        await eventually(lambda: bool(clients.give_up()))
+        await eventually(lambda: bool(clients.abort_idle()))
         # Others are served; the one who reads at last hears that there is no more.
         assert (await client.call(HEIGHT, b"", stream=False)).code == "OK"
         rest: list[bytes] = []
@@ -140,7 +140,7 @@ async def test_who_reads_slowly_is_not(chain: PrivateChain) -> None:
         count = 0
         while await made.read():
             count += 1
-            client.served_by.clients.give_up()
+            client.served_by.clients.abort_idle()
             await asyncio.sleep(0.01)
         assert count == 10
 
@@ -150,9 +150,9 @@ async def test_the_transactions_of_an_account_are_found_without_looking_at_all(
 ) -> None:
     # A pool holds 100,000, and the node does nothing else meanwhile.
     sent = [chain.send(chain.data(number=number)) for number in range(3)]
-    side, question = NodeSide(chain.node), FindWaiting(bytes(chains.address_of(RICH)), [])
+    side, question = NodeSide(chain.node), FindUnconfirmed(bytes(chains.address_of(RICH)), [])
     from_public_key.cache_clear()
     answer = side.respond(question)
     side.close()
-    assert answer == Waiting([each.id for each in sent])
+    assert answer == Unconfirmed([each.id for each in sent])
     assert from_public_key.cache_info().currsize == 0, "nobody's address was made"

@@ -13,7 +13,7 @@ from soliton.chain.proto.transaction_pb2 import SignedTransaction
 from soliton.chain.transactions import codec, lease
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
-from soliton.grpc_api.link import Answer, Question, Send, Sent
+from soliton.grpc_api.link import NodeRequest, NodeResponse, Send, Sent
 from soliton.grpc_api.proto import waves_blockchain_api_pb2 as pb
 from soliton.grpc_api.proto.transactions_api_pb2 import TransactionsByIdRequest, TransactionStatus
 from soliton.ledger.state import WAVES
@@ -206,7 +206,7 @@ async def test_it_is_confirmed_where_the_node_is_a_block_ahead(
         request = pb.CheckedBroadcastRequest(transaction=sent(trade))
         ask = Direct.ask
 
-        async def ahead(link: Direct, question: Question) -> Answer:
+        async def ahead(link: Direct, question: NodeRequest) -> NodeResponse:
             if not isinstance(question, Send):
                 return await ask(link, question)
             # As the reference's node says it.

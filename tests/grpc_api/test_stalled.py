@@ -98,7 +98,7 @@ class Stalled:
         """Let so much time go by, in which the process looks around as often as it does."""
         for _ in range(4):
             self.clock.now += seconds / 4
-            self.services.give_up()
+            self.services.abort_idle()
             # Tasks that were ended end, and others find out.
             await asyncio.sleep(0.02)
 
@@ -226,7 +226,7 @@ async def test_a_request_that_does_not_come(stalled: Stalled) -> None:
 async def test_requests_that_do_not_come_make_room_for_others(
     stalled: Stalled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "MAX_COMING", 10)
+    monkeypatch.setattr(clients, "MAX_RECEIVING", 10)
     for most in (5, 10, 10, 10, 10):
         raw = await stalled.connect()
         for _ in range(5):
@@ -278,9 +278,9 @@ async def test_moments_of_those_who_do_not_read_make_room(
         chain.mine()
         stalled.clock.now += 1
         await stalled.is_served()
-    assert len(stalled.services._views._open) <= views.MAX_MOMENTS + 1
+    assert len(stalled.services._views._open) <= views.MAX_VIEWS + 1
     # As many as there is room for go on.
-    assert abs(stalled.waiting - views.MAX_MOMENTS) <= 2
+    assert abs(stalled.waiting - views.MAX_VIEWS) <= 2
 
 
 def allow(stalled: Stalled, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,7 +373,7 @@ async def test_a_queue_of_updates_has_a_limit_in_bytes(monkeypatch: pytest.Monke
     assert (await subscriber.next()).name == b"a"
     push(b"b")
     push(b"c")
-    push(b"c", Kind.BLOCK_BACK)
+    push(b"c", Kind.BLOCK_ROLLBACK)
     push(b"d")
     assert [(await subscriber.next()).name for _ in range(2)] == [b"b", b"d"]
     for name in (b"e", b"f", b"g"):

@@ -89,8 +89,8 @@ async def serving(**limits: Any) -> AsyncIterator[Served]:
             yield Served(functions, made, channel)
     finally:
         await made.stop(0)
-        assert not clients._calls and clients._unread == clients._coming == 0
-        assert clients._coming_bytes == 0
+        assert not clients._calls and clients._unread == clients._receiving == 0
+        assert clients._receiving_bytes == 0
         assert clients._requests.total() == clients._streams.total() == 0
 
 

@@ -92,7 +92,7 @@ async def mining(tmp_path: Path, rules: str = RULES) -> AsyncIterator[Mine]:
         msgspec.structs.replace(own, network=network), HeldWallet([key]), clock=clock, durable=False
     )
     try:
-        await signer._ask("POST", "/keys/unlock", {"password": PASSWORD})
+        await signer._request("POST", "/keys/unlock", {"password": PASSWORD})
         yield Mine(place, node, key, clock)
     finally:
         node.close()
@@ -207,7 +207,7 @@ async def test_marks_survive_the_process_and_a_new_file_of_the_log(
     again = it.place.app()
     server = await serve(again, "127.0.0.1", 0, close=again.close)
     signer = WalletSigner(f"http://127.0.0.1:{server.port}", KEYS["bot"], CHAIN_ID)
-    await signer._ask("POST", "/keys/unlock", {"password": PASSWORD})
+    await signer._request("POST", "/keys/unlock", {"password": PASSWORD})
     assert await signer.block(HOT.public_key, height, first) == first.signature
     later = msgspec.structs.replace(first.header, timestamp=first.header.timestamp + 1)
     with pytest.raises(SignedBefore):
@@ -246,11 +246,11 @@ async def test_what_is_no_block_of_the_key_is_not_signed(tmp_path: Path) -> None
         for data in (b"", sent.body, b"\n" + sent.body, draft.signed, base64.b64decode("////")):
             text = base64.b64encode(data).decode()
             with pytest.raises(SigningRefused):
-                await signer._ask("POST", "/generator/block", {**body, "block": text})
+                await signer._request("POST", "/generator/block", {**body, "block": text})
         for wrong in ({}, {"block": 5}, {"block": "", "height": 0}):
             asked: dict[str, Any] = {**body, **wrong}
             with pytest.raises(SigningRefused):
-                await signer._ask("POST", "/generator/block", asked)
+                await signer._request("POST", "/generator/block", asked)
 
 
 async def test_a_microblock_extends_only_what_was_signed(tmp_path: Path) -> None:
@@ -300,13 +300,13 @@ async def test_a_locked_key_and_a_signer_that_is_gone(tmp_path: Path) -> None:
         draft = await it.draft()
         signer = it.key.holder
         assert isinstance(signer, WalletSigner)
-        await signer._ask("POST", "/keys/lock", {})
+        await signer._request("POST", "/keys/lock", {})
         with pytest.raises(SigningRefused, match="locked"):
             await it.signature(draft)
         gone = WalletSigner("http://127.0.0.1:1", "", CHAIN_ID)
         with pytest.raises(SignerSilent, match="cannot be reached"):
             await gone.block(HOT.public_key, 2, draft)
-        await signer._ask("POST", "/keys/unlock", {"password": PASSWORD})
+        await signer._request("POST", "/keys/unlock", {"password": PASSWORD})
         # Nothing was marked.
         it.clock.time += 61_000
         assert await it.signature(await it.draft())

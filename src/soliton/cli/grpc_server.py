@@ -148,8 +148,8 @@ async def _serve(
     while not any(end.done() for end in ends):
         await asyncio.wait(ends, timeout=TICK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         # Without calls, release the read transaction, so that the store can reuse its pages.
-        views.rest()
-        services.give_up()
+        views.release_unused()
+        services.abort_idle()
     for end in ends:
         end.cancel()
     await services.stop(STOP_SECONDS)

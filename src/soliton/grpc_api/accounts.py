@@ -46,7 +46,7 @@ SERVICE: Final = pb.DESCRIPTOR.services_by_name["AccountsApi"]
 def get_balances(
     chain: Blockchain, request: pb.BalancesRequest
 ) -> Iterator[pb.BalanceResponse | None]:
-    """The wanted balances in their order, or the coin's and then all of assets but NFTs."""
+    """Return the requested balances in order, or the coin's and those of all assets but NFTs."""
     if not request.address:
         return
     address = stream_address(request.address, chain.network.chain_id)
@@ -56,21 +56,21 @@ def get_balances(
         return
     yield _waves(chain, address)
     for found in fungible_balances(chain, address):
-        yield None if found is None else _shown(*found)
+        yield None if found is None else _asset_response(*found)
 
 
 def _waves(chain: Blockchain, address: Address) -> pb.BalanceResponse:
     store, height = chain.store, chain.height
     regular, leases = store.get(WAVES, address), store.get(LEASES, address)
     response = pb.BalanceResponse()
-    shown = response.waves
-    shown.regular, shown.available = regular, regular - leases.lease_out
-    # While it is banned an account has nothing to mine with.
+    waves = response.waves
+    waves.regular, waves.available = regular, regular - leases.lease_out
+    # A banned account has no generating balance.
     if not headers.is_banned(chain, address, height):
         bottom = max(1, height - _GENERATING_BLOCKS + 1)
-        shown.generating = chain.smallest_effective_balance(address, bottom, height)
-    shown.effective = effective_balance(regular, leases)
-    shown.lease_in, shown.lease_out = leases.lease_in, leases.lease_out
+        waves.generating = chain.smallest_effective_balance(address, bottom, height)
+    waves.effective = effective_balance(regular, leases)
+    waves.lease_in, waves.lease_out = leases.lease_in, leases.lease_out
     return response
 
 
@@ -78,20 +78,20 @@ _GENERATING_BLOCKS: Final = 1_000
 
 
 def _asset(chain: Blockchain, address: Address, asset_id: bytes) -> pb.BalanceResponse:
-    # No asset has an id of another length, and the store could not look for it.
+    # No asset id has another length, and the store could not look it up.
     if len(asset_id) != DIGEST_LENGTH:
-        return _shown(asset_id, 0)
-    return _shown(asset_id, chain.store.get(ASSET_BALANCES, (address, AssetId(asset_id))))
+        return _asset_response(asset_id, 0)
+    return _asset_response(asset_id, chain.store.get(ASSET_BALANCES, (address, AssetId(asset_id))))
 
 
-def _shown(asset_id: bytes, amount: int) -> pb.BalanceResponse:
+def _asset_response(asset_id: bytes, amount: int) -> pb.BalanceResponse:
     response = pb.BalanceResponse()
     response.asset.asset_id, response.asset.amount = asset_id, amount
     return response
 
 
 def get_script(chain: Blockchain, request: pb.AccountRequest) -> pb.ScriptResponse:
-    """An account's script; an empty message where it has none."""
+    """Return an account's script, or an empty message."""
     try:
         address = read_address(request.address, chain.network.chain_id)
     except AddressRefused as error:
@@ -108,7 +108,7 @@ def get_script(chain: Blockchain, request: pb.AccountRequest) -> pb.ScriptRespon
 
 
 def get_active_leases(chain: Blockchain, request: pb.AccountRequest) -> Iterator[pb.LeaseResponse]:
-    """The leases from and to an account that are in force."""
+    """Return the active leases from and to an account."""
     chain_id, store = chain.network.chain_id, chain.store
     address = stream_address(request.address, chain_id)
     for _, lease_id in indexes.leases_of(store, address):
@@ -127,7 +127,7 @@ def get_active_leases(chain: Blockchain, request: pb.AccountRequest) -> Iterator
 
 
 def get_data_entries(chain: Blockchain, request: pb.DataRequest) -> Iterator[pb.DataEntryResponse]:
-    """An account's entry with a key, or all of them in the order of keys."""
+    """Return an account's entry with a key, or all entries in the order of keys."""
     address = stream_address(request.address, chain.network.chain_id)
     if not request.key:
         for key, value in chain.store.data_entries(address):
@@ -141,18 +141,18 @@ def get_data_entries(chain: Blockchain, request: pb.DataRequest) -> Iterator[pb.
 
 
 _MAX_KEY_BYTES: Final = 400
-"""None is longer, and the store could not look for it."""
+"""Limit on the length of keys; the store could not look up longer ones."""
 
 
 def _entry(address: bytes, entry: DataEntry) -> pb.DataEntryResponse:
-    # As it was asked for, whichever of its forms that was.
+    # The address in the form of the request.
     response = pb.DataEntryResponse(address=address)
     write_data_entry(response.entry, entry)
     return response
 
 
 def resolve_alias(chain: Blockchain, request: StringValue) -> BytesValue:
-    """Whom a name means."""
+    """Return the address of an alias."""
     try:
         alias = make_alias(request.value, chain.network.chain_id)
     except AliasError as error:

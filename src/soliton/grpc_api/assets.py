@@ -1,4 +1,4 @@
-"""``waves.node.grpc.AssetsApi``: what is known about assets.
+"""``waves.node.grpc.AssetsApi``: details of assets, NFTs of accounts.
 
 Source: wavesplatform/Waves ``grpc-server/src/main/scala/com/wavesplatform/api/grpc/
 AssetsApiGrpcImpl.scala``.
@@ -35,7 +35,7 @@ SERVICE: Final = pb.DESCRIPTOR.services_by_name["AssetsApi"]
 
 
 def get_info(chain: Blockchain, request: pb.AssetRequest) -> pb.AssetInfoResponse:
-    """What is known about an asset."""
+    """Return the details of an asset."""
     found = None
     if len(request.asset_id) == DIGEST_LENGTH:
         found = _info(chain, AssetId(request.asset_id))
@@ -82,7 +82,7 @@ def _info(
 
 
 def get_nft_list(chain: Blockchain, request: pb.NFTRequest) -> Iterator[pb.NFTResponse]:
-    """The NFTs of an account in the order of their issue, behind one of them."""
+    """Return the NFTs of an account in the order of their issue, after a given one."""
     if not request.address:
         return
     address = stream_address(request.address, chain.network.chain_id)

@@ -1,7 +1,7 @@
-"""Blocks, microblocks and rollbacks as updates: what happened, and what that changed.
+"""Blocks, microblocks and rollbacks as update messages.
 
-What lives here: making them from what the store holds. What does not: when they are sent
-(``subscriptions``), and following the node (``following``).
+What lives here: making them from the store. What does not: sending them (``updates``), and
+following the node (``following``).
 
 Source: wavesplatform/Waves ``grpc-server/src/main/scala/com/wavesplatform/events/events.scala``.
 """
@@ -23,7 +23,7 @@ from soliton.chain.values import AssetId
 from soliton.grpc_api.link import Form
 from soliton.grpc_api.messages import block_message, reward_messages, vrf_of
 from soliton.grpc_api.metadata import Context, metadata_of
-from soliton.grpc_api.past import Kept, PastState
+from soliton.grpc_api.past import BalanceCache, PastState
 from soliton.grpc_api.proto.events_pb2 import BlockchainUpdated, StateUpdate
 from soliton.grpc_api.state_updates import Update, merged, reverse, update_of
 from soliton.ledger.state import ALIASES, ASSET_NAMES, ASSETS, Changes, Overlay, State
@@ -38,7 +38,7 @@ _Rollback = BlockchainUpdated.Rollback
 
 
 class Step(NamedTuple):
-    """A transaction of a block with what it changed."""
+    """A transaction of a block with its state changes."""
 
     transaction: AnyTransaction
     update: Update
@@ -47,16 +47,18 @@ class Step(NamedTuple):
 
 
 class BlockSteps:
-    """A block of the chain, read step by step: what it did itself, then its transactions."""
+    """The state changes of a block: first its own, then those of its transactions."""
 
-    def __init__(self, chain: Blockchain, height: int, kept: Kept | None = None) -> None:
-        """``kept`` goes from block to block. Raises ``Refused`` where too little was stored."""
+    def __init__(self, chain: Blockchain, height: int, cache: BalanceCache | None = None) -> None:
+        """``cache`` caches balances from block to block. Raises ``Refused`` if the block was stored
+        without the values that it replaced.
+        """
         self.chain = chain
         self.height = height
         data = chain.store.block_data(height)
-        assert data is not None, "the caller has looked at the height"
+        assert data is not None, "the caller has checked the height"
         self.data = data
-        self._past = PastState(chain.store, height, kept)
+        self._past = PastState(chain.store, height, cache)
         self.state = Overlay(self._past, height)
         self.own = Update()
         if height > 1:
@@ -65,7 +67,7 @@ class BlockSteps:
         self.steps: list[Step] = []
 
     def read(self, count: int | None = None) -> BlockSteps:
-        """Read all transactions, or so many."""
+        """Read all transactions, or the first ``count``."""
         chain, height = self.chain, self.height
         pieces = blocks.transaction_pieces(self.data)
         legacy = self.data[0] < blocks.PROTOBUF_VERSION
@@ -78,17 +80,17 @@ class BlockSteps:
             update = update_of(changes, self.state, height if index < self._past.count else 0)
             _apply(self.state, changes)
             context = Context(self.state, record)
-            told = metadata_of(transaction, context).SerializeToString()
+            metadata = metadata_of(transaction, context).SerializeToString()
             aliases = tuple(changes.get(ALIASES, ()))
-            self.steps.append(Step(transaction, update, told, aliases))
+            self.steps.append(Step(transaction, update, metadata, aliases))
         self._past.behind(self.state.changes)
         return self
 
     def referenced(
         self, steps: Iterable[Step], *, by_tip: bool = False
     ) -> Iterator[StateUpdate.AssetInfo]:
-        """The assets that occur in what these steps changed, as they are called after this block,
-        or after the last one.
+        """Yield the assets in the changes of some steps, with their names after this block, or
+        after the last block of the chain.
         """
         state: State = self.chain.state if by_tip else self.state
         seen: dict[AssetId, None] = {}
@@ -97,8 +99,8 @@ class BlockSteps:
         for asset_id in seen:
             info, name = state.get(ASSETS, asset_id), state.get(ASSET_NAMES, asset_id)
             if info is not None and name is not None:
-                shown = name.name.decode(errors="replace")
-                yield StateUpdate.AssetInfo(id=asset_id, decimals=info.decimals, name=shown)
+                text = name.name.decode(errors="replace")
+                yield StateUpdate.AssetInfo(id=asset_id, decimals=info.decimals, name=text)
 
 
 def _apply(state: Overlay, changes: Changes) -> None:
@@ -114,13 +116,13 @@ def _apply(state: Overlay, changes: Changes) -> None:
 
 
 def block_update(
-    chain: Blockchain, height: int, kept: Kept | None = None, forms: Sequence[Form] = ()
+    chain: Blockchain, height: int, cache: BalanceCache | None = None, forms: Sequence[Form] = ()
 ) -> bytes:
-    """The whole block at a height as one update; ``forms`` are those of a block that grows."""
-    found = BlockSteps(chain, height, kept).read()
+    """Return the whole block at a height as one update; ``forms`` are those of the last block."""
+    found = BlockSteps(chain, height, cache).read()
     data = found.data
     if len(forms) > 1:
-        # As in the reference, the header's state hash is that of the first form.
+        # As in the reference, the header has the state hash of the first form.
         data = form_of(
             chain, height, msgspec.structs.replace(forms[-1], state_hash=forms[0].state_hash)
         ).data
@@ -128,7 +130,7 @@ def block_update(
 
 
 def key_block_update(found: BlockSteps, form: Form) -> bytes:
-    """The first form of a block that grows."""
+    """Return the update for the first form of a block, without microblocks."""
     data = form_of(found.chain, found.height, form).data
     return _block_append(found, data, form.id, found.steps[: form.count])
 
@@ -143,15 +145,15 @@ def _block_append(found: BlockSteps, data: bytes, block_id: bytes, steps: Sequen
         reward_shares=reward_messages(chain, height),
     )
     body = delimited(_BLOCK_FIELD, block_message(chain, height, data)) + rest.SerializeToString()
-    told = _told_of(steps)
+    details = _append_of(steps)
     if not found.own.is_empty():
-        told.state_update.CopyFrom(found.own.message())
-    append = delimited(_BODY_FIELD, body) + told.SerializeToString()
+        details.state_update.CopyFrom(found.own.message())
+    append = delimited(_BODY_FIELD, body) + details.SerializeToString()
     return _updated(found, block_id, append, steps)
 
 
 def micro_update(found: BlockSteps, reference: Form, form: Form) -> bytes:
-    """What led from one form of a block to the next."""
+    """Return the update from one form of a block to the next."""
     header = blocks.decode_header(found.data, found.chain.network.chain_id)[0]
     steps = found.steps[reference.count : form.count]
     micro = microblocks.assemble(
@@ -164,22 +166,22 @@ def micro_update(found: BlockSteps, reference: Form, form: Form) -> bytes:
         total_block_id=form.id,
         state_hash=form.state_hash or None,
     )
-    told = _told_of(steps)
-    told.micro_block.micro_block.CopyFrom(
+    append = _append_of(steps)
+    append.micro_block.micro_block.CopyFrom(
         SignedMicroBlock.FromString(microblocks.encode_protobuf(micro))
     )
     if header.version >= blocks.PROTOBUF_VERSION:
         transactions = tuple(step.transaction for step in found.steps[: form.count])
-        told.micro_block.updated_transactions_root = blocks.transactions_root(transactions)
-    return _updated(found, form.id, told.SerializeToString(), steps)
+        append.micro_block.updated_transactions_root = blocks.transactions_root(transactions)
+    return _updated(found, form.id, append.SerializeToString(), steps)
 
 
-def _told_of(steps: Sequence[Step]) -> BlockchainUpdated.Append:
-    told = _Append(transaction_ids=[step.transaction.id for step in steps])
+def _append_of(steps: Sequence[Step]) -> BlockchainUpdated.Append:
+    append = _Append(transaction_ids=[step.transaction.id for step in steps])
     for step in steps:
-        told.transactions_metadata.add().MergeFromString(step.metadata)
-        told.transaction_state_updates.append(step.update.message())
-    return told
+        append.transactions_metadata.add().MergeFromString(step.metadata)
+        append.transaction_state_updates.append(step.update.message())
+    return append
 
 
 def _updated(found: BlockSteps, name: bytes, append: bytes, steps: Sequence[Step]) -> bytes:
@@ -191,7 +193,7 @@ def _updated(found: BlockSteps, name: bytes, append: bytes, steps: Sequence[Step
 
 
 def form_of(chain: Blockchain, height: int, form: Form) -> Block:
-    """The block at a height in one of its forms."""
+    """Return the block at a height in one of its forms."""
     whole = chain.block_at(height)
     if whole.id == form.id and len(whole.transactions) == form.count:
         stored = whole.header.state_hash or b""
@@ -203,14 +205,14 @@ def form_of(chain: Blockchain, height: int, form: Form) -> Block:
     return blocks.assemble(header, whole.transactions[: form.count], form.signature)
 
 
-# --- taken off ------------------------------------------------------------------------------------
+# --- rolled back ----------------------------------------------------------------------------------
 
 
 def micro_rollback(
     found: BlockSteps, name: bytes, kept_count: int, count: int
 ) -> BlockchainUpdated:
-    """Of a block's first ``count`` transactions only ``kept_count`` are left; ``name`` is what the
-    update is called.
+    """Return the rollback of a block from ``count`` to ``kept_count`` transactions; ``name`` is the
+    id in the update.
     """
     removed = found.steps[kept_count:count]
     made = BlockchainUpdated(id=name, height=found.height)
@@ -220,13 +222,13 @@ def micro_rollback(
 
 
 def block_rollback(found: BlockSteps, form: Form, count: int) -> BlockchainUpdated:
-    """The block at a height is gone; of it ``count`` transactions are not taken off already."""
+    """Return the rollback of the block at a height, of which ``count`` transactions are left."""
     chain, height = found.chain, found.height
     block = form_of(chain, height, form)
     made = BlockchainUpdated(id=block.header.reference, height=height - 1)
     made.rollback.type = _Rollback.BLOCK
-    shown = made.rollback.removed_blocks.add()
-    shown.MergeFromString(block_message(chain, height, block.data))
+    removed = made.rollback.removed_blocks.add()
+    removed.MergeFromString(block_message(chain, height, block.data))
     activations = chain.rules.activations()
     made.rollback.deactivated_features.extend(
         sorted(each for each, at in activations.items() if at == height)
@@ -240,9 +242,9 @@ def _fill_rollback(
 ) -> None:
     back: list[Update] = []
     for step in reversed(removed):
-        way = reverse(step.update)
-        way.deleted_aliases.extend(step.aliases)
-        back.append(way)
+        reverted = reverse(step.update)
+        reverted.deleted_aliases.extend(step.aliases)
+        back.append(reverted)
     back.extend(map(reverse, own))
     made.rollback.rollback_state_update.CopyFrom(merged(back).message())
     made.rollback.removed_transaction_ids.extend(step.transaction.id for step in reversed(removed))

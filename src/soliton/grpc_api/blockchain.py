@@ -28,7 +28,7 @@ _Feature = pb.FeatureActivationStatus
 def get_activation_status(
     supported: Collection[int], chain: Blockchain, request: pb.ActivationStatusRequest
 ) -> pb.ActivationStatusResponse:
-    """The vote on features in the window that a height belongs to."""
+    """Return the state of the vote on features in the voting window of a height."""
     height, settings = request.height, chain.network.functionality
     if height < 1:
         raise Refused(Code.INTERNAL, "last on empty Range")
@@ -57,35 +57,35 @@ def _feature(
     supported: Collection[int], chain: Blockchain, number: int, height: int, votes: Counter[int]
 ) -> _Feature:
     at = chain.rules.activations().get(number)
-    given = number in chain.network.functionality.pre_activated_features
-    shown = _Feature(id=number, description=DESCRIPTIONS.get(number, "Unknown feature"))
+    preactivated = number in chain.network.functionality.pre_activated_features
+    status = _Feature(id=number, description=DESCRIPTIONS.get(number, "Unknown feature"))
     if at is not None and at <= height:
-        shown.blockchain_status = _Feature.ACTIVATED
-    elif at is not None and not given:
-        shown.blockchain_status = _Feature.APPROVED
+        status.blockchain_status = _Feature.ACTIVATED
+    elif at is not None and not preactivated:
+        status.blockchain_status = _Feature.APPROVED
     else:
-        shown.supporting_blocks = votes[number]
+        status.supporting_blocks = votes[number]
     if number in DESCRIPTIONS:
         voted = number in supported
-        shown.node_status = _Feature.VOTED if voted else _Feature.IMPLEMENTED
-    shown.activation_height = 0 if at is None else at
-    return shown
+        status.node_status = _Feature.VOTED if voted else _Feature.IMPLEMENTED
+    status.activation_height = 0 if at is None else at
+    return status
 
 
 def get_base_target(chain: Blockchain, _request: Empty) -> pb.BaseTargetResponse:
-    """That of the last block."""
+    """Return the base target of the last block."""
     return pb.BaseTargetResponse(base_target=chain.last_block.header.base_target)
 
 
 def get_cumulative_score(chain: Blockchain, _request: Empty) -> pb.ScoreResponse:
-    """The score of the chain."""
+    """Return the score of the chain."""
     score = int.from_bytes(chain.meta(chain.height).score, "big")
     size = score.bit_length() // 8 + 1
     return pb.ScoreResponse(score=score.to_bytes(size, "big", signed=True))
 
 
 def methods(supported: Collection[int]) -> dict[str, object]:
-    """The calls of a node that votes for these features."""
+    """Return the calls of a node that votes for these features."""
     return {
         "GetActivationStatus": partial(get_activation_status, frozenset(supported)),
         "GetBaseTarget": get_base_target,

@@ -28,7 +28,7 @@ HeightOf = Callable[[Blockchain, bytes], int | None]
 
 
 def get_block(height_of: HeightOf, chain: Blockchain, request: pb.BlockRequest) -> bytes:
-    """A block by its id, also one that it had while it grew, or by its height."""
+    """Return a block by its id, also an earlier id of the last block, or by its height."""
     height: int | None = None
     match request.WhichOneof("request"):
         case "block_id":
@@ -41,17 +41,17 @@ def get_block(height_of: HeightOf, chain: Blockchain, request: pb.BlockRequest) 
 
 
 def get_block_range(chain: Blockchain, request: pb.BlockRangeRequest) -> Iterator[bytes]:
-    """The blocks from one height to another, both included, of one generator if that is asked."""
+    """Return the blocks from one height to another, both included, or those of one generator."""
     bounds = [signed_height(each) for each in (request.from_height, request.to_height)]
     first, last = (each if each > 0 else chain.height + each for each in bounds)
-    wanted = _generator(request, chain.network.chain_id)
+    generator = _generator(request, chain.network.chain_id)
     whole = request.include_transactions
     if first <= 0 and whole:
         return
     for height in range(max(1, first), min(last, chain.height) + 1):
-        if wanted is not None:
-            generator = chain.meta(height).generator
-            if from_public_key(generator, chain.network.chain_id) != wanted:
+        if generator is not None:
+            key = chain.meta(height).generator
+            if from_public_key(key, chain.network.chain_id) != generator:
                 yield b""
                 continue
         yield block_with_height(chain, height, transactions=whole)
@@ -74,12 +74,12 @@ def _generator(request: pb.BlockRangeRequest, chain_id: int) -> Address | None:
 
 
 def get_current_height(chain: Blockchain, _request: Empty) -> UInt32Value:
-    """The height of the last block."""
+    """Return the height of the last block."""
     return UInt32Value(value=chain.height)
 
 
 def methods(height_of: HeightOf) -> dict[str, object]:
-    """The calls; ``height_of`` knows ids of the block that grows, too."""
+    """Return the calls; ``height_of`` also knows the earlier ids of the last block."""
     return {
         "GetBlock": partial(get_block, height_of),
         "GetBlockRange": get_block_range,

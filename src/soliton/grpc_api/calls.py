@@ -1,11 +1,11 @@
-"""A call under way: from the head of its request to its status.
+"""A running call, from the head of its request to its status.
 
-Whatever can be answered at once is, while its request is read; what has to wait for the node, for
-what happens, or for its client goes on in a task. A task writes a message when the client's windows
-and the system have taken what came before.
+A call is answered while its request is read if that is possible; a call that has to wait for the
+node, for events, or for its client continues in a task. A task writes a message once the client's
+windows and the system have accepted the previous one.
 
-What lives here: what one call has received, and what it sends. What does not: its function, whom it
-is counted for (``clients``), and when it has its turn (``peers``).
+What lives here: the data that one call receives and sends. What does not: its function, counting it
+(``clients``), and scheduling (``peers``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from google.protobuf.message import Message
 
 from soliton.errors import SolitonError
-from soliton.grpc_api.clients import Clients, Held
+from soliton.grpc_api.clients import CallState, Clients
 from soliton.grpc_api.errors import Code, Refused
 from soliton.grpc_api.framing import (
     HEAD,
@@ -36,18 +36,18 @@ from soliton.web.http2.machine import Machine
 from soliton.web.http2.streams import Stream
 
 MAX_QUESTION_BYTES: Final = 64 * 1024
-"""Of each message of a client that sends several."""
+"""Limit on each message of a stream of requests."""
 LATE: Final = "Deadline Exceeded"
 _NOT_ONE: Final = "the request is not one message"
 _log = logging.getLogger(__name__)
 
 
 class Gone(Exception):
-    """Nobody waits for the answer any more."""
+    """The call has ended: there is no client to respond to."""
 
 
-class Call(Held):
-    """A call of one stream."""
+class Call(CallState):
+    """A call on a stream of HTTP/2."""
 
     __slots__ = ("_data", "_last", "_machine", "_timer", "_waiter", "route", "stream")
 
@@ -64,21 +64,21 @@ class Call(Held):
     # --- the request ------------------------------------------------------------------------------
 
     def add(self, data: bytes) -> None:
-        """A part of a request; raises ``Refused`` for one that is too long."""
+        """Buffer a part of a request."""
         if self._data is None:
             self._data = bytearray()
         self._data += data
-        self.clients.comes(len(data), self)
+        self.clients.add_received(len(data), self)
 
     def check(self) -> None:
-        """Whether what is there of a request may become one message; raises ``Refused``."""
+        """Check that the buffered part may become one message; raises ``Refused``."""
         data = self._data
         length = None if data is None else length_of(data)
         if data is not None and length is not None and len(data) > PREFIX_BYTES + length:
             raise Refused(Code.UNIMPLEMENTED, _NOT_ONE)
 
-    def only(self, data: bytes) -> bytes:
-        """The only message of a request of which this is the last part; raises ``Refused``."""
+    def last_message(self, data: bytes) -> bytes:
+        """Return the only message of a request, given its last part; raises ``Refused``."""
         if self._data is not None:
             data = bytes(self._data) + data
             self._data = None
@@ -87,8 +87,8 @@ class Call(Held):
             raise Refused(Code.UNIMPLEMENTED, _NOT_ONE)
         return unpacked(data[0], data[PREFIX_BYTES:], is_gzip=self.route.is_gzip)
 
-    def next(self) -> bytes | None:
-        """The next message of several, ``None`` until it is there; raises ``Refused``."""
+    def next_message(self) -> bytes | None:
+        """Return the next message of several, ``None`` if it is incomplete; raises ``Refused``."""
         data = self._data
         if data is None:
             return None
@@ -99,43 +99,43 @@ class Call(Held):
             return None
         flag, found = data[0], bytes(data[PREFIX_BYTES : PREFIX_BYTES + length])
         del data[: PREFIX_BYTES + length]
-        self.clients.comes(-min(self.coming, PREFIX_BYTES + length), self)
+        self.clients.add_received(-min(self.received_bytes, PREFIX_BYTES + length), self)
         return unpacked(flag, found, is_gzip=self.route.is_gzip)
 
     # --- the answer -------------------------------------------------------------------------------
 
     def answer(self, found: Message | bytes) -> None:
-        """The only message of an answer, and its end."""
+        """Send the only message of a response, and its status."""
         data = message(found if isinstance(found, bytes) else found.SerializeToString())
         stream = self.stream
         if not stream.is_closed and not self._machine.out.answer(stream, HEAD, data, OK):
             self._note_waiting(len(data))
 
     def send(self, found: Message | bytes) -> bool:
-        """A message of an answer: whether it has gone."""
+        """Send a message of a response; return whether it was sent completely."""
         data = message(found if isinstance(found, bytes) else found.SerializeToString())
         stream, out = self.stream, self._machine.out
         if not stream.has_begun:
             out.begin(stream, HEAD)
         if out.send(stream, data):
-            self.passed(len(data))
+            self.add_sent(len(data))
             return True
         self._note_waiting(len(data))
         return False
 
     def _note_waiting(self, count: int) -> None:
         self._last = count
-        self.waits(count)
+        self.wait_for_client(count)
 
     async def write(self, found: Message | bytes) -> None:
-        """Send a message, as soon as the client has taken what came before; raises ``Gone``."""
+        """Send a message and wait until the client has taken it; raises ``Gone``."""
         if self.stream.is_closed:
             raise Gone
         if not self.send(found):
             await self.drained()
 
     async def drained(self) -> None:
-        """All that was sent has gone; raises ``Gone``."""
+        """Wait until everything was sent; raises ``Gone``."""
         if self.stream.size:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
@@ -143,13 +143,13 @@ class Call(Held):
             raise Gone
 
     def sent(self) -> bool:
-        """What waited in the stream has gone; returns whether the call waited for it and goes on.
-        (All of a message may go while ``send`` is still at work: then nothing has waited.)
+        """Note that everything in the stream was sent; return whether the call waited for that and
+        continues. (A message may be sent entirely while ``send`` runs: then nothing has waited.)
         """
         waited = bool(self.size) and not self.stream.is_closed
         if waited:
-            self.goes_on()
-            self.passed(self._last)
+            self.resume()
+            self.add_sent(self._last)
         self._release()
         return waited
 
@@ -159,16 +159,16 @@ class Call(Held):
             waiter.set_result(None)
 
     def finish(self) -> None:
-        """The end of a stream that went well."""
+        """End the call with success."""
         stream, out = self.stream, self._machine.out
         if not stream.is_closed:
             if not stream.has_begun:
                 out.begin(stream, HEAD)
             out.finish(stream, OK)
 
-    def end(self, code: Code, words: str = "", trailers: Trailers = ()) -> None:
-        """End the call with a status, now. In the middle of a message there is none to be told:
-        then the stream is reset.
+    def end(self, code: Code, text: str = "", trailers: Trailers = ()) -> None:
+        """End the call with a status now. If a message is partly sent, no status can follow: the
+        stream is reset.
         """
         stream, out = self.stream, self._machine.out
         if stream.is_closed:
@@ -178,12 +178,12 @@ class Call(Held):
             self._machine.lives.reset(stream, ENHANCE_YOUR_CALM if calm else CANCEL)
             return
         out.drop(stream)
-        out.finish(stream, status(code, words, trailers, is_all=not stream.has_begun))
+        out.finish(stream, status(code, text, trailers, is_all=not stream.has_begun))
 
     def fail(self, error: BaseException) -> None:
-        """End the call with what was raised."""
+        """End the call with the status for an exception."""
         if isinstance(error, Refused):
-            self.end(error.code, error.words, error.trailers)
+            self.end(error.code, error.text, error.trailers)
         elif isinstance(error, StorageProblem):
             self.end(Code.UNAVAILABLE, str(error))
         elif isinstance(error, SolitonError):
@@ -194,12 +194,12 @@ class Call(Held):
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def give_up(self, words: str) -> None:
-        """End it, and let go of all that it holds."""
-        self.end(Code.RESOURCE_EXHAUSTED, words)
+    def abort(self, text: str) -> None:
+        """End the call and release its resources."""
+        self.end(Code.RESOURCE_EXHAUSTED, text)
 
     def begin(self, task: asyncio.Task[None]) -> None:
-        """A task answers the call from now on, for as long as its client waits."""
+        """Let a task answer the call, within the timeout of its client."""
         self.task = task
         self.limit_time()
 
@@ -211,9 +211,9 @@ class Call(Held):
                 self.route.seconds, self.end, Code.DEADLINE_EXCEEDED, LATE
             )
 
-    def over(self) -> None:
-        """The stream has ended: so does what answers it."""
-        self.clients.over(self)
+    def close(self) -> None:
+        """Note that the stream has ended, and end the task."""
+        self.clients.remove(self)
         if self._timer is not None:
             self._timer.cancel()
         self._release()
@@ -223,7 +223,7 @@ class Call(Held):
 
 
 def method_of(call: Call) -> Method:
-    """What is called, of a call that is not refused."""
+    """Return the method of a call that was not refused."""
     found = call.route.method
-    assert found is not None, "it would be refused"
+    assert found is not None, "a call without a method is refused"
     return found

@@ -1,11 +1,12 @@
-"""What one client may take: calls under way in all processes that serve, and how long it may leave
-what it is sent.
+"""Limits on what each client may use: concurrent calls in all serving processes, and the time to
+read the response.
 
-A call that its client does not read holds memory, and a stream of the chain a moment of the store,
-whose pages cannot be used again before. So a request has to come in time, and what waits too long
-to be read ends its call. Where memory or moments run short those end that have waited longest.
+A call whose client does not read holds memory, and a stream of the chain holds a snapshot of the
+store, whose pages cannot be reused meanwhile. So a request has a deadline, and a response that is
+not read in time ends its call. When memory or snapshots run short, the calls that have waited
+longest are ended.
 
-What lives here: counting calls, finding those that wait, ending them. What does not: answering
+What lives here: counting calls, finding those that wait, ending them. What does not: responses
 (``calls``), queues of subscribers (``updates``, ``pool_events``).
 """
 
@@ -22,99 +23,99 @@ from soliton.web.clients import LOCAL
 from soliton.web.shared_counters import IDLE, LONG, ClientCounts, SharedCounters
 
 REQUEST_SECONDS: Final = 30.0
-"""How long the request of a call may take to come, once the call is there."""
-MAX_COMING: Final = 4_096
-"""Calls of a process whose requests are still to come."""
-MAX_COMING_BYTES: Final = 256 * 1024 * 1024
-"""Of what has come of these requests."""
+"""Time limit for the request of a call to arrive."""
+MAX_RECEIVING: Final = 4_096
+"""Limit on the calls of a process whose request is incomplete."""
+MAX_RECEIVING_BYTES: Final = 256 * 1024 * 1024
+"""Limit on the bytes of incomplete requests."""
 MAX_UNREAD_BYTES: Final = 512 * 1024 * 1024
-"""Of all messages of a process together that wait for their clients."""
-PRESSED_SECONDS: Final = 1.0
-"""Who has waited for less is no hindrance to others."""
+"""Limit on the bytes of a process that wait for their clients to read."""
+MIN_WAIT_SECONDS: Final = 1.0
+"""A call that has waited for less is not ended for the sake of others."""
 PACE_BYTES: Final = 64 * 1024
-"""So much has to be read of a stream that holds a moment of the store, in the time in which others
-have to be read at all.
+"""The bytes of a stream that holds a snapshot which its client has to read in the time limit; other
+streams have to read at all.
 """
 
 _TOO_MANY: Final = "too many {} of one address at a time: at most {}"
-_NOT_COME: Final = "the request has not come in time"
+_NOT_RECEIVED: Final = "the request has not come in time"
 _NOT_READ: Final = "the answer is not read"
 _NO_ROOM: Final = "others need the room of what is not read"
-_NO_MOMENT: Final = "others need the moment of the chain, and the answer is not read"
+_NO_SNAPSHOT: Final = "others need the moment of the chain, and the answer is not read"
 
 Task = asyncio.Task[Any]
 
 
-class Held:
-    """What a call holds while it is under way: a base of calls."""
+class CallState:
+    """Base of a call: the resources that it holds."""
 
     __slots__ = (
         "_passed",
         "_slow_seconds",
         "clients",
-        "coming",
         "counted",
-        "holds_moment",
-        "is_coming",
+        "holds_snapshot",
+        "is_receiving",
+        "received_bytes",
         "size",
         "task",
-        "waits_since",
+        "waiting_since",
     )
 
     def __init__(self, clients: Clients) -> None:
         self.clients = clients
-        self.is_coming = True
-        self.coming = 0
-        """The bytes of its request that are there."""
-        self.holds_moment = False
-        """Whether it is of one moment of the store, however long it takes."""
-        self.waits_since: float | None = clients.clock()
-        """When it began to wait for its client."""
+        self.is_receiving = True
+        self.received_bytes = 0
+        """The bytes of its request received so far."""
+        self.holds_snapshot = False
+        """Whether it holds a snapshot of the store until it ends."""
+        self.waiting_since: float | None = clients.clock()
+        """The time since which it waits for its client, ``None`` if it does not."""
         self.size = 0
-        """The bytes that wait for it."""
+        """The bytes that the client has to read."""
         self.counted: tuple[ClientCounts, str | None] | None = None
         self.task: Task | None = None
-        """What answers it, where that takes time."""
+        """The task that produces the response, if there is one."""
         self._passed = 0
         self._slow_seconds = 0.0
 
-    def give_up(self, words: str) -> None:
-        """End it, and let go of all that it holds."""
-        raise AssertionError(words)
+    def abort(self, text: str) -> None:
+        """End the call and release its resources."""
+        raise AssertionError(text)
 
-    def waits(self, size: int) -> None:
-        """The client is to read so many bytes first."""
+    def wait_for_client(self, size: int) -> None:
+        """Note that the client has to read ``size`` bytes before the call goes on."""
         clients = self.clients
-        self.waits_since, self.size = clients.clock(), size
-        clients.hold(size, self)
+        self.waiting_since, self.size = clients.clock(), size
+        clients.add_unread(size, self)
 
-    def goes_on(self) -> None:
-        """It does not wait for its client any more."""
+    def resume(self) -> None:
+        """Note that the call does not wait for its client any more."""
         size, self.size = self.size, 0
-        if self.coming:
-            self.clients.comes(-self.coming, self)
-        if self.holds_moment and size:
+        if self.received_bytes:
+            self.clients.add_received(-self.received_bytes, self)
+        if self.holds_snapshot and size:
             self._slow_seconds = self.seconds()
-        self.is_coming, self.waits_since = False, None
+        self.is_receiving, self.waiting_since = False, None
         if size:
-            self.clients.hold(-size, self)
+            self.clients.add_unread(-size, self)
 
-    def passed(self, size: int) -> None:
-        """So many bytes were sent."""
-        if self.holds_moment:
+    def add_sent(self, size: int) -> None:
+        """Note that bytes were sent."""
+        if self.holds_snapshot:
             self._passed += size
             if self._passed >= PACE_BYTES:
                 self._passed, self._slow_seconds = 0, 0.0
 
     def seconds(self) -> float:
-        """How long it has waited since something was read, or enough."""
-        since = self.waits_since
+        """Return the seconds that it has waited since its client read something, or enough."""
+        since = self.waiting_since
         return 0.0 if since is None else self._slow_seconds + self.clients.clock() - since
 
 
 class Clients:
-    """The calls of all clients of a process, counted with those of others that share ``counters``.
-    Use from one event loop.
+    """The calls of all clients of a process, counted together with those of other processes through
+    ``counters``. Use from one event loop.
     """
 
     def __init__(
@@ -128,93 +129,93 @@ class Clients:
         self.counters = counters or SharedCounters()
         self._streams = self.counters.counts(LONG)
         self._requests = self.counters.counts(IDLE)
-        self._calls: dict[Held, None] = {}
-        """In the order in which they came."""
-        self._coming = 0
-        self._coming_bytes = 0
+        self._calls: dict[CallState, None] = {}
+        """The calls, in the order of their arrival."""
+        self._receiving = 0
+        self._receiving_bytes = 0
         self._unread = 0
 
-    def arrived(self, call: Held) -> None:
-        """A call has begun, and its request is to come."""
+    def add(self, call: CallState) -> None:
+        """Note that a call has begun, whose request is to follow."""
         self._calls[call] = None
-        self._coming += 1
-        if self._coming > MAX_COMING:
-            self._let_come()
+        self._receiving += 1
+        if self._receiving > MAX_RECEIVING:
+            self._drop_oldest()
 
-    def comes(self, size: int, call: Held) -> None:
-        """So many bytes more of its request are there, or less."""
-        call.coming += size
-        self._coming_bytes += size
-        if size > 0 and self._coming_bytes > MAX_COMING_BYTES:
-            self._let_come()
+    def add_received(self, size: int, call: CallState) -> None:
+        """Note that more bytes of its request are buffered, or fewer."""
+        call.received_bytes += size
+        self._receiving_bytes += size
+        if size > 0 and self._receiving_bytes > MAX_RECEIVING_BYTES:
+            self._drop_oldest()
 
-    def is_there(self, call: Held) -> None:
-        """The request of a call is."""
-        if call.is_coming:
-            self._coming -= 1
-            call.goes_on()
+    def request_received(self, call: CallState) -> None:
+        """Note that the request of a call is complete."""
+        if call.is_receiving:
+            self._receiving -= 1
+            call.resume()
 
-    def _let_come(self) -> None:
-        # The first ones have waited longest.
-        for call in [each for each in self._calls if each.is_coming or each.coming]:
-            if self._coming <= MAX_COMING and self._coming_bytes <= MAX_COMING_BYTES:
+    def _drop_oldest(self) -> None:
+        # The oldest calls first.
+        for call in [each for each in self._calls if each.is_receiving or each.received_bytes]:
+            if self._receiving <= MAX_RECEIVING and self._receiving_bytes <= MAX_RECEIVING_BYTES:
                 return
-            call.give_up(_NOT_COME)
+            call.abort(_NOT_RECEIVED)
 
-    def over(self, call: Held) -> None:
-        """A call has ended."""
+    def remove(self, call: CallState) -> None:
+        """Note that a call has ended."""
         if call not in self._calls:
             return
         del self._calls[call]
-        if call.is_coming:
-            self._coming -= 1
-        call.goes_on()
+        if call.is_receiving:
+            self._receiving -= 1
+        call.resume()
         if call.counted is not None:
             counts, client = call.counted
             counts.add(client, -1)
 
-    def count(self, call: Held, client: str, *, stream: bool) -> None:
-        """Count a call until it has ended; raises ``Refused`` for one too many of a client."""
+    def count(self, call: CallState, client: str, *, stream: bool) -> None:
+        """Count a call until it ends; raises ``Refused`` if its client has too many."""
         limits = self.limits
         counts = self._streams if stream else self._requests
         known = client if client != LOCAL or limits.local_clients else None
         if known is not None:
             most = limits.streams_per_client if stream else limits.requests_per_client
             if counts.of(known) >= most:
-                words = _TOO_MANY.format("streams" if stream else "requests", most)
-                raise Refused(Code.RESOURCE_EXHAUSTED, words)
+                text = _TOO_MANY.format("streams" if stream else "requests", most)
+                raise Refused(Code.RESOURCE_EXHAUSTED, text)
         counts.add(known)
         call.counted = counts, known
 
-    def give_up(self) -> int:
-        """End the calls whose clients have sent or read nothing for too long: how many."""
+    def abort_idle(self) -> int:
+        """End the calls whose clients were idle for too long; return their number."""
         seconds = self.limits.read_ms / 1_000
         ended = 0
         for call in list(self._calls):
-            if call.seconds() > (REQUEST_SECONDS if call.is_coming else seconds):
-                call.give_up(_NOT_COME if call.is_coming else _NOT_READ)
+            if call.seconds() > (REQUEST_SECONDS if call.is_receiving else seconds):
+                call.abort(_NOT_RECEIVED if call.is_receiving else _NOT_READ)
                 ended += 1
         return ended
 
-    def hold(self, size: int, call: Held) -> None:
-        """So many bytes more, or less, wait for the client of a call."""
+    def add_unread(self, size: int, call: CallState) -> None:
+        """Note that more bytes, or fewer, wait for the client of a call."""
         self._unread += size
         if size > 0 and self._unread > MAX_UNREAD_BYTES:
             waiting = [each for each in self._calls if each.size and each is not call]
-            for each in sorted(waiting, key=Held.seconds, reverse=True):
-                each.give_up(_NO_ROOM)
+            for each in sorted(waiting, key=CallState.seconds, reverse=True):
+                each.abort(_NO_ROOM)
                 if self._unread <= MAX_UNREAD_BYTES:
                     return
 
-    def let_go(self, tasks: Collection[Task]) -> bool:
-        """End those calls of these that wait for their clients, and not only for a moment: whether
-        there are any.
+    def abort_waiting(self, tasks: Collection[Task]) -> bool:
+        """End those of the calls with these ``tasks`` that wait for their clients for some time;
+        return whether there were any.
         """
         waiting = [
             call
             for call in self._calls
-            if call.task in tasks and not call.is_coming and call.seconds() >= PRESSED_SECONDS
+            if call.task in tasks and not call.is_receiving and call.seconds() >= MIN_WAIT_SECONDS
         ]
         for call in waiting:
-            call.give_up(_NO_MOMENT)
+            call.abort(_NO_SNAPSHOT)
         return bool(waiting)

@@ -1,7 +1,7 @@
-"""What a gRPC call is refused with: a status, words, and the number of the REST error.
+"""The errors of gRPC calls: a status code, a message, and the number of the REST error.
 
-What lives here: the refusals, and how other errors become one. What does not: sending them
-(``server``), and the words of REST errors (``soliton.api.errors``).
+What lives here: the exceptions, and how other errors become one. What does not: sending them
+(``server``), and the messages of REST errors (``soliton.api.errors``).
 
 Source: wavesplatform/Waves ``grpc-server/src/main/scala/com/wavesplatform/api/grpc/
 GRPCErrors.scala``.
@@ -19,7 +19,7 @@ from soliton.errors import InputError
 ERROR_CODE: Final = "error-code"
 """The trailer with the number of a REST error."""
 NOT_A_MESSAGE: Final = "Application error processing RPC"
-"""What the reference's library says to a request that is no protobuf message."""
+"""The message of the reference's library for a request that is not a protobuf message."""
 
 _ABSENT: Final = frozenset(
     each.code
@@ -32,7 +32,7 @@ _ABSENT: Final = frozenset(
 
 
 class Code(Enum):
-    """The statuses of gRPC that are given here, by their names there."""
+    """The gRPC status codes in use."""
 
     CANCELLED = "CANCELLED"
     UNKNOWN = "UNKNOWN"
@@ -48,30 +48,30 @@ class Code(Enum):
 
 
 class Refused(InputError):
-    """A call is refused with a status; ``trailers`` go with it."""
+    """A call fails with a status code, a message and ``trailers``."""
 
-    def __init__(self, code: Code, words: str, trailers: tuple[tuple[str, str], ...] = ()) -> None:
-        super().__init__(words)
+    def __init__(self, code: Code, text: str, trailers: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(text)
         self.code = code
-        self.words = words
+        self.text = text
         self.trailers = trailers
 
 
 class AddressRefused(InputError):
-    """Bytes that are no address; each call has a status of its own for it."""
+    """Bytes that are not an address; each call maps it to a status of its own."""
 
 
-def invalid(words: str) -> Refused:
-    """An argument that makes no sense, with the words of the reference's exception."""
-    return Refused(Code.INVALID_ARGUMENT, words)
+def invalid(text: str) -> Refused:
+    """Return the error for an invalid argument, with the message of the reference's exception."""
+    return Refused(Code.INVALID_ARGUMENT, text)
 
 
 def of_rest(error: ApiError) -> Refused:
-    """A REST error as a refusal."""
+    """Convert a REST error."""
     return numbered(error.kind.code, error.message)
 
 
-def numbered(code: int, words: str) -> Refused:
-    """The refusal for a REST error with this number."""
+def numbered(code: int, text: str) -> Refused:
+    """Return the error for a REST error number."""
     status = Code.NOT_FOUND if code in _ABSENT else Code.INVALID_ARGUMENT
-    return Refused(status, words, ((ERROR_CODE, str(code)),))
+    return Refused(status, text, ((ERROR_CODE, str(code)),))

@@ -1,7 +1,7 @@
-"""What gRPC puts into HTTP/2: messages with a length, and statuses as headers.
+"""The encoding of gRPC in HTTP/2: length-prefixed messages, and statuses as headers.
 
-What lives here: bytes of messages, statuses, times. What does not: frames (``soliton.web.http2``),
-and who calls (``calls``).
+What lives here: messages, statuses, timeouts as bytes. What does not: frames
+(``soliton.web.http2``), and calls (``calls``).
 
 Source: grpc/grpc ``doc/PROTOCOL-HTTP2.md``.
 """
@@ -19,9 +19,9 @@ from soliton.web.http2.hpack import encode
 MAX_REQUEST_BYTES: Final = 4 * 1024 * 1024
 PREFIX_BYTES: Final = 5
 ENCODINGS: Final = b"identity,gzip"
-"""How requests may be packed."""
-MAX_WORDS_BYTES: Final = 4_096
-"""Of the words of a status, and of each trailer: all of it fits into a frame."""
+"""The accepted encodings of requests."""
+MAX_TEXT_BYTES: Final = 4_096
+"""Limit on a status message, and on each trailer, so that all fit into a frame."""
 _GZIP: Final = 31
 _MOST_DIGITS: Final = 8
 _STATUSES_KEPT: Final = 256
@@ -42,38 +42,38 @@ _NUMBERS: Final = {
 _UNITS: Final = {b"H": 3_600.0, b"M": 60.0, b"S": 1.0, b"m": 1e-3, b"u": 1e-6, b"n": 1e-9}
 _FIRST: Final = ((b":status", b"200"), (b"content-type", b"application/grpc"))
 HEAD: Final = encode(_FIRST)
-"""The header block that begins every answer."""
+"""The header block that begins every response."""
 OK: Final = encode(((b"grpc-status", b"0"),))
-"""The one that ends those where all is well."""
+"""The header block of trailers that ends a successful response."""
 
 Trailers = tuple[tuple[str, str], ...]
 
 
 def number_of(code: Code) -> int:
-    """The number of a status."""
+    """Return the number of a status code."""
     return _NUMBERS[code]
 
 
 def message(data: bytes) -> bytes:
-    """A message with its length, never packed."""
+    """Return a message with its length prefix, uncompressed."""
     return b"\0" + len(data).to_bytes(4, "big") + data
 
 
 def length_of(data: bytes | bytearray, most: int = MAX_REQUEST_BYTES) -> int | None:
-    """How many bytes a message that begins so has behind its prefix, ``None`` as long as nobody
-    knows; raises ``Refused`` for one that is too long.
+    """Return the length of the message that begins with ``data``, its prefix not included, or
+    ``None`` if the prefix is incomplete; raises ``Refused`` if the message is too long.
     """
     if len(data) < PREFIX_BYTES:
         return None
     length = int.from_bytes(data[1:PREFIX_BYTES], "big")
     if length > most:
-        words = f"Received message larger than max ({length} vs. {most})"
-        raise Refused(Code.RESOURCE_EXHAUSTED, words)
+        text = f"Received message larger than max ({length} vs. {most})"
+        raise Refused(Code.RESOURCE_EXHAUSTED, text)
     return length
 
 
 def unpacked(flag: int, data: bytes, *, is_gzip: bool) -> bytes:
-    """A message as it was before it was packed, if it was; raises ``Refused``."""
+    """Decompress a message if its flag says so; raises ``Refused``."""
     if flag == 0:
         return data
     if flag != 1 or not is_gzip:
@@ -84,15 +84,15 @@ def unpacked(flag: int, data: bytes, *, is_gzip: bool) -> bytes:
     except zlib.error as error:
         raise Refused(Code.INTERNAL, "a message cannot be unpacked") from error
     if len(found) > MAX_REQUEST_BYTES:
-        words = f"Received message larger than max (unpacked, vs. {MAX_REQUEST_BYTES})"
-        raise Refused(Code.RESOURCE_EXHAUSTED, words)
+        text = f"Received message larger than max (unpacked, vs. {MAX_REQUEST_BYTES})"
+        raise Refused(Code.RESOURCE_EXHAUSTED, text)
     if not reader.eof or reader.unused_data:
         raise Refused(Code.INTERNAL, "a message cannot be unpacked")
     return found
 
 
 def seconds_of(timeout: bytes) -> float:
-    """How long a client waits for the end of a call; raises ``Refused``."""
+    """Return the timeout of a call in seconds; raises ``Refused``."""
     number, unit = timeout[:-1], _UNITS.get(timeout[-1:])
     if unit is None or not number.isdigit() or len(number) > _MOST_DIGITS:
         raise Refused(Code.INTERNAL, "grpc-timeout is no time")
@@ -100,25 +100,25 @@ def seconds_of(timeout: bytes) -> float:
 
 
 @lru_cache(_STATUSES_KEPT)
-def status(code: Code, words: str, trailers: Trailers, *, is_all: bool) -> bytes:
-    """The header block of a refusal; ``is_all`` of the answer, or ends one that has begun."""
+def status(code: Code, text: str, trailers: Trailers, *, is_all: bool) -> bytes:
+    """Return the header block of an error status; ``is_all`` if nothing was sent before it."""
     made = [(b"grpc-status", b"%d" % number_of(code))]
-    if words:
-        made.append((b"grpc-message", escaped(words)))
+    if text:
+        made.append((b"grpc-message", escaped(text)))
     made += [(name.encode("ascii"), _plain(value)) for name, value in trailers]
     return encode((*_FIRST, *made) if is_all else made)
 
 
 def http_status(number: int, fields: Iterable[tuple[bytes, bytes]] = ()) -> bytes:
-    """The header block of an answer to what is no call."""
+    """Return the header block of a response to a request that is not a gRPC call."""
     return encode(((b":status", b"%d" % number), *fields))
 
 
-def escaped(words: str) -> bytes:
-    """Words for a header: what it does not take is written as ``%`` and two digits."""
-    data = words[:MAX_WORDS_BYTES].encode("utf-8", "replace")
-    found = b"".join(_ESCAPED[each] for each in data)[:MAX_WORDS_BYTES]
-    # None of them is cut in its middle.
+def escaped(text: str) -> bytes:
+    """Return a status message percent-encoded for a header."""
+    data = text[:MAX_TEXT_BYTES].encode("utf-8", "replace")
+    found = b"".join(_ESCAPED[each] for each in data)[:MAX_TEXT_BYTES]
+    # Remove an escape sequence that was cut off.
     return found[: found.rindex(b"%")] if b"%" in found[-2:] else found
 
 
@@ -129,6 +129,6 @@ _ESCAPED: Final = tuple(
 
 
 def _plain(value: str) -> bytes:
-    """A value for a header, with question marks for what it does not take."""
-    data = value[:MAX_WORDS_BYTES].encode("ascii", "replace").strip()
+    """Return a header value with question marks in place of other characters."""
+    data = value[:MAX_TEXT_BYTES].encode("ascii", "replace").strip()
     return bytes(each if 0x20 <= each <= 0x7E else 0x3F for each in data)

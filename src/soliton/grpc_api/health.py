@@ -1,6 +1,6 @@
-"""``grpc.health.v1.Health``: whether services are there, for load balancers.
+"""``grpc.health.v1.Health``: the health of services, for load balancers.
 
-A service of a port is there from its start to its end, so what is said once stays true.
+A service runs as long as its port, so its status never changes.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ SERVICE: Final = pb.DESCRIPTOR.services_by_name["Health"]
 
 
 class Health:
-    """The health of services with these names; the empty one is that of the port."""
+    """The health of services with these names; the empty name is that of the port."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = ("", *names)
 
     def methods(self) -> dict[str, object]:
-        """The calls."""
+        """Return the calls."""
         return {"Check": self.check, "List": self.list, "Watch": self.watch}
 
     def check(self, request: pb.HealthCheckRequest) -> pb.HealthCheckResponse:
-        """Whether a service is there."""
+        """Return the status of a service."""
         if request.service not in self._names:
             raise Refused(Code.NOT_FOUND, "")
         return _SERVING
 
     def list(self, _request: pb.HealthListRequest) -> pb.HealthListResponse:
-        """All that are there."""
+        """Return the status of all services."""
         return pb.HealthListResponse(statuses=dict.fromkeys(self._names, _SERVING))
 
     async def watch(self, request: pb.HealthCheckRequest) -> AsyncIterator[pb.HealthCheckResponse]:
-        """Say it once, and nothing more as long as the client listens."""
+        """Send the status once and keep the stream open."""
         yield _SERVING if request.service in self._names else _UNKNOWN
         await asyncio.Event().wait()
 

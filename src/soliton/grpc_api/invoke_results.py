@@ -1,7 +1,7 @@
-"""What the call of a dApp did, as a message: from the record that is kept of it.
+"""The result of a dApp call as a message, from its stored record.
 
 What lives here: ``InvokeScriptResult``. What does not: the record (``soliton.node.call_records``),
-and the REST API's form of it.
+and its form in the REST API.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/InvokeScriptResult.scala``
 (``toPB``).
@@ -28,7 +28,7 @@ _Argument = InvokeScriptResult.Call.Argument
 
 
 def invoke_result(changes: Record, state: State, chain_id: int) -> InvokeScriptResult:
-    """The message of kept state changes; ``state`` knows the leases."""
+    """Return the message for stored state changes; ``state`` has the leases."""
     result = InvokeScriptResult()
     _fill(result, changes, state, chain_id)
     return result
@@ -80,7 +80,7 @@ def _fill(result: InvokeScriptResult, changes: Record, state: State, chain_id: i
     for each in changes["invokes"]:
         made = result.invokes.add(dApp=parse_address(each["dApp"], chain_id))
         made.call.function = each["call"]["function"]
-        made.call.args.extend(map(_shown_argument, each["call"]["args"]))
+        made.call.args.extend(map(_stored_argument, each["call"]["args"]))
         made.payments.extend(_amount(one["assetId"], one["amount"]) for one in each["payment"])
         made.stateChanges.SetInParent()
         _fill(made.stateChanges, each["stateChanges"], state, chain_id)
@@ -109,15 +109,15 @@ def _amount(asset: str | None, amount: int) -> Amount:
 
 
 def _bytes(text: str) -> bytes:
-    """What is shown in base 58 or, long values, in base 64."""
+    """Decode base58 or, for long values, base64."""
     if text.startswith(_PREFIX):
         return base64.b64decode(text[len(_PREFIX) :])
     return base58.decode(text)
 
 
-def _shown_argument(shown: Record) -> _Argument:
-    """An argument of a call that a dApp made, from its form in the record."""
-    kind, value = shown["type"], shown["value"]
+def _stored_argument(argument: Record) -> _Argument:
+    """Return an argument of a dApp's call, from its form in the record."""
+    kind, value = argument["type"], argument["value"]
     match kind:
         case "Int":
             return _Argument(integer_value=value)
@@ -130,15 +130,15 @@ def _shown_argument(shown: Record) -> _Argument:
         case "Array":
             made = _Argument()
             made.list.SetInParent()
-            made.list.items.extend(map(_shown_argument, value))
+            made.list.items.extend(map(_stored_argument, value))
             return made
         case _:
-            # Objects are not kept in the serialisation that the message wants.
+            # The record does not have objects in the serialization of the message.
             return _Argument()
 
 
 def arguments(values: Iterable[Argument]) -> list[_Argument]:
-    """The arguments of a call that a transaction makes."""
+    """Return the arguments of a transaction's call."""
     return [_argument(value) for value in values]
 
 

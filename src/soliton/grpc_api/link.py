@@ -1,10 +1,10 @@
-"""What the process that serves gRPC asks its node, and what the node answers.
+"""Requests of the gRPC process to its node, and the node's responses.
 
-The chain is read from the store that both see. What the node alone has goes through a channel: the
-pool, sending, and what has happened last.
+Both read the chain from the same store. What only the node has goes through a channel: the pool,
+broadcasting, and the notes of the latest events.
 
-What lives here: questions and answers, both as values. What does not: either end
-(``node_side``, ``worker``).
+What lives here: requests and responses as values. What does not: the two ends (``node_side``, the
+services).
 """
 
 from __future__ import annotations
@@ -16,68 +16,66 @@ import msgspec
 from soliton.web.channel import ChannelSpec
 
 MAX_WAITING: Final = 4_096
-"""Questions of calls that the node has not answered to one service; more are refused."""
+"""Limit on the pending requests of one service to the node; more are refused."""
 MAX_IDS: Final = 64
-"""Transactions of the pool that the node is asked for at once: it does nothing else meanwhile."""
+"""Limit on the pool's transactions in one request, which blocks the node's event loop."""
 MAX_GROUP: Final = 64
 MAX_GROUP_BYTES: Final = 512 * 1024
 
 
 class Send(msgspec.Struct, frozen=True, gc=False, tag=1, array_like=True):
-    """Put a transaction (``SignedTransaction``) into the pool, whose signature may be verified."""
+    """Add a transaction (``SignedTransaction``) to the pool; ``verified`` if its signature is."""
 
     data: bytes
     verified: bool = False
 
 
-class FindWaiting(msgspec.Struct, frozen=True, gc=False, tag=2, array_like=True):
-    """The transactions of the pool with these ids, or the ids of those that an account has sent
-    (its address).
-    """
+class FindUnconfirmed(msgspec.Struct, frozen=True, gc=False, tag=2, array_like=True):
+    """Return the pool's transactions with these ids, or the ids of those sent by an address."""
 
     sender: bytes
     ids: list[bytes]
     only_ids: bool = False
 
 
-class Happened(msgspec.Struct, frozen=True, gc=False, tag=3, array_like=True):
-    """What has happened behind the note with this number; waits until something has."""
+class AwaitNotes(msgspec.Struct, frozen=True, gc=False, tag=3, array_like=True):
+    """Return the notes after number ``after``, as soon as there is one."""
 
     after: int
 
 
-class PoolHappened(msgspec.Struct, frozen=True, gc=False, tag=4, array_like=True):
-    """What has happened in the pool behind the note with this number; waits until something has."""
+class AwaitPoolNotes(msgspec.Struct, frozen=True, gc=False, tag=4, array_like=True):
+    """Return the notes about the pool after number ``after``, as soon as there is one."""
 
     after: int
 
 
 class FindSteps(msgspec.Struct, frozen=True, gc=False, tag=5, array_like=True):
-    """What the transactions of the pool with these ids change."""
+    """Return the state changes of the pool's transactions with these ids."""
 
     ids: list[bytes]
 
 
-Question = Send | FindWaiting | Happened | PoolHappened | FindSteps
+NodeRequest = Send | FindUnconfirmed | AwaitNotes | AwaitPoolNotes | FindSteps
 
 
 class Sent(msgspec.Struct, frozen=True, gc=False, tag=1, array_like=True):
-    """What became of it: the number of a REST error (0: none), its words, and more about it."""
+    """The result of ``Send``: a REST error's number (0: none), its message, and details."""
 
     error: int
-    words: str = ""
+    text: str = ""
     details: str = ""
 
 
-class Waiting(msgspec.Struct, frozen=True, gc=False, tag=2, array_like=True):
-    """``SignedTransaction`` of each, or its id."""
+class Unconfirmed(msgspec.Struct, frozen=True, gc=False, tag=2, array_like=True):
+    """The transactions as ``SignedTransaction``, or their ids."""
 
     found: list[bytes]
 
 
 class Form(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A form of the last block: its id, how many transactions it has, the generator's signature and
-    state hash of it, and the signature of the microblock that led to it.
+    """A form of the last block: its id, its number of transactions, the generator's signature and
+    the state hash in it, and the signature of the microblock that made it.
     """
 
     id: bytes
@@ -88,7 +86,7 @@ class Form(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Note(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A step of the chain: ``form`` is the last block now. ``kind`` is one of those below."""
+    """A change of the chain: ``form`` is now the last block; ``kind`` is one of those below."""
 
     kind: int
     height: int
@@ -101,8 +99,8 @@ ROLLED_BACK: Final = 2
 
 
 class Notes(msgspec.Struct, frozen=True, gc=False, tag=3, array_like=True):
-    """Notes up to number ``last``. Those of ``Happened`` that are too old are ``lost``: then, and
-    at first, ``forms`` are all that the last block has had (at ``height``), the shortest first.
+    """The notes up to number ``last``. If ``lost``, older notes were dropped: then, as for the
+    first request, ``forms`` are those of the last block (at ``height``), the shortest first.
     """
 
     last: int
@@ -113,8 +111,8 @@ class Notes(msgspec.Struct, frozen=True, gc=False, tag=3, array_like=True):
 
 
 class PoolNote(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A transaction has come into the pool, or has ``gone``; ``reason`` says why if no block has
-    it.
+    """A transaction was added to the pool, or is ``gone``; ``reason`` is the error unless it went
+    into a block.
     """
 
     id: bytes
@@ -123,8 +121,8 @@ class PoolNote(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class PoolNotes(msgspec.Struct, frozen=True, gc=False, tag=4, array_like=True):
-    """Notes up to number ``last``. Those of ``PoolHappened`` that are too old are ``lost``: then,
-    and at first, ``ids`` are all that are in the pool, the oldest first.
+    """The notes up to number ``last``. If ``lost``, older notes were dropped: then, as for the
+    first request, ``ids`` are those of the whole pool, the oldest first.
     """
 
     last: int
@@ -134,9 +132,9 @@ class PoolNotes(msgspec.Struct, frozen=True, gc=False, tag=4, array_like=True):
 
 
 class Step(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A transaction of the pool (``SignedTransaction``): the accounts under which it is listed, by
-    how much it changes balances and leases (in and out), and what it writes as data (typed bytes,
-    none for what it deletes).
+    """A transaction of the pool (``SignedTransaction``): the accounts that list it, its changes of
+    balances and of leases (in and out), and the data entries that it writes (typed bytes, empty for
+    a deletion).
     """
 
     id: bytes
@@ -148,48 +146,48 @@ class Step(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Steps(msgspec.Struct, frozen=True, gc=False, tag=5, array_like=True):
-    """Those that are in the pool, in the order in which they were asked for."""
+    """The transactions that are in the pool, in the order of the request."""
 
     found: list[Step]
 
 
 class Unknown(msgspec.Struct, frozen=True, gc=False, tag=0, array_like=True):
-    """Nobody answers any more."""
+    """The node is gone."""
 
 
-Answer = Sent | Waiting | Notes | PoolNotes | Steps | Unknown
+NodeResponse = Sent | Unconfirmed | Notes | PoolNotes | Steps | Unknown
 
-SPEC: Final = ChannelSpec[Question, Answer](
-    Question,
-    Answer,
+SPEC: Final = ChannelSpec[NodeRequest, NodeResponse](
+    NodeRequest,
+    NodeResponse,
     Unknown(),
     MAX_WAITING,
     MAX_GROUP,
     MAX_GROUP_BYTES,
-    lambda asked: len(asked.data) if isinstance(asked, Send) else 0,
+    lambda request: len(request.data) if isinstance(request, Send) else 0,
 )
 
 
-class Asking(Protocol):
-    """The way to the node."""
+class NodeLink(Protocol):
+    """The channel to the node."""
 
-    async def ask(self, question: Question, /) -> Answer:
-        """Its answer."""
+    async def ask(self, request: NodeRequest, /) -> NodeResponse:
+        """Send a request and return the response."""
 
 
 class Limited:
-    """The way to the node for calls of clients, of whom there may be any number."""
+    """A channel to the node with a limit on pending requests, for the calls of clients."""
 
-    def __init__(self, node: Asking) -> None:
+    def __init__(self, node: NodeLink) -> None:
         self._node = node
         self._waiting = 0
 
-    async def ask(self, question: Question, /) -> Answer:
-        """Its answer; ``Unknown`` where too many wait."""
+    async def ask(self, request: NodeRequest, /) -> NodeResponse:
+        """Send a request and return the response, ``Unknown`` if too many are pending."""
         if self._waiting >= MAX_WAITING:
             return Unknown()
         self._waiting += 1
         try:
-            return await self._node.ask(question)
+            return await self._node.ask(request)
         finally:
             self._waiting -= 1

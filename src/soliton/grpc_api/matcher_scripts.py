@@ -1,6 +1,6 @@
-"""What scripts say about an order or an exchange that a matcher has in mind.
+"""Running scripts on an order or an exchange that the matcher is about to make.
 
-What lives here: running them, and their answers as messages. What does not: whose scripts may see
+What lives here: running them, and their results as messages. What does not: which scripts may read
 the chain (``matcher_service``), and scripts themselves (``soliton.ledger.script_runs``).
 
 Source: wavesplatform/matcher ``waves-ext/src/main/scala/com/wavesplatform/dex/grpc/integration/
@@ -35,7 +35,7 @@ from soliton.ride.expressions import DApp
 
 
 def read_order(message: order_pb2.Order, chain: Blockchain) -> Order:
-    """The order in a request; raises ``Refused``, as there for what the host's exceptions say."""
+    """Return the order of a request; raises ``Refused``, with the reference's status."""
     if not message.HasField("matcher_fee"):
         raise Refused(Code.INTERNAL, "The matcherFee must be specified")
     try:
@@ -47,7 +47,7 @@ def read_order(message: order_pb2.Order, chain: Blockchain) -> Order:
 def ask_asset(
     chain: Blockchain, state: State, asset_id: AssetId, transaction: AnyTransaction
 ) -> pb.RunScriptResponse:
-    """What the script of an asset says about an exchange, on a state of the chain."""
+    """Run the script of an asset on an exchange, with a state of the chain."""
     script = parsed_script(asset_script(asset_id, state).script)
     context = _context(chain)
     asked = Asked(asset_id=asset_id)
@@ -57,7 +57,7 @@ def ask_asset(
 def ask_account(
     chain: Blockchain, state: State | None, found: AccountScript, order: Order
 ) -> pb.RunScriptResponse:
-    """What the script of an account says about an order; without a ``state`` it sees none."""
+    """Run the script of an account on an order; without a ``state`` it can read none."""
     script, context = parsed_script(found.script), _context(chain)
     owner = from_public_key(order.sender_public_key, chain.network.chain_id)
     if isinstance(script.content, DApp) and script.content.verifier is None:

@@ -1,4 +1,4 @@
-"""``waves.dex.grpc.integration.WavesBlockchainApi``: what the Scala matcher asks its node.
+"""``waves.dex.grpc.integration.WavesBlockchainApi``: the API of the Scala matcher's node extension.
 
 What lives here: the calls. What does not: running scripts (``matcher_scripts``), the stream of the
 pool (``pool_events``).
@@ -24,7 +24,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.grpc_api import matcher_scripts
 from soliton.grpc_api.errors import Code, Refused, numbered, of_rest
-from soliton.grpc_api.link import Asking, FindWaiting, Limited, Send, Sent, Waiting
+from soliton.grpc_api.link import FindUnconfirmed, Limited, NodeLink, Send, Sent, Unconfirmed
 from soliton.grpc_api.messages import DIGEST_LENGTH
 from soliton.grpc_api.pool_events import PoolEvents
 from soliton.grpc_api.proto import waves_blockchain_api_pb2 as pb
@@ -46,7 +46,7 @@ from soliton.node.signatures import verified_messages
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["WavesBlockchainApi"]
 DESCRIPTION: Final = "desc"
-"""The trailer with the words of a refusal that has none in its status."""
+"""The trailer with the message of an error whose status has none."""
 
 _NO_TRANSACTION: Final = "The signed transaction must be specified"
 _IN_A_BLOCK: Final = "is already in the state on a height of"
@@ -57,30 +57,30 @@ _PASSING: Final = (
     "Too much",
     "negative asset balance",
 )
-"""Refusals that may be none later: the words of the reference's node."""
+"""Errors that may not occur later, by the messages of the reference's node."""
 _SHORT: Final = 1 << 16
 
 
 class MatcherService:
     """The service on one node; ``accounts`` are the public keys of liquidity pools, ``allowed``
-    those of others whose scripts may ask for the state, too.
+    those of other accounts whose scripts may read the state.
     """
 
     def __init__(
         self,
         chain_id: int,
-        node: Asking,
+        node: NodeLink,
         accounts: frozenset[bytes],
         allowed: frozenset[bytes],
     ) -> None:
         self._node = Limited(node)
         self._pools = frozenset(from_public_key(key, chain_id) for key in accounts)
-        seeing = {from_public_key(key, chain_id) for key in accounts | allowed}
-        self._seeing = accounts | allowed
-        self.pool = PoolEvents(node, seeing)
+        readers = {from_public_key(key, chain_id) for key in accounts | allowed}
+        self._readers = accounts | allowed
+        self.pool = PoolEvents(node, readers)
 
     def methods(self) -> dict[str, object]:
-        """The calls."""
+        """Return the calls."""
         return {
             "GetStatuses": self.get_statuses,
             "Broadcast": self.broadcast,
@@ -106,71 +106,73 @@ class MatcherService:
     async def get_statuses(
         self, chain: Blockchain, request: TransactionsByIdRequest
     ) -> pb.TransactionsStatusesResponse:
-        """Where transactions are: on the chain before in the pool."""
+        """Return the statuses of transactions; the chain takes precedence over the pool."""
         waiting = set(await self._waiting(list(request.transaction_ids)))
         response = pb.TransactionsStatusesResponse()
         for name in request.transaction_ids:
-            shown = response.transactions_statutes.add(id=name)
+            entry = response.transactions_statutes.add(id=name)
             location = chain.store.transaction_location(name)
             if location is not None:
-                shown.status, shown.height = TransactionStatus.CONFIRMED, location.height
+                entry.status, entry.height = TransactionStatus.CONFIRMED, location.height
             elif name in waiting:
-                shown.status = TransactionStatus.UNCONFIRMED
+                entry.status = TransactionStatus.UNCONFIRMED
         return response
 
     async def broadcast(
         self, chain: Blockchain, request: pb.BroadcastRequest
     ) -> pb.BroadcastResponse:
-        """Put an exchange into the pool: whether it is new there, or why it cannot."""
+        """Add an exchange to the pool; return whether it is new there, or the error."""
         transaction = _exchange(request, chain)
         is_new = not await self._waiting([transaction.id])
         sent = await self._send(transaction)
         if sent.error:
-            return pb.BroadcastResponse(failed=_words(sent))
+            return pb.BroadcastResponse(failed=_message(sent))
         return pb.BroadcastResponse(added=is_new)
 
     async def checked_broadcast(
         self, chain: Blockchain, request: pb.CheckedBroadcastRequest
     ) -> pb.CheckedBroadcastResponse:
-        """The same, of one that a block may have already; all refusals are in the answer."""
+        """Like ``broadcast``, but the exchange may be confirmed already, and the response includes
+        all errors.
+        """
         response = pb.CheckedBroadcastResponse()
         try:
             transaction = _exchange(request, chain)
         except Refused as error:
-            response.failed.message = error.words
+            response.failed.message = error.text
             return response
         if chain.store.transaction_location(transaction.id) is not None:
             response.confirmed.SetInParent()
             return response
         waits = bool(await self._waiting([transaction.id]))
         sent = await self._send(transaction)
-        if _IN_A_BLOCK in sent.words:
-            # In one that the node has made since this process looked.
+        if _IN_A_BLOCK in sent.text:
+            # In a block that the node has made since this process last read the chain.
             response.confirmed.SetInParent()
         elif sent.error and not waits:
-            response.failed.message = _words(sent)
-            response.failed.can_retry = self._passes(sent, transaction)
+            response.failed.message = _message(sent)
+            response.failed.can_retry = self._can_retry(sent, transaction)
         else:
             response.unconfirmed = not waits
         return response
 
-    def _passes(self, sent: Sent, transaction: AnyTransaction) -> bool:
-        """Whether the same may be accepted later."""
-        if any(words in _words(sent) for words in _PASSING):
+    def _can_retry(self, sent: Sent, transaction: AnyTransaction) -> bool:
+        """Whether the same transaction may be accepted later."""
+        if any(each in _message(sent) for each in _PASSING):
             return True
         if sent.error != rest_errors.SCRIPT_EXECUTION_ERROR.code:
             return False
         payload = transaction.payload
-        assert isinstance(payload, Exchange), "it was looked at"
+        assert isinstance(payload, Exchange), "the caller has checked the type"
         first, second = (
             from_public_key(order.sender_public_key, transaction.chain_id) in self._pools
             for order in payload.orders
         )
-        return second or (first and "order validation failed" in sent.words)
+        return second or (first and "order validation failed" in sent.text)
 
     async def _waiting(self, ids: list[bytes]) -> list[bytes]:
-        answer = await self._node.ask(FindWaiting(b"", ids, only_ids=True))
-        if isinstance(answer, Waiting):
+        answer = await self._node.ask(FindUnconfirmed(b"", ids, only_ids=True))
+        if isinstance(answer, Unconfirmed):
             return answer.found
         raise Refused(Code.UNAVAILABLE, NOT_REACHABLE)
 
@@ -182,7 +184,7 @@ class MatcherService:
         raise Refused(Code.UNAVAILABLE, NOT_REACHABLE)
 
     async def get_utx_events(self, _request: Empty) -> AsyncIterator[bytes]:
-        """The pool, then what comes into it and leaves it."""
+        """Stream the pool's content, then its changes."""
         async for each in self.pool.events():
             yield each
 
@@ -191,25 +193,25 @@ class MatcherService:
     async def run_asset_script(
         self, chain: Blockchain, request: pb.RunAssetScriptRequest
     ) -> pb.RunScriptResponse:
-        """What the script of an asset says about an exchange."""
+        """Run the script of an asset on an exchange."""
         if not _has_asset_script(chain, request.asset_id):
             return pb.RunScriptResponse()
         try:
             transaction = _exchange(request, chain)
         except Refused as error:
-            missing = error.words == _NO_TRANSACTION
-            words = "Expected a transaction" if missing else "Can't parse the transaction"
-            raise _described(words) from error
-        if self._seeing:
-            await self.pool.begin()
-        state = self.pool.above(chain) if self._seeing else chain.store
+            missing = error.text == _NO_TRANSACTION
+            text = "Expected a transaction" if missing else "Can't parse the transaction"
+            raise _described(text) from error
+        if self._readers:
+            await self.pool.start()
+        state = self.pool.overlay(chain) if self._readers else chain.store
         return matcher_scripts.ask_asset(chain, state, AssetId(request.asset_id), transaction)
 
     async def run_address_script(
         self, chain: Blockchain, request: pb.RunAddressScriptRequest
     ) -> pb.RunScriptResponse:
-        """What the script of an account says about an order. It may ask for nothing but the order,
-        unless the order is that of an account which the settings name.
+        """Run the script of an account on an order. It may read the order only, unless the settings
+        name the account of the order.
         """
         address = _address(request.address, chain)
         script = account_script(address, chain.store)
@@ -218,34 +220,34 @@ class MatcherService:
         if not request.HasField("order"):
             raise _described("Expected an order")
         order = matcher_scripts.read_order(request.order, chain)
-        if order.sender_public_key not in self._seeing:
+        if order.sender_public_key not in self._readers:
             return matcher_scripts.ask_account(chain, None, script, order)
-        await self.pool.begin()
-        return matcher_scripts.ask_account(chain, self.pool.above(chain), script, order)
+        await self.pool.start()
+        return matcher_scripts.ask_account(chain, self.pool.overlay(chain), script, order)
 
     def check_address(
         self, chain: Blockchain, request: pb.CheckAddressRequest
     ) -> pb.CheckAddressResponse:
-        """Whether an account is that of a liquidity pool."""
+        """Return whether an account is that of a liquidity pool."""
         address = _address(request.address, chain)
         return pb.CheckAddressResponse(successfully_checked=address in self._pools)
 
 
-# --- what the chain holds -------------------------------------------------------------------------
+# --- the chain ------------------------------------------------------------------------------------
 
 
 def is_feature_activated(
     chain: Blockchain, request: pb.IsFeatureActivatedRequest
 ) -> pb.IsFeatureActivatedResponse:
-    """Whether a feature is in force at the last block."""
-    # As there, what is too large for a number of 16 bits is cut to one.
+    """Return whether a feature is active at the last block."""
+    # As in the reference, the number is truncated to 16 bits.
     feature = (request.feature_id + _SHORT // 2) % _SHORT - _SHORT // 2
     height = chain.rules.activations().get(feature)
     return pb.IsFeatureActivatedResponse(is_activated=height is not None and height <= chain.height)
 
 
 def asset_description(chain: Blockchain, request: pb.AssetIdRequest) -> pb.AssetDescriptionResponse:
-    """What a matcher needs of an asset; nothing where there is none."""
+    """Return what a matcher needs of an asset; empty if it does not exist."""
     response = pb.AssetDescriptionResponse()
     if len(request.asset_id) != DIGEST_LENGTH:
         return response
@@ -259,7 +261,7 @@ def asset_description(chain: Blockchain, request: pb.AssetIdRequest) -> pb.Asset
 
 
 def has_asset_script(chain: Blockchain, request: pb.AssetIdRequest) -> pb.HasScriptResponse:
-    """Whether an asset has a script."""
+    """Return whether an asset has a script."""
     return pb.HasScriptResponse(has=_has_asset_script(chain, request.asset_id))
 
 
@@ -271,27 +273,27 @@ def _has_asset_script(chain: Blockchain, asset_id: bytes) -> bool:
 def has_address_script(
     chain: Blockchain, request: pb.HasAddressScriptRequest
 ) -> pb.HasScriptResponse:
-    """Whether an account has a script."""
+    """Return whether an account has a script."""
     address = _address(request.address, chain)
     return pb.HasScriptResponse(has=account_script(address, chain.store) is not None)
 
 
 def forged_order(chain: Blockchain, request: pb.ForgedOrderRequest) -> pb.ForgedOrderResponse:
-    """Whether any part of an order was executed."""
+    """Return whether any part of an order was executed."""
     whole = len(request.order_id) == DIGEST_LENGTH
     volume = chain.store.get(ORDER_FILLS, request.order_id).volume if whole else 0
     return pb.ForgedOrderResponse(is_forged=volume > 0)
 
 
 def get_current_block_info(chain: Blockchain, _request: Empty) -> pb.CurrentBlockInfoResponse:
-    """The last block, with its microblocks."""
+    """Return the last block, microblocks included."""
     return pb.CurrentBlockInfoResponse(height=chain.height, block_id=chain.last_block.id)
 
 
 def get_outgoing_leasing(
     chain: Blockchain, request: pb.AddressRequest
 ) -> pb.GetOutgoingLeasingResponse:
-    """How much an account leases to others."""
+    """Return the amount that an account leases to others."""
     leases = chain.store.get(LEASES, _address(request.address, chain))
     return pb.GetOutgoingLeasingResponse(outgoing_leasing=leases.lease_out)
 
@@ -299,7 +301,7 @@ def get_outgoing_leasing(
 def get_address_partial_regular_balance(
     chain: Blockchain, request: pb.GetAddressPartialRegularBalanceRequest
 ) -> pb.GetAddressPartialRegularBalanceResponse:
-    """The wanted balances, but those of nothing."""
+    """Return the requested balances that are not zero."""
     address = _address(request.address, chain)
     response = pb.GetAddressPartialRegularBalanceResponse()
     for each in request.asset_ids:
@@ -312,7 +314,7 @@ def get_address_partial_regular_balance(
 def get_address_full_regular_balance(
     chain: Blockchain, request: pb.GetAddressFullRegularBalanceRequest
 ) -> pb.GetAddressFullRegularBalanceResponse:
-    """All balances but the excluded ones and NFTs: the coin first, whatever there is of it."""
+    """Return all balances but the excluded ones and NFTs, the coin's first, even if it is zero."""
     address = _address(request.address, chain)
     excluded = set(request.exclude_asset_ids)
     response = pb.GetAddressFullRegularBalanceResponse()
@@ -325,13 +327,13 @@ def get_address_full_regular_balance(
 
 
 def get_balances(chain: Blockchain, request: pb.GetBalancesRequest) -> pb.GetBalancesResponse:
-    """Balances and leases of several accounts, in the order in which they were asked for."""
+    """Return balances and leases of several accounts, in the order of the request."""
     response = pb.GetBalancesResponse()
     for each in request.regular:
         address = _address(each.address, chain)
-        shown = response.regular.add(address=each.address)
+        entry = response.regular.add(address=each.address)
         for asset_id in each.assets:
-            shown.amount.add(asset_id=asset_id, amount=_balance(chain, address, asset_id))
+            entry.amount.add(asset_id=asset_id, amount=_balance(chain, address, asset_id))
     for owner in request.outgoingLeasingAddresses:
         leases = chain.store.get(LEASES, _address(owner, chain))
         response.outgoingLeasing.add(address=owner, amount=leases.lease_out)
@@ -360,7 +362,7 @@ def _exchange(
     request: pb.BroadcastRequest | pb.CheckedBroadcastRequest | pb.RunAssetScriptRequest,
     chain: Blockchain,
 ) -> AnyTransaction:
-    """The exchange in a request; raises ``Refused``."""
+    """Return the exchange in a request; raises ``Refused``."""
     if not request.HasField("transaction"):
         raise numbered(VALIDATION, _NO_TRANSACTION)
     sent = request.transaction
@@ -371,16 +373,16 @@ def _exchange(
         raise numbered(VALIDATION, "The transaction's data must be specified")
     if not held.HasField("fee"):
         raise numbered(VALIDATION, "The transaction's fee must be specified")
-    # What is not part of these messages does not count, nor does the network that they name.
+    # As in the reference, unknown fields and the chain id in the messages are ignored.
     sent.DiscardUnknownFields()
     held.chain_id = chain.network.chain_id
     message = SignedTransaction.FromString(sent.SerializeToString())
     return read_sent(message, chain)
 
 
-def _words(sent: Sent) -> str:
-    return f"{sent.words}: {sent.details}" if sent.details else sent.words
+def _message(sent: Sent) -> str:
+    return f"{sent.text}: {sent.details}" if sent.details else sent.text
 
 
-def _described(words: str) -> Refused:
-    return Refused(Code.INVALID_ARGUMENT, "", ((DESCRIPTION, words),))
+def _described(text: str) -> Refused:
+    return Refused(Code.INVALID_ARGUMENT, "", ((DESCRIPTION, text),))

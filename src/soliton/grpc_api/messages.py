@@ -1,6 +1,6 @@
 """Blocks, transactions and scripts in the messages of the gRPC interfaces.
 
-What lives here: what several services show. What does not: which is asked for.
+What lives here: messages of several services. What does not: requests.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _TEXTS_KEPT: Final = 64
 
 
 def block_with_height(chain: Blockchain, height: int, *, transactions: bool) -> bytes:
-    """A ``BlockWithHeight``; what is stored goes into it as it is."""
+    """Return a ``BlockWithHeight``, with the stored bytes unchanged."""
     data = chain.store.block_data(height)
-    assert data is not None, "the caller has looked at the height"
+    assert data is not None, "the caller has checked the height"
     block = block_message(chain, height, data, transactions=transactions)
     rest = BlockWithHeight(
         height=height, vrf=vrf_of(chain, height, data), reward_shares=reward_messages(chain, height)
@@ -52,7 +52,7 @@ def block_with_height(chain: Blockchain, height: int, *, transactions: bool) -> 
 def block_message(
     chain: Blockchain, height: int, data: bytes, *, transactions: bool = True
 ) -> bytes:
-    """A ``Block`` that is stored with these bytes."""
+    """Return a ``Block`` from its stored bytes."""
     if height > 1:
         return blocks.encode_protobuf(data, chain.network.chain_id, transactions=transactions)
     block = chain.block_at(height)
@@ -61,18 +61,18 @@ def block_message(
     if transactions:
         message.transactions.extend(map(signed_transaction, block.transactions))
     if chain.rules.at(1).has(Feature.LIGHT_NODE):
-        # The bytes of this block have no place for it; the reference shows it all the same.
+        # The stored bytes of this block have no state hash, but the reference shows it.
         message.header.state_hash = chain.meta(1).snapshot_hash
     return message.SerializeToString()
 
 
 def vrf_of(chain: Blockchain, height: int, data: bytes) -> bytes:
-    """The VRF of a block with these bytes, empty before version 5."""
+    """Return the VRF of a block with these bytes, empty before version 5."""
     return b"" if data[0] < blocks.PROTOBUF_VERSION else chain.meta(height).hit_source
 
 
 def reward_messages(chain: Blockchain, height: int) -> list[RewardShare]:
-    """Who got which part of a block's reward, by address."""
+    """Return the shares of a block's reward, by address."""
     return [
         RewardShare(address=address, reward=amount)
         for address, amount in reward_shares(chain, height, chain.meta(height))
@@ -80,9 +80,9 @@ def reward_messages(chain: Blockchain, height: int) -> list[RewardShare]:
 
 
 def signed_transaction(transaction: AnyTransaction) -> SignedTransaction:
-    """The message of a transaction."""
+    """Return the message of a transaction."""
     if transaction.type_id == genesis.TYPE.type_id:
-        # It has no version there, and its id in the place of a signature.
+        # In the reference it has no version, and its id in place of a signature.
         signed = SignedTransaction.FromString(codec.encode_protobuf(transaction))
         signed.waves_transaction.ClearField("version")
         signed.proofs.append(transaction.id)
@@ -92,10 +92,10 @@ def signed_transaction(transaction: AnyTransaction) -> SignedTransaction:
 
 @lru_cache(_TEXTS_KEPT)
 def script_text(script: bytes) -> str:
-    """A script as a text of its tree; the reference prints objects of its own."""
+    """Return a script as a text of its tree; the reference prints objects of its own."""
     return tree_text(parse_script(script))
 
 
 def low_long(number: int) -> int:
-    """The low 64 bits of a number, with a sign."""
+    """Return the low 64 bits of a number, as a signed number."""
     return (number + 2**63) % 2**64 - 2**63

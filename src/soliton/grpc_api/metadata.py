@@ -1,6 +1,6 @@
-"""What a transaction's bytes alone do not tell: addresses behind keys and aliases, what calls did.
+"""Metadata of transactions: addresses behind keys and aliases, results of calls.
 
-What lives here: ``TransactionMetadata``. What does not: what the transaction changed
+What lives here: ``TransactionMetadata``. What does not: the state changes of a transaction
 (``state_updates``).
 
 Source: wavesplatform/Waves ``grpc-server/src/main/scala/com/wavesplatform/events/events.scala``
@@ -32,7 +32,7 @@ from soliton.ledger.state import ALIASES, ERC20, State
 
 
 class Context:
-    """What is known around a transaction: the state with its block, and what is kept of a call."""
+    """The context of a transaction: the state in its block, and the stored record of a call."""
 
     __slots__ = ("record", "state")
 
@@ -41,7 +41,7 @@ class Context:
         self.record = record or {}
 
     def address(self, recipient: Recipient) -> Address:
-        """Whom a recipient means."""
+        """Return the address of a recipient."""
         if isinstance(recipient, Alias):
             found = self.state.get(ALIASES, recipient.name)
             return found if found is not None else Address(b"")
@@ -49,7 +49,7 @@ class Context:
 
 
 def metadata_of(transaction: AnyTransaction, context: Context) -> TransactionMetadata:
-    """The metadata of a transaction of a block."""
+    """Return the metadata of a transaction in a block."""
     made = TransactionMetadata()
     key = transaction.sender_public_key
     if key:
@@ -108,22 +108,22 @@ def _fill_call(
 
 
 def _ethereum(made: TransactionMetadata, transaction: AnyTransaction, context: Context) -> None:
-    shown = made.ethereum
-    shown.timestamp = transaction.timestamp
-    shown.fee = transaction.fee
-    shown.sender_public_key = transaction.sender_public_key
+    metadata = made.ethereum
+    metadata.timestamp = transaction.timestamp
+    metadata.fee = transaction.fee
+    metadata.sender_public_key = transaction.sender_public_key
     action = transaction.payload.action
     if isinstance(action, EthereumTransfer):
-        shown.transfer.recipient_address = action.recipient
+        metadata.transfer.recipient_address = action.recipient
         token = None if action.token is None else context.state.get(ERC20, action.token)
-        write_amount(shown.transfer.amount, token, action.amount)
+        write_amount(metadata.transfer.amount, token, action.amount)
         return
     call = read_call_json(context.record.get("call"), transaction.chain_id) or DEFAULT_CALL
-    _fill_call(shown.invoke, action.d_app, call, context)
+    _fill_call(metadata.invoke, action.d_app, call, context)
     for payment in context.record.get("payment", ()):
         asset = payment["assetId"]
         name = None if asset is None else base58.decode(asset)
-        write_amount(shown.invoke.payments.add(), name, payment["amount"])
+        write_amount(metadata.invoke.payments.add(), name, payment["amount"])
 
 
 _Filler = Callable[[TransactionMetadata, AnyTransaction, Context], None]
@@ -135,4 +135,4 @@ _FILLERS: Final[dict[int, _Filler]] = {
     invoke_script.TYPE.type_id: _invoke,
     ethereum.TYPE_ID: _ethereum,
 }
-"""One for each type of which there is something to tell; a new type needs none."""
+"""The types with metadata beyond the sender."""

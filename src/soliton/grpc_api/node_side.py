@@ -1,10 +1,11 @@
-"""The node's end of the way between it and the process that serves gRPC.
+"""The node's end of the channel to the gRPC process.
 
-It answers what only the node knows, and takes notes of what happens to the chain: short ones, in a
-list of bounded length, for whoever asks. What happened is in the store; nothing waits for readers.
+It answers requests that only the node can answer, and keeps a bounded list of short notes about the
+chain's events for the process to read. The events themselves are in the store; the node never waits
+for readers.
 
-What lives here: answering and taking notes. What does not: the questions (``link``), starting the
-process (``soliton.cli.grpc_server``).
+What lives here: responses and notes. What does not: the requests (``link``), starting the process
+(``soliton.cli.grpc_server``).
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from soliton.grpc_api.link import (
     EXTENDED,
     ROLLED_BACK,
     SPEC,
-    Answer,
+    AwaitNotes,
+    AwaitPoolNotes,
     FindSteps,
-    FindWaiting,
+    FindUnconfirmed,
     Form,
-    Happened,
+    NodeRequest,
+    NodeResponse,
     Note,
     Notes,
-    PoolHappened,
-    Question,
     Send,
     Sent,
-    Waiting,
+    Unconfirmed,
 )
 from soliton.grpc_api.pool_notes import PoolSide
 from soliton.ledger.errors import BalanceErrors
@@ -48,13 +49,13 @@ from soliton.node.signatures import signed_messages
 from soliton.web.channel import ChannelServer
 
 MAX_NOTES: Final = 20_000
-"""Of some 300 bytes each; who is further behind looks at the chain anew."""
+"""Limit on the notes, of about 300 bytes each; a reader further behind restarts."""
 
 _log = logging.getLogger(__name__)
 
 
 class NodeSide:
-    """What one node answers and notes."""
+    """The responses and notes of one node."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -65,36 +66,36 @@ class NodeSide:
         self._pool = PoolSide(node)
         node.events.subscribe(self._on_event)
 
-    def server(self) -> ChannelServer[Question, Answer]:
-        """The end of a channel that answers."""
+    def server(self) -> ChannelServer[NodeRequest, NodeResponse]:
+        """Return the server of the channel."""
         return ChannelServer(SPEC, self.respond)
 
     def close(self) -> None:
-        """Take no more notes."""
+        """Stop taking notes."""
         self._pool.close()
         self._node.events.unsubscribe(self._on_event)
 
-    def respond(self, question: Question) -> Answer | Coroutine[Any, Any, Answer]:
-        """The answer to a question, or what will give it."""
-        match question:
+    def respond(self, request: NodeRequest) -> NodeResponse | Coroutine[Any, Any, NodeResponse]:
+        """Return the response to a request, or a coroutine for it."""
+        match request:
             case Send():
-                return self._send(question)
-            case FindWaiting():
-                return self._waiting(question)
-            case Happened(after=after):
+                return self._send(request)
+            case FindUnconfirmed():
+                return self._waiting(request)
+            case AwaitNotes(after=after):
                 return self._happened(after)
-            case PoolHappened(after=after):
+            case AwaitPoolNotes(after=after):
                 return self._pool.happened(after)
             case FindSteps(ids=ids):
                 return self._pool.steps(ids)
 
     # --- the pool ---------------------------------------------------------------------------------
 
-    def _send(self, question: Send) -> Sent:
+    def _send(self, request: Send) -> Sent:
         node = self._node
         try:
-            transaction = codec.decode_protobuf(question.data, node.network.chain_id)
-            verified = signed_messages(transaction) if question.verified else ()
+            transaction = codec.decode_protobuf(request.data, node.network.chain_id)
+            verified = signed_messages(transaction) if request.verified else ()
             broadcasting.submit(node, transaction, verified=verified)
         except ApiError as error:
             cause = error.__cause__
@@ -103,19 +104,19 @@ class NodeSide:
         except SolitonError as error:
             refused = refusal(error, node.network.family)
             return Sent(refused.kind.code, refused.message)
-        except Exception:  # noqa: BLE001 - a fault of ours at one is no news about the others
+        except Exception:  # noqa: BLE001 - a fault in one transaction must not affect others
             _log.exception("a transaction sent by gRPC failed")
             return Sent(UNKNOWN.code, UNKNOWN.message)
         return Sent(0)
 
-    def _waiting(self, question: FindWaiting) -> Waiting:
+    def _waiting(self, request: FindUnconfirmed) -> Unconfirmed:
         pool = self._node.pool
-        if question.sender:
-            return Waiting(pool.sent_by(Address(question.sender)))
-        if question.only_ids:
-            return Waiting([name for name in question.ids if name in pool])
-        found = (each for name in question.ids if (each := pool.get(name)) is not None)
-        return Waiting([codec.encode_protobuf(each) for each in found])
+        if request.sender:
+            return Unconfirmed(pool.sent_by(Address(request.sender)))
+        if request.only_ids:
+            return Unconfirmed([name for name in request.ids if name in pool])
+        found = (each for name in request.ids if (each := pool.get(name)) is not None)
+        return Unconfirmed([codec.encode_protobuf(each) for each in found])
 
     # --- the chain --------------------------------------------------------------------------------
 

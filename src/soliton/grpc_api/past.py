@@ -1,9 +1,9 @@
-"""The state before a block, from what the store keeps of the past.
+"""The state before a block, from the store's records of the past.
 
-Balances and leases have histories; assets and leases know their heights; what data, scripts and
-assets were before a block stands in the block's record of what it replaced.
+Balances and leases have histories; assets and leases know their heights; the previous values of
+data, scripts and assets are in the block's record of what it replaced.
 
-What lives here: reading those. What does not: what a block did (``block_updates``).
+What lives here: reading those. What does not: the changes of a block (``block_updates``).
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from soliton.storage.reader import StoreReader
 K = TypeVar("K")
 V = TypeVar("V")
 
-MAX_KEPT: Final = 100_000
-"""Balances that a reader of one block after the other remembers."""
+MAX_CACHED: Final = 100_000
+"""Limit on the balances that the cache holds."""
 
 
-class Kept:
-    """The last balances seen by whoever reads one block after the other, and that block's id if the
+class BalanceCache:
+    """A cache of balances for a reader of successive blocks, and the id of its last block, if the
     reader has noted it.
     """
 
@@ -52,14 +52,14 @@ class Kept:
         self.balances: dict[object, int] = {}
         self.leases: dict[Address, LeaseBalance] = {}
 
-    def behind(self, height: int) -> None:
-        """What is kept is of the block at a height from now on."""
+    def advance(self, height: int) -> None:
+        """Note that the cache is of the state after the block at a height."""
         self.height = height
-        if len(self.balances) + len(self.leases) > MAX_KEPT:
-            self.forget()
+        if len(self.balances) + len(self.leases) > MAX_CACHED:
+            self.clear()
 
-    def forget(self) -> None:
-        """Keep nothing."""
+    def clear(self) -> None:
+        """Clear the cache."""
         self.balances.clear()
         self.leases.clear()
 
@@ -67,29 +67,29 @@ class Kept:
 class PastState:
     """The state before the block at a height."""
 
-    __slots__ = ("_before", "_height", "_kept", "_store", "count", "initial")
+    __slots__ = ("_before", "_cache", "_height", "_store", "count", "initial")
 
-    def __init__(self, store: StoreReader, height: int, kept: Kept | None = None) -> None:
-        """``kept`` is of the block below. Raises ``Refused`` where too little was stored."""
+    def __init__(self, store: StoreReader, height: int, cache: BalanceCache | None = None) -> None:
+        """``cache`` is a cache of the block below. Raises ``Refused`` if too little was stored."""
         record = store.replaced(height)
         if record is None:
             raise Refused(
                 Code.FAILED_PRECONDITION,
                 f"what block {height} replaced was not kept: an earlier version has stored it; "
-                "import the chain anew to be told of it",
+                "import the chain again to have it",
             )
         self._store = store
         self._height = height
-        self._kept = Kept() if kept is None else kept
-        if self._kept.height != height - 1:
-            self._kept.forget()
+        self._cache = BalanceCache() if cache is None else cache
+        if self._cache.height != height - 1:
+            self._cache.clear()
         self._before = layout.pairs(record.before)
         self.count = record.count
-        """How many transactions the block had before any microblock."""
+        """The number of the block's transactions before any microblock."""
         self.initial: Changes = layout.decode_changes(record.initial)
 
     def get(self, table: Table[K, V], key: K) -> V:
-        """The value that a key had."""
+        """Return the value of a key."""
         if table is WAVES:
             return cast("V", self._balance(cast("Address", key)))
         if table is LEASES:
@@ -104,7 +104,7 @@ class PastState:
                 else cast("V", None)
             )
         if table is ALIASES or table is ERC20:
-            # They never change; what a block names was there before it.
+            # They never change, and the names in a block existed before it.
             return self._store.get(table, key)
         row = layout.ROWS[table]
         raw_key = row.prefix + row.key(key)
@@ -114,16 +114,16 @@ class PastState:
         return table.default if raw is None else cast("V", row.decode(raw))
 
     def _balance(self, address: Address) -> int:
-        found = self._kept.balances.get(address)
+        found = self._cache.balances.get(address)
         if found is None:
             found = self._history(address)[0]
-            self._kept.balances[address] = found
+            self._cache.balances[address] = found
         return found
 
     def _leasing(self, address: Address) -> LeaseBalance:
-        found = self._kept.leases.get(address)
+        found = self._cache.leases.get(address)
         if found is None:
-            found = self._kept.leases[address] = self._history(address)[1]
+            found = self._cache.leases[address] = self._history(address)[1]
         return found
 
     def _history(self, address: Address) -> tuple[int, LeaseBalance]:
@@ -134,7 +134,7 @@ class PastState:
         return 0, NO_LEASES
 
     def _asset_balance(self, key: tuple[Address, AssetId]) -> int:
-        found = self._kept.balances.get(key)
+        found = self._cache.balances.get(key)
         if found is None:
             address, asset_id = key
             before = self._height.to_bytes(4, "big")
@@ -142,11 +142,11 @@ class PastState:
             for _, raw in self._store.scan_back(layout.ASSET_HISTORY + asset_id + address, before):
                 found = int.from_bytes(raw, "big", signed=True)
                 break
-            self._kept.balances[key] = found
+            self._cache.balances[key] = found
         return found
 
     def _name(self, asset_id: AssetId) -> AssetName | None:
-        """The name that an asset had, which the block did not change: from change to change."""
+        """Return the name of an asset that the block did not change, going back by changes."""
         name = self._store.get(ASSET_NAMES, asset_id)
         row = layout.ROWS[ASSET_NAMES]
         key = row.prefix + row.key(asset_id)
@@ -158,13 +158,13 @@ class PastState:
         return name
 
     def behind(self, changes: Changes) -> None:
-        """Let what is kept be of this block, whose changes these are."""
-        kept = self._kept
-        kept.balances.update(cast("Mapping[object, int]", changes.get(WAVES, {})))
-        kept.balances.update(cast("Mapping[object, int]", changes.get(ASSET_BALANCES, {})))
-        kept.leases.update(cast("Mapping[Address, LeaseBalance]", changes.get(LEASES, {})))
-        kept.behind(self._height)
+        """Update the cache with the changes of this block."""
+        cache = self._cache
+        cache.balances.update(cast("Mapping[object, int]", changes.get(WAVES, {})))
+        cache.balances.update(cast("Mapping[object, int]", changes.get(ASSET_BALANCES, {})))
+        cache.leases.update(cast("Mapping[Address, LeaseBalance]", changes.get(LEASES, {})))
+        cache.advance(self._height)
 
     def transaction_height(self, transaction_id: bytes) -> int | None:
-        """As ``State`` wants it; nobody asks the past."""
+        """Not used for the past; required by ``State``."""
         return self._store.transaction_height(transaction_id)

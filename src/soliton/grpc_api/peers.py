@@ -1,10 +1,10 @@
-"""The calls of one connection: begun, answered in their turns, ended.
+"""The calls of one connection: dispatched, answered in turns, ended.
 
-What can be answered at once is answered while it is read, as long as that takes only a moment. What
-then is left waits for its turn among the connections, and nothing more is read of this one.
+A call that can be answered immediately is answered while its request is read, within a short time
+slice. After that, calls wait for the connection's next turn, and it is not read meanwhile.
 
-What lives here: from requests to functions, and tasks for what takes time. What does not: frames
-(``soliton.web.http2``), messages and statuses (``calls``).
+What lives here: dispatching requests to functions, and tasks for what takes time. What does not:
+frames (``soliton.web.http2``), messages and statuses (``calls``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import asyncio
 import inspect
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from functools import partial
 from time import perf_counter
 from typing import Any, Final
@@ -30,14 +30,15 @@ from soliton.web.http2.requests import Head
 from soliton.web.http2.streams import Stream
 
 STEP_SECONDS: Final = 0.005
-"""How long a stream is made before others get their turn."""
+"""The time slice of a stream, after which others get their turn."""
 
 Task = asyncio.Task[None]
 Messages = Iterator[Message | bytes | None]
+Send = Callable[[Call, Any], Awaitable[Message | bytes | None]]
 
 
 class Peer:
-    """What answers one connection."""
+    """The server side of one connection."""
 
     def __init__(
         self, connection: Http2Connection, routes: Routes, clients: Clients, views: Views
@@ -47,35 +48,35 @@ class Peer:
         self._clients = clients
         self._views = views
         self._waiting: deque[tuple[Call, bytes | None]] = deque()
-        """Calls whose requests are there, with the last part of them if there is one."""
+        """Calls with complete requests, with the last part of the request if there is one."""
         self._has_turn = False
 
-    # --- for the machine --------------------------------------------------------------------------
+    # --- callbacks of the HTTP/2 machine ----------------------------------------------------------
 
     def on_request(self, stream: Stream, head: Head, *, ended: bool) -> None:
-        """A call begins."""
+        """Begin a call."""
         route, machine = self._routes.route(head), self._connection.machine
         if route.refusal is not None:
             machine.out.finish(stream, route.refusal)
             return
         call = stream.owner = Call(self._clients, machine, stream, route)
-        self._clients.arrived(call)
-        if method_of(call).converses:
+        self._clients.add(call)
+        if method_of(call).streams_requests:
             self._begin_conversation(call)
         if ended:
             self.on_data(stream, b"", ended=True)
 
     def on_data(self, stream: Stream, data: bytes, *, ended: bool) -> None:
-        """A part of a request."""
+        """Handle a part of a request."""
         call: Call = stream.owner
         if stream.is_closed:
             return
-        if method_of(call).converses:
+        if method_of(call).streams_requests:
             call.add(data)
             stream.is_held = True
-            self._take(call, None)
+            self._enqueue(call, None)
         elif ended:
-            self._take(call, data)
+            self._enqueue(call, data)
         else:
             call.add(data)
             try:
@@ -84,30 +85,30 @@ class Peer:
                 call.fail(error)
 
     def on_sent(self, stream: Stream) -> None:
-        """What waited for the client has gone."""
+        """Note that all data of a stream was sent."""
         call: Call = stream.owner
-        if call.sent() and method_of(call).converses:
-            self._take(call, None)
+        if call.sent() and method_of(call).streams_requests:
+            self._enqueue(call, None)
 
     def on_closed(self, stream: Stream) -> None:
-        """A call has ended."""
+        """Note that a stream has ended."""
         if stream.owner is not None:
-            stream.owner.over()
+            stream.owner.close()
 
     # --- turns ------------------------------------------------------------------------------------
 
-    def _take(self, call: Call, data: bytes | None) -> None:
-        """Answer a request that is there, when it is its turn."""
+    def _enqueue(self, call: Call, data: bytes | None) -> None:
+        """Answer a complete request now, or in the next turn."""
         if self._waiting or self._connection.is_late():
             self._waiting.append((call, data))
             if not self._has_turn:
                 self._has_turn = True
                 self._connection.hold()
-                self._connection.shared.rounds.join(self._take_turn)
+                self._connection.shared.rounds.join(self._run_turn)
         else:
             self._perform(call, data)
 
-    def _take_turn(self) -> None:
+    def _run_turn(self) -> None:
         rounds, waiting = self._connection.shared.rounds, self._waiting
         self._connection.ends_at = rounds.ends_at
         for _ in range(len(waiting)):
@@ -117,7 +118,7 @@ class Peer:
             if perf_counter() >= rounds.ends_at:
                 break
         if waiting:
-            rounds.join(self._take_turn)
+            rounds.join(self._run_turn)
         else:
             self._has_turn = False
             self._connection.go_on()
@@ -128,36 +129,37 @@ class Peer:
                 self._converse(call)
             else:
                 self._answer(call, data)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets a status
+        except Exception as error:  # noqa: BLE001 - the client gets a status in any case
             call.fail(error)
 
     def _answer(self, call: Call, data: bytes) -> None:
         method, clients = method_of(call), self._clients
-        clients.is_there(call)
-        request = method.parsed(call.only(data))
-        clients.count(call, self._connection.client, stream=method.streams)
-        view = self._views.now() if method.holds_moment else None
-        found: Any = method.bound(view and view.chain, request, call.route.metadata)
+        clients.request_received(call)
+        request = method.parsed(call.last_message(data))
+        clients.count(call, self._connection.client, stream=method.streams_responses)
+        view = self._views.current() if method.holds_snapshot else None
+        found: Any = method.call(view and view.chain, request, call.route.metadata)
         if isinstance(found, Message | bytes):
             call.answer(found)
             return
         if isinstance(found, Iterator):
-            call.holds_moment = method.holds_moment
+            call.holds_snapshot = method.holds_snapshot
             if self._write_some(call, found):
                 return
-            work = _write_all(call, found)
+            send: Send = _send_all
         elif inspect.isawaitable(found):
-            work = _write_one(call, found)
+            send = _send_one
         else:
-            call.holds_moment = method.holds_moment
-            work = _write_coming(call, found)
+            call.holds_snapshot = method.holds_snapshot
+            send = _send_events
+        work = _respond(call, send, found)
         self._begin(call, asyncio.get_running_loop().create_task(work), view, found)
 
     def _write_some(self, call: Call, found: Messages) -> bool:
-        """Send what there is at once of a stream: whether that is all."""
+        """Send the messages that are ready now; return whether these were all."""
         ends_at = self._connection.ends_at
         for each in found:
-            # Nothing, or no bytes, is a step without a message; a message may well be empty.
+            # None and b"" are steps without a message; a Message may be empty.
             if (each or isinstance(each, Message)) and not call.send(each):
                 return False
             if perf_counter() > ends_at:
@@ -167,22 +169,22 @@ class Peer:
 
     def _begin(self, call: Call, task: Task, view: View | None, found: object) -> None:
         if view is not None:
-            self._views.hold(view, task)
+            self._views.retain(view, task)
         task.add_done_callback(partial(self._end, view, found))
         call.begin(task)
 
     def _end(self, view: View | None, found: object, task: Task) -> None:
-        # One that has never begun has not let go of anything itself.
+        # A task that never started has not closed its coroutine or generator.
         if inspect.iscoroutine(found) or inspect.isgenerator(found):
             found.close()
         if view is not None:
-            self._views.give_back(view, task)
+            self._views.release(view, task)
 
-    # --- calls that ask several times -------------------------------------------------------------
+    # --- calls with a stream of requests ----------------------------------------------------------
 
     def _begin_conversation(self, call: Call) -> None:
-        """It may ask as late as it likes: it is counted from now on."""
-        self._clients.is_there(call)
+        """Count the call from now on: its first request may come late."""
+        self._clients.request_received(call)
         try:
             self._clients.count(call, self._connection.client, stream=True)
         except Refused as error:
@@ -191,65 +193,59 @@ class Peer:
             call.limit_time()
 
     def _converse(self, call: Call) -> None:
-        """Answer what has been asked, one after the other, as long as the answers are read."""
+        """Answer the requests received so far, as long as the client reads the responses."""
         stream, method = call.stream, method_of(call)
         while not stream.size and not stream.is_closed:
-            asked = call.next()
-            if asked is None:
+            request = call.next_message()
+            if request is None:
                 if stream.client_is_done:
                     call.finish()
                 else:
                     self._connection.machine.take_more(stream)
                 return
-            call.send(method.function(method.parsed(asked)))
+            call.send(method.function(method.parsed(request)))
             if self._connection.is_late():
-                self._take(call, None)
+                self._enqueue(call, None)
                 return
 
 
-# --- what takes time ------------------------------------------------------------------------------
+# --- tasks ----------------------------------------------------------------------------------------
 
 
-async def _write_one(call: Call, found: Awaitable[Message | bytes]) -> None:
+async def _respond(call: Call, send: Send, found: object) -> None:
+    """Send what a function has returned, then the status of the call."""
     try:
-        answer = await found
-    except Exception as error:  # noqa: BLE001 - whatever it is, the client gets a status
+        answer = await send(call, found)
+    except Exception as error:  # noqa: BLE001 - the client gets a status in any case
         call.task = None
         call.fail(error)
         return
     call.task = None
-    call.answer(answer)
+    if answer is None:
+        call.finish()
+    else:
+        call.answer(answer)
 
 
-async def _write_all(call: Call, found: Messages) -> None:
+async def _send_one(_call: Call, found: Awaitable[Message | bytes]) -> Message | bytes:
+    return await found
+
+
+async def _send_all(call: Call, found: Messages) -> None:
+    await call.drained()
+    since = time.monotonic()
+    for each in found:
+        if each or isinstance(each, Message):
+            await call.write(each)
+        if time.monotonic() - since > STEP_SECONDS:
+            await asyncio.sleep(0)
+            since = time.monotonic()
+
+
+async def _send_events(call: Call, found: AsyncGenerator[Message | bytes, None]) -> None:
     try:
-        await call.drained()
-        since = time.monotonic()
-        for each in found:
-            if each or isinstance(each, Message):
-                await call.write(each)
-            if time.monotonic() - since > STEP_SECONDS:
-                await asyncio.sleep(0)
-                since = time.monotonic()
-    except Exception as error:  # noqa: BLE001 - as above
-        call.task = None
-        call.fail(error)
-        return
-    call.task = None
-    call.finish()
-
-
-async def _write_coming(call: Call, found: AsyncGenerator[Message | bytes, None]) -> None:
-    try:
-        try:
-            async for each in found:
-                await call.write(each)
-        finally:
-            # What it holds is let go now, and not when somebody collects garbage.
-            await found.aclose()
-    except Exception as error:  # noqa: BLE001 - as above
-        call.task = None
-        call.fail(error)
-        return
-    call.task = None
-    call.finish()
+        async for each in found:
+            await call.write(each)
+    finally:
+        # Release its resources now, not when the garbage collector runs.
+        await found.aclose()

@@ -1,12 +1,11 @@
-"""What comes into the node's pool and leaves it, told to clients: the stream of the DEX extension.
+"""The stream of the matcher's API: the node's pool and its changes.
 
-A subscriber hears first what is in the pool, then what comes and goes. Who reads too slowly is told
-the whole pool again, which every client of this stream understands. What came and went before it
-could be told is not told at all.
+A subscriber receives the content of the pool, then additions and removals. A subscriber that reads
+too slowly receives the whole pool again, which every client of this stream supports. A transaction
+that was added and removed before it could be reported is not reported.
 
-What lives here: the pool as it was told, its subscribers, and their messages. What does not: the
-node's notes of it (``pool_notes``), other calls (``matcher_service``).
-
+What lives here: the pool as reported, its subscribers, and their messages. What does not: the
+node's notes about it (``pool_notes``), other calls (``matcher_service``).
 Source: wavesplatform/matcher ``waves-ext/src/main/scala/com/wavesplatform/dex/grpc/integration/
 utx/UtxState.scala``.
 """
@@ -26,9 +25,9 @@ from soliton.chain.values import AssetId, DataEntry, DataValue, read_value
 from soliton.grpc_api.errors import Code, Refused
 from soliton.grpc_api.link import (
     MAX_IDS,
-    Asking,
+    AwaitPoolNotes,
     FindSteps,
-    PoolHappened,
+    NodeLink,
     PoolNotes,
     Step,
     Steps,
@@ -39,12 +38,12 @@ from soliton.ledger.state import ASSET_BALANCES, DATA, LEASES, WAVES, LeaseBalan
 from soliton.node.blockchain import Blockchain
 
 MAX_QUEUE: Final = 10_000
-"""Events that may wait for a subscriber; then it is told the whole pool."""
+"""Limit on the events in a subscriber's queue; if it overflows, the whole pool is sent again."""
 MAX_QUEUE_BYTES: Final = 64 * 1024 * 1024
-"""The same of their bytes; what waits for several is there once."""
+"""Limit on the bytes in a subscriber's queue; queues share the events."""
 SWITCH_BYTES: Final = 3 * 1024 * 1024
-"""So much of a pool is told in one message, the rest one by one: clients take 4 MiB by default."""
-AGAIN_SECONDS: Final = 1.0
+"""The part of a pool that is sent in one message: by default clients accept 4 MiB."""
+RETRY_SECONDS: Final = 1.0
 _SWITCH: Final = 1
 _UPDATE: Final = 2
 _TRANSACTIONS: Final = 1
@@ -56,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Subscriber:
-    """What waits for one stream."""
+    """The queue of one stream."""
 
     def __init__(self) -> None:
         self.waiting: deque[bytes] = deque()
@@ -81,21 +80,21 @@ class _Subscriber:
 
 
 class PoolEvents:
-    """The pool of the node, and who hears of it. Use from one event loop."""
+    """The pool of the node, and its subscribers. Use from one event loop."""
 
-    def __init__(self, node: Asking, accounts: Collection[Address] = ()) -> None:
-        """Of transactions of these ``accounts`` scripts see what they change (``above``)."""
+    def __init__(self, node: NodeLink, accounts: Collection[Address] = ()) -> None:
+        """``accounts`` are those whose transactions ``overlay`` applies."""
         self._node = node
         self._accounts = frozenset(accounts)
         self._last = -1
         self._task: asyncio.Task[None] | None = None
-        self._waiting: dict[bytes, tuple[Step, bytes]] = {}
+        self._pool: dict[bytes, tuple[Step, bytes]] = {}
         self._subscribers: set[_Subscriber] = set()
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._is_over = False
 
     async def stop(self) -> None:
-        """Tell subscribers that it is over."""
+        """End the streams of all subscribers."""
         self._is_over = True
         for each in self._subscribers:
             each.more.set()
@@ -103,23 +102,23 @@ class PoolEvents:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def begin(self) -> None:
-        """Know the pool from now on; raises ``Refused``."""
-        async with self._turn:
+    async def start(self) -> None:
+        """Start following the pool; raises ``Refused``."""
+        async with self._lock:
             if self._task is None:
                 await self._take_notes()
                 self._task = asyncio.create_task(self._follow())
 
     async def events(self) -> AsyncIterator[bytes]:
-        """The pool, then what becomes of it."""
-        await self.begin()
+        """Stream the content of the pool, then its changes."""
+        await self.start()
         subscriber = _Subscriber()
         try:
             while True:
-                async with self._turn:
+                async with self._lock:
                     subscriber.is_behind = False
                     self._subscribers.add(subscriber)
-                    pool = [shown for _, shown in self._waiting.values()]
+                    pool = [data for _, data in self._pool.values()]
                 for each in _switch(pool):
                     yield each
                 del pool
@@ -134,15 +133,15 @@ class PoolEvents:
         finally:
             self._subscribers.discard(subscriber)
 
-    def above(self, chain: Blockchain) -> Overlay:
-        """The state of a chain with what transactions of the accounts would change: balances,
-        leases and data.
+    def overlay(self, chain: Blockchain) -> Overlay:
+        """Return the state of a chain with the changes that unconfirmed transactions of the
+        accounts would make: balances, leases and data.
         """
         state = Overlay(chain.store, chain.height + 1)
-        for name, (step, _) in self._waiting.items():
+        for name, (step, _) in self._pool.items():
             listed = not self._accounts.isdisjoint(step.accounts)
             if listed and chain.store.transaction_location(name) is None:
-                _put_above(state, step)
+                _apply(state, step)
         return state
 
     # --- following the node -----------------------------------------------------------------------
@@ -152,47 +151,47 @@ class PoolEvents:
             try:
                 await self._take_notes()
             except Refused:
-                # The node is gone, and with it soon this process.
+                # The node is gone, and will end this process.
                 return
-            except Exception:  # noqa: BLE001 - a fault here must not end the stream for good
+            except Exception:  # noqa: BLE001 - a fault must not end the stream for good
                 _log.exception("the pool could not be followed: looking at it anew")
                 self._last = -1
-                await asyncio.sleep(AGAIN_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def _take_notes(self) -> None:
-        answer = await self._node.ask(PoolHappened(self._last))
+        answer = await self._node.ask(AwaitPoolNotes(self._last))
         if not isinstance(answer, PoolNotes):
             raise Refused(Code.UNAVAILABLE, NOT_REACHABLE)
         gone: dict[bytes, str | None] = {each.id: each.reason for each in answer.notes if each.gone}
         added = [each.id for each in answer.notes if not each.gone]
         if answer.lost:
-            there = set(answer.ids)
-            gone = {name: None for name in self._waiting if name not in there}
+            present = set(answer.ids)
+            gone = {name: None for name in self._pool if name not in present}
             added = answer.ids
-        # One that came back is there again; one that came and went never was.
-        left = {each.id: each.gone for each in answer.notes}
+        # The last note about a transaction counts.
+        is_gone = {each.id: each.gone for each in answer.notes}
         for name, reason in gone.items():
-            found = self._waiting.pop(name, None)
+            found = self._pool.pop(name, None)
             if found is not None:
-                self._tell(_removed(found[1], reason))
-        wanted = [name for name in dict.fromkeys(added) if not left.get(name)]
-        wanted = [name for name in wanted if name not in self._waiting]
-        for start in range(0, len(wanted), MAX_IDS):
-            found_steps = await self._node.ask(FindSteps(wanted[start : start + MAX_IDS]))
+                self._publish(_removed(found[1], reason))
+        new = [name for name in dict.fromkeys(added) if not is_gone.get(name)]
+        new = [name for name in new if name not in self._pool]
+        for start in range(0, len(new), MAX_IDS):
+            found_steps = await self._node.ask(FindSteps(new[start : start + MAX_IDS]))
             if not isinstance(found_steps, Steps):
                 raise Refused(Code.UNAVAILABLE, NOT_REACHABLE)
             for step in found_steps.found:
-                shown = _shown(step)
-                self._waiting[step.id] = step, shown
-                self._tell(_added(shown))
+                data = _transaction_bytes(step)
+                self._pool[step.id] = step, data
+                self._publish(_added(data))
         self._last = answer.last
 
-    def _tell(self, event: bytes) -> None:
+    def _publish(self, event: bytes) -> None:
         for each in self._subscribers:
             each.push(event)
 
 
-def _put_above(state: Overlay, step: Step) -> None:
+def _apply(state: Overlay, step: Step) -> None:
     for owner, asset_id, amount in step.balances:
         if asset_id:
             key = Address(owner), AssetId(asset_id)
@@ -214,8 +213,8 @@ def _read(data: bytes) -> DataValue:
 # --- messages -------------------------------------------------------------------------------------
 
 
-def _shown(step: Step) -> bytes:
-    """``UtxTransaction``. As in the reference, "after" is by how much an amount changes."""
+def _transaction_bytes(step: Step) -> bytes:
+    """Return a ``UtxTransaction``; as in the reference, "after" is the change of an amount."""
     message = pb.UtxTransaction(id=step.id, transaction=SignedTransaction.FromString(step.data))
     update = message.diff.state_update
     for owner, asset_id, amount in step.balances:
@@ -236,18 +235,18 @@ def _switch(pool: list[bytes]) -> Iterator[bytes]:
         size += len(pool[count])
         count += 1
     yield delimited(_SWITCH, b"".join(delimited(_TRANSACTIONS, each) for each in pool[:count]))
-    # One by one: the pool is there once, whoever reads it.
-    for shown in pool[count:]:
-        yield _added(shown)
+    # One by one, from the list that all subscribers share.
+    for each in pool[count:]:
+        yield _added(each)
 
 
-def _added(shown: bytes) -> bytes:
-    return delimited(_UPDATE, delimited(_ADDED, delimited(_TRANSACTION, shown)))
+def _added(transaction: bytes) -> bytes:
+    return delimited(_UPDATE, delimited(_ADDED, delimited(_TRANSACTION, transaction)))
 
 
-def _removed(shown: bytes, reason: str | None) -> bytes:
+def _removed(transaction: bytes, reason: str | None) -> bytes:
     message = pb.UtxEvent.Update.Removed()
     if reason is not None:
         message.reason.name, message.reason.message = _REASON_NAME, reason
     rest = message.SerializeToString()
-    return delimited(_UPDATE, delimited(_REMOVED, delimited(_TRANSACTION, shown) + rest))
+    return delimited(_UPDATE, delimited(_REMOVED, delimited(_TRANSACTION, transaction) + rest))

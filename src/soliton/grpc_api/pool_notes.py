@@ -1,11 +1,10 @@
-"""The node's notes of what comes into its pool and leaves it, for the process that serves gRPC.
+"""The node's notes of changes of its pool, for the gRPC process.
 
-A note is an id, so the writer has next to nothing to do; what a transaction changes is looked up
-when it is asked for. Who has asked nothing costs nothing: notes are taken from the first question
-on.
+A note is an id, so that it costs the node next to nothing; the changes that a transaction makes are
+computed on request. Notes are taken from the first request on.
 
-What lives here: the notes, and what transactions of the pool change. What does not: the events that
-clients are sent (``pool_events``), notes about the chain (``node_side``).
+What lives here: the notes, and the state changes of the pool's transactions. What does not: the
+events for clients (``pool_events``), notes about the chain (``node_side``).
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from soliton.node.events import Departure, NodeEvent, PoolAccepted, PoolDropped
 from soliton.node.node import Node
 
 MAX_NOTES: Final = 20_000
-"""Who is further behind looks at the pool anew."""
+"""Limit on the notes that are kept; a reader further behind gets the whole pool again."""
 
 
 class PoolSide:
-    """The pool of one node."""
+    """The notes about one node's pool."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -36,12 +35,12 @@ class PoolSide:
         self._listens = False
 
     def close(self) -> None:
-        """Take no more notes."""
+        """Stop taking notes."""
         if self._listens:
             self._node.events.unsubscribe(self._on_event)
 
     async def happened(self, after: int) -> PoolNotes:
-        """The notes behind one, as soon as there are any."""
+        """Return the notes after a number, as soon as there is one."""
         if not self._listens:
             self._listens = True
             self._node.events.subscribe(self._on_event)
@@ -69,13 +68,13 @@ class PoolSide:
         self._more = asyncio.Event()
 
     def steps(self, ids: list[bytes]) -> Steps:
-        """What those of these change that are in the pool."""
+        """Return the state changes of those transactions that are in the pool."""
         return Steps([self._step(each) for each in ids if each in self._node.pool])
 
     def _step(self, name: bytes) -> Step:
         pool = self._node.pool
         transaction = pool.get(name)
-        assert transaction is not None, "it is there"
+        assert transaction is not None, "the caller has checked the pool"
         balances: list[tuple[bytes, bytes, int]] = []
         leases: list[tuple[bytes, int, int]] = []
         entries: list[tuple[bytes, str, bytes]] = []

@@ -1,7 +1,7 @@
-"""Bytes of requests as protocol values, and what several services look up.
+"""Parsing of request fields, and lookups that several services need.
 
-What lives here: addresses, recipients, heights; assets of an account. What does not: what is done
-with them.
+What lives here: addresses, recipients, heights; assets of an account. What does not: the calls that
+use them.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/protobuf/transaction/
 PBRecipients.scala``.
@@ -36,8 +36,8 @@ MAX_INT: Final = 2**31 - 1
 
 
 def read_address(data: bytes, chain_id: int) -> Address:
-    """An address from its 26 bytes, its hash of 20 or a public key of 32; raises
-    ``AddressRefused`` with the reference's words.
+    """Return an address given as its 26 bytes, its hash of 20 or a public key of 32; raises
+    ``AddressRefused`` with the reference's message.
     """
     match len(data):
         case n if n == PUBLIC_KEY_LENGTH:
@@ -49,14 +49,14 @@ def read_address(data: bytes, chain_id: int) -> Address:
     try:
         return check_address(data, chain_id)
     except AddressError as error:
-        words = str(error)
-        if words.startswith("Data from other network"):
-            words = words.replace("Data from other", "Address belongs to another", 1)
-        raise AddressRefused(f"InvalidAddress({words})") from error
+        text = str(error)
+        if text.startswith("Data from other network"):
+            text = text.replace("Data from other", "Address belongs to another", 1)
+        raise AddressRefused(f"InvalidAddress({text})") from error
 
 
 def stream_address(data: bytes, chain_id: int) -> Address:
-    """The same, refused as the calls do that answer with a stream."""
+    """Like ``read_address``, but raises ``Refused`` with the status of streaming calls."""
     try:
         return read_address(data, chain_id)
     except AddressRefused as error:
@@ -64,7 +64,7 @@ def stream_address(data: bytes, chain_id: int) -> Address:
 
 
 def resolved(recipient: Recipient, chain: Blockchain) -> Address:
-    """Whom a recipient means; raises ``Refused``."""
+    """Return the address of a recipient; raises ``Refused``."""
     chain_id = chain.network.chain_id
     match recipient.WhichOneof("recipient"):
         case "public_key_hash":
@@ -85,15 +85,15 @@ def resolved(recipient: Recipient, chain: Blockchain) -> Address:
 
 
 def address_of_alias(name: str, chain: Blockchain) -> Address | None:
-    """Whom an alias names, ``None`` where it names nobody."""
+    """Return the address of an alias, ``None`` if it does not exist."""
     if name in chain.rules.at(chain.height).disabled_aliases:
         return None
     return chain.store.get(ALIASES, name)
 
 
 def fungible_balances(chain: Blockchain, address: Address) -> Iterator[tuple[AssetId, int] | None]:
-    """The assets that an account has, without NFTs once these are told apart; ``None`` for each
-    that is left out, so that others get their turn meanwhile.
+    """Yield the assets of an account, without NFTs once that feature is active, and ``None`` for
+    each that is left out, so that other calls get their turn.
     """
     hides_nfts = chain.rules.at(chain.height).has(Feature.REDUCED_NFT_FEE)
     for name, balance in indexes.asset_balances(chain.store, address):
@@ -103,5 +103,5 @@ def fungible_balances(chain: Blockchain, address: Address) -> Iterator[tuple[Ass
 
 
 def signed_height(unsigned: int) -> int:
-    """A height that was sent without a sign: negative ones come as 2^32 and less."""
+    """Convert a height sent as unsigned: negative ones are above 2^31."""
     return unsigned - 2**32 if unsigned > MAX_INT else unsigned

@@ -1,4 +1,4 @@
-"""``grpc.reflection``: which services, calls and messages there are, for grpcurl and the like.
+"""``grpc.reflection``: the services, methods and messages, for grpcurl and similar tools.
 
 Both versions of the protocol have the same messages.
 """
@@ -24,23 +24,23 @@ _POOL: Final = descriptor_pool.Default()
 
 
 def service_of(version: ModuleType) -> Any:  # noqa: ANN401 - a descriptor
-    """The service of a version."""
+    """Return the service descriptor of a version."""
     return version.DESCRIPTOR.services_by_name["ServerReflection"]
 
 
 class Reflection:
-    """What is said of services with these names."""
+    """Reflection of the services with these names."""
 
     def __init__(self, version: Any, names: Iterable[str]) -> None:  # noqa: ANN401 - a module
         self._pb = version
         self._names = sorted(names)
 
     def methods(self) -> dict[str, object]:
-        """The calls."""
+        """Return the calls."""
         return {"ServerReflectionInfo": self.answer}
 
     def answer(self, request: Any) -> Message:  # noqa: ANN401 - of either version
-        """What is asked."""
+        """Answer a request."""
         answer = self._pb.ServerReflectionResponse(
             valid_host=request.host, original_request=request
         )
@@ -54,18 +54,18 @@ class Reflection:
     def _fill(self, answer: Any, request: Any) -> None:  # noqa: ANN401 - of either version
         match request.WhichOneof("message_request"):
             case "list_services":
-                shown = answer.list_services_response
-                shown.SetInParent()
+                services = answer.list_services_response
+                services.SetInParent()
                 for name in self._names:
-                    shown.service.add(name=name)
+                    services.service.add(name=name)
             case "file_by_filename":
                 _show(answer, request.file_by_filename)
             case "file_containing_symbol":
                 _show(answer, _POOL.FindFileContainingSymbol(request.file_containing_symbol).name)
             case "file_containing_extension":
-                asked = request.file_containing_extension
-                extended = _POOL.FindMessageTypeByName(asked.containing_type)
-                found: Any = _POOL.FindExtensionByNumber(extended, asked.extension_number)
+                extension = request.file_containing_extension
+                extended = _POOL.FindMessageTypeByName(extension.containing_type)
+                found: Any = _POOL.FindExtensionByNumber(extended, extension.extension_number)
                 _show(answer, found.file.name)
             case "all_extension_numbers_of_type":
                 extended = _POOL.FindMessageTypeByName(request.all_extension_numbers_of_type)
@@ -76,9 +76,9 @@ class Reflection:
             case _:
                 self._refuse(answer, Code.INVALID_ARGUMENT, "nothing is asked for")
 
-    def _refuse(self, answer: Any, code: Code, words: str) -> None:  # noqa: ANN401 - as above
+    def _refuse(self, answer: Any, code: Code, text: str) -> None:  # noqa: ANN401 - as above
         answer.error_response.error_code = number_of(code)
-        answer.error_response.error_message = words
+        answer.error_response.error_message = text
 
 
 def _show(answer: Any, name: str) -> None:  # noqa: ANN401 - of either version
@@ -87,7 +87,7 @@ def _show(answer: Any, name: str) -> None:  # noqa: ANN401 - of either version
 
 @lru_cache(_KEPT)
 def _files(file: FileDescriptor) -> tuple[bytes, ...]:
-    """A file and all that it imports, each once."""
+    """Return a file and all its dependencies, each once."""
     found: dict[str, bytes] = {}
     waiting = [file]
     while waiting:

@@ -1,7 +1,7 @@
-"""Which call a request is: read from its headers, once for all requests that are alike.
+"""Dispatching requests: the method of a request's head, parsed once for all equal heads.
 
-What lives here: methods, and reading the head of a request. What does not: its messages
-(``calls``), and what the functions do.
+What lives here: methods, and parsing the head of a request. What does not: its messages
+(``calls``), and the functions.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from soliton.web.http2.requests import Head
 
 Methods = Mapping[str, object]
 Metadata = Mapping[str, str]
-"""What a client sends beside its request, by name."""
+"""The headers of a request, by name."""
 Part = tuple[ServiceDescriptor, Methods]
 
 _NOT_POST: Final = http_status(405, ((b"allow", b"POST"),))
 _NO_GRPC: Final = http_status(415)
 _CONTENT: Final = b"application/grpc"
 _TOO_LONG: Final = "the headers are longer than this server takes"
-_CHAIN, _BESIDE = "chain", "metadata"
+_CHAIN, _METADATA = "chain", "metadata"
 
 
 class Method:
-    """A call that may be made: its function, and how that is called."""
+    """A method of a service: its function, and how to call it."""
 
     __slots__ = (
         "_parse",
-        "converses",
         "function",
-        "holds_moment",
+        "holds_snapshot",
         "path",
-        "streams",
+        "streams_requests",
+        "streams_responses",
         "takes_metadata",
     )
 
@@ -49,30 +49,30 @@ class Method:
         self.function = function
         self._parse = GetMessageClass(method.input_type).FromString
         names = inspect.signature(function).parameters
-        self.streams: bool = method.server_streaming
-        """Whether it is answered with any number of messages."""
-        self.converses: bool = method.client_streaming
-        """Whether it asks with any number of messages, each of which has an answer."""
-        self.holds_moment = _CHAIN in names
-        """Whether its function gets the chain at a moment."""
-        self.takes_metadata = _BESIDE in names
-        """Whether its function gets the metadata."""
+        self.streams_responses: bool = method.server_streaming
+        """Whether the response is a stream of messages."""
+        self.streams_requests: bool = method.client_streaming
+        """Whether the request is a stream of messages, each of which is answered."""
+        self.holds_snapshot = _CHAIN in names
+        """Whether its function takes the chain, as of one snapshot."""
+        self.takes_metadata = _METADATA in names
+        """Whether its function takes the metadata."""
 
     def parsed(self, data: bytes) -> Message:
-        """A request; raises ``Refused``."""
+        """Parse a request; raises ``Refused``."""
         try:
             return self._parse(data)
         except (DecodeError, RecursionError, ValueError) as error:
             raise Refused(Code.UNKNOWN, NOT_A_MESSAGE) from error
 
-    def bound(self, chain: object, request: Message, metadata: Metadata) -> object:
-        """What the function gives for a request, ``chain`` being there if it asks for it."""
-        given = (chain, request) if self.holds_moment else (request,)
+    def call(self, chain: object, request: Message, metadata: Metadata) -> object:
+        """Call the function with a request and, if it takes them, the chain and the metadata."""
+        given = (chain, request) if self.holds_snapshot else (request,)
         return self.function(*given, metadata) if self.takes_metadata else self.function(*given)
 
 
 class Route:
-    """What the head of a request asks for; ``refusal`` is the answer where that is all."""
+    """The parsed head of a request; ``refusal`` is the response if it is invalid."""
 
     __slots__ = ("is_gzip", "metadata", "method", "refusal", "seconds")
 
@@ -80,24 +80,24 @@ class Route:
         self.method: Method | None = None
         self.refusal: bytes | None = None
         self.seconds: float | None = None
-        """How long its client waits."""
+        """The timeout of the call."""
         self.is_gzip = False
-        """Whether its messages may be packed."""
+        """Whether its messages may be compressed with gzip."""
         self.metadata: Metadata = {}
 
 
 class Routes:
-    """The calls of one port."""
+    """The methods on one port."""
 
     def __init__(self, parts: Iterable[Part]) -> None:
-        """A function for each of the calls of each service."""
+        """``parts`` are the services with a function for each method."""
         made = [
             Method(each, given[each.name]) for service, given in parts for each in service.methods
         ]
         self._methods = {each.path.encode(): each for each in made}
 
     def route(self, head: Head) -> Route:
-        """What a head asks for; heads that are alike share it."""
+        """Return the route of a head; equal heads share it."""
         made = head.made
         if not isinstance(made, Route):
             made = head.made = self._read(head)
@@ -127,7 +127,7 @@ class Routes:
             try:
                 self._read_rest(made, fields)
             except Refused as error:
-                made.refusal = refused(error.code, error.words, trailers=error.trailers)
+                made.refusal = refused(error.code, error.text, trailers=error.trailers)
         return made
 
     def _read_rest(self, made: Route, fields: Mapping[bytes, bytes]) -> None:
@@ -136,9 +136,9 @@ class Routes:
         encoding = fields.get(b"grpc-encoding", b"identity")
         made.is_gzip = encoding == b"gzip"
         if encoding not in (b"identity", b"gzip"):
-            words = "requests may be packed with gzip, or not at all"
+            text = "requests may be packed with gzip, or not at all"
             accepted = (("grpc-accept-encoding", ENCODINGS.decode()),)
-            raise Refused(Code.UNIMPLEMENTED, words, accepted)
+            raise Refused(Code.UNIMPLEMENTED, text, accepted)
 
 
 _BEHIND: Final = (b"", b"+", b";")

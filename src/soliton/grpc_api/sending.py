@@ -1,7 +1,7 @@
-"""Transactions that clients send as messages: read, checked without state, and handed on.
+"""Transactions that clients broadcast: parsed, checked without the state, and sent to the node.
 
-What lives here: the refusals, in the words of the reference's decoder. What does not: the pool,
-which the node has (``link``), and the rules themselves.
+What lives here: the errors, with the messages of the reference's decoder. What does not: the pool,
+which belongs to the node (``link``), and the rules themselves.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/protobuf/transaction/
 PBTransactions.scala``.
@@ -23,7 +23,7 @@ from soliton.chain.proto.transaction_pb2 import SignedTransaction
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.grpc_api.errors import Code, Refused, numbered, of_rest
-from soliton.grpc_api.link import Asking, Send, Sent
+from soliton.grpc_api.link import NodeLink, Send, Sent
 from soliton.node.blockchain import Blockchain
 from soliton.node.signatures import verified_messages
 from soliton.ride.errors import ScriptFormatError
@@ -38,7 +38,7 @@ _NO_ADDRESS: Final = "no address in "
 
 
 def read_sent(message: SignedTransaction, chain: Blockchain) -> AnyTransaction:
-    """The transaction in a message, which keeps the rules without state; raises ``Refused``."""
+    """Return the transaction of a message, checked without the state; raises ``Refused``."""
     held = message.WhichOneof("transaction")
     if held is None:
         raise numbered(VALIDATION, "Transaction must be specified")
@@ -71,26 +71,26 @@ def _check_script(transaction: AnyTransaction) -> None:
             raise Refused(Code.INVALID_ARGUMENT, f"ScriptParseError({error})") from error
 
 
-def _of_format(words: str) -> Refused:
-    if words == "recipient is empty":
+def _of_format(text: str) -> Refused:
+    if text == "recipient is empty":
         return numbered(VALIDATION, _NO_RECIPIENT)
-    if words.startswith(_NO_ADDRESS):
-        length = words.removeprefix(_NO_ADDRESS).split()[0]
+    if text.startswith(_NO_ADDRESS):
+        length = text.removeprefix(_NO_ADDRESS).split()[0]
         return numbered(VALIDATION, f"Invalid address length: {length}")
-    if words.startswith("an exchange of "):
+    if text.startswith("an exchange of "):
         return numbered(_UNSUPPORTED, "transaction type not supported")
-    if words.startswith("asset id of "):
-        return numbered(_STATE_CHECK, f"State check failed. Reason: {words}")
-    return Refused(Code.INVALID_ARGUMENT, words)
+    if text.startswith("asset id of "):
+        return numbered(_STATE_CHECK, f"State check failed. Reason: {text}")
+    return Refused(Code.INVALID_ARGUMENT, text)
 
 
-async def send(node: Asking, chain: Blockchain, message: SignedTransaction) -> AnyTransaction:
-    """Let the node keep a transaction; raises ``Refused``."""
+async def send(node: NodeLink, chain: Blockchain, message: SignedTransaction) -> AnyTransaction:
+    """Add a transaction to the node's pool; raises ``Refused``."""
     transaction = read_sent(message, chain)
     verified = bool(verified_messages(transaction))
     answer = await node.ask(Send(codec.encode_protobuf(transaction), verified))
     if not isinstance(answer, Sent):
         raise Refused(Code.UNAVAILABLE, NOT_REACHABLE)
     if answer.error:
-        raise numbered(answer.error, answer.words)
+        raise numbered(answer.error, answer.text)
     return transaction

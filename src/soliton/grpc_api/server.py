@@ -1,6 +1,6 @@
-"""Serving calls at a port: services, their connections, and the limits of both.
+"""Serving calls on a port: services, their connections, and the limits of both.
 
-What lives here: a port. What does not: which services stand where (``services``), HTTP/2
+What lives here: a port. What does not: the services on each port (``services``), HTTP/2
 (``soliton.web.http2``), one connection's calls (``peers``).
 """
 
@@ -24,9 +24,9 @@ from soliton.web.server import bind
 __all__ = ["Metadata", "Methods", "Part", "listen"]
 
 MAX_CONNECTIONS: Final = 4_096
-"""Of one port; more are closed at once."""
+"""Limit on the connections of one port."""
 MAX_CONNECTIONS_PER_CLIENT: Final = 256
-"""Of one address to all ports and processes."""
+"""Limit on the connections of one address to all ports and processes."""
 IDLE_SECONDS: Final = 600.0
 HANDSHAKE_SECONDS: Final = 20.0
 
@@ -40,8 +40,8 @@ async def listen(
     *,
     ping_seconds: float,
 ) -> Http2Server:
-    """Serve these at a port (0: a free one), with health and reflection. Clients may ask not more
-    often than every so many seconds whether the connection lives. Raises ``EnvironmentProblem``.
+    """Serve services on a port (0: a free one), with health and reflection. Clients may send a ping
+    every ``ping_seconds``. Raises ``EnvironmentProblem``.
     """
     routes = Routes(_with_health_and_reflection(tuple(parts)))
     calls = clients.limits
@@ -64,8 +64,8 @@ async def listen(
 
 def _with_health_and_reflection(parts: tuple[Part, ...]) -> Iterable[Part]:
     names = [service.full_name for service, _ in parts]
-    shown = (*names, HEALTH.full_name, *(service_of(each).full_name for each in VERSIONS))
+    listed = (*names, HEALTH.full_name, *(service_of(each).full_name for each in VERSIONS))
     yield from parts
     yield HEALTH, Health(names).methods()
     for each in VERSIONS:
-        yield service_of(each), Reflection(each, shown).methods()
+        yield service_of(each), Reflection(each, listed).methods()

@@ -1,7 +1,7 @@
-"""The services of a node, put together, and the ports where they are.
+"""The services of a node and their ports.
 
-What lives here: which functions answer which service, and which services stand at which port. What
-does not: the functions, and the process (``soliton.cli.grpc_server``).
+What lives here: the assignment of functions to services, and of services to ports. What does not:
+the functions, and the process (``soliton.cli.grpc_server``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from soliton.grpc_api import (
     updates,
 )
 from soliton.grpc_api.clients import Clients
-from soliton.grpc_api.link import Asking, Limited
+from soliton.grpc_api.link import Limited, NodeLink
 from soliton.grpc_api.server import Part, listen
 from soliton.grpc_api.views import Views
 from soliton.node.blockchain import Blockchain
@@ -29,21 +29,21 @@ from soliton.web.http2.server import Http2Server
 from soliton.web.shared_counters import SharedCounters
 
 KEEP_ALIVE_MS: Final = 300_000
-"""As often may clients ask by default whether the connection lives."""
+"""Default for the shortest interval of a client's pings."""
 MATCHER_KEEP_ALIVE_MS: Final = 500
-"""As often may the Scala matcher ask whether the connection lives."""
+"""Shortest interval of the Scala matcher's pings."""
 
 
 class Services:
-    """All services on the chain that ``views`` read, with the way to the node, and what processes
-    count together that serve the same.
+    """All services on the chain of ``views``, with the channel to the node and the counters that
+    the serving processes share.
     """
 
     def __init__(
         self,
         settings: Settings,
         views: Views,
-        node: Asking,
+        node: NodeLink,
         counters: SharedCounters | None = None,
     ) -> None:
         self._settings = settings
@@ -58,7 +58,7 @@ class Services:
         )
 
     def node_parts(self) -> tuple[Part, ...]:
-        """The five services of ``waves.node.grpc``."""
+        """Return the five services of ``waves.node.grpc``."""
         features = self._settings.features.supported
         return (
             (accounts.SERVICE, accounts.METHODS),
@@ -69,50 +69,50 @@ class Services:
         )
 
     def _height_of(self, chain: Blockchain, block_id: bytes) -> int | None:
-        return chain.height_of(block_id) or self._updates.follower.knows(block_id)
+        return chain.height_of(block_id) or self._updates.follower.height_of(block_id)
 
     def updates_parts(self) -> tuple[Part, ...]:
-        """The stream of updates."""
+        """Return the stream of updates."""
         return ((updates.SERVICE, self._updates.methods()),)
 
     def matcher_parts(self) -> tuple[Part, ...]:
-        """What the Scala matcher asks."""
+        """Return the API of the Scala matcher."""
         return ((matcher_service.SERVICE, self._matcher.methods()),)
 
     async def start(self) -> None:
-        """Serve where the settings say; raises ``EnvironmentProblem``."""
-        where = self._settings.grpc
+        """Listen on the ports in the settings; raises ``EnvironmentProblem``."""
+        grpc = self._settings.grpc
         await self.follow()
-        if where.port is not None:
-            await self.listen(where.host, where.port, self.node_parts())
-        if where.updates_port is not None:
-            parts, least = self.updates_parts(), where.keep_alive_ms
-            await self.listen(where.updates_host, where.updates_port, parts, least)
-        if where.matcher_port is not None:
-            parts, least = self.matcher_parts(), MATCHER_KEEP_ALIVE_MS
-            await self.listen(where.matcher_host, where.matcher_port, parts, least)
+        if grpc.port is not None:
+            await self.listen(grpc.host, grpc.port, self.node_parts())
+        if grpc.updates_port is not None:
+            parts, interval = self.updates_parts(), grpc.keep_alive_ms
+            await self.listen(grpc.updates_host, grpc.updates_port, parts, interval)
+        if grpc.matcher_port is not None:
+            parts, interval = self.matcher_parts(), MATCHER_KEEP_ALIVE_MS
+            await self.listen(grpc.matcher_host, grpc.matcher_port, parts, interval)
 
     async def follow(self) -> None:
-        """Follow the node, and know from now on what ends a call."""
-        self._views.let_go = self.clients.let_go
+        """Start following the node."""
+        self._views.free_views = self.clients.abort_waiting
         await self._updates.follower.start()
 
     async def listen(
         self, host: str, port: int, parts: Iterable[Part], keep_alive_ms: int = KEEP_ALIVE_MS
     ) -> int:
-        """Serve these at a port (0: a free one), with health and reflection; which port it is."""
+        """Serve on a port (0: a free one), with health and reflection; return the port."""
         made = await listen(
             host, port, parts, self._views, self.clients, ping_seconds=keep_alive_ms / 1_000
         )
         self._servers.append(made)
         return made.port
 
-    def give_up(self) -> None:
-        """End the calls of clients that have sent or read nothing for too long."""
-        self.clients.give_up()
+    def abort_idle(self) -> None:
+        """End the calls of clients that were idle for too long."""
+        self.clients.abort_idle()
 
     async def stop(self, seconds: float) -> None:
-        """Serve no more; calls under way have so long to end."""
+        """Stop serving; running calls have ``seconds`` to end."""
         await self._matcher.pool.stop()
         await asyncio.gather(*(each.stop(seconds) for each in self._servers))
         self._servers.clear()

@@ -1,7 +1,7 @@
-"""What changed, with the values before and after: of one transaction, or of many together.
+"""State changes with the values before and after, of one transaction or of several.
 
-What lives here: ``Update``, from changes of the state, merged, reversed, and as a message. What
-does not: what the state was before (``past``), blocks (``block_updates``).
+What lives here: ``Update``, made from changes of the state, merged, reversed, and as a message.
+What does not: the state before (``past``), blocks (``block_updates``).
 
 Source: wavesplatform/Waves ``grpc-server/src/main/scala/com/wavesplatform/events/events.scala``
 (``StateUpdate``).
@@ -49,7 +49,7 @@ _ASSET_TABLES: Final = (ASSETS, ASSET_VOLUMES, ASSET_NAMES, ASSET_SCRIPTS, SPONS
 
 
 class Details(NamedTuple):
-    """An asset at a moment."""
+    """The details of an asset at one time."""
 
     info: AssetInfo
     volume: AssetVolume
@@ -59,7 +59,7 @@ class Details(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """A lease at a moment."""
+    """A lease at one time."""
 
     lease_id: bytes
     active: bool
@@ -70,7 +70,7 @@ class Lease(NamedTuple):
 
 
 class Update:
-    """Values before and after, by what they belong to, in the order of first appearance."""
+    """Values before and after, by key, in the order of first appearance."""
 
     __slots__ = ("assets", "balances", "data", "deleted_aliases", "leases", "leasing", "scripts")
 
@@ -84,25 +84,25 @@ class Update:
         self.deleted_aliases: list[str] = []
 
     def is_empty(self) -> bool:
-        """Whether nothing changed that counts: leases alone do not."""
+        """Whether nothing changed; individual leases do not count."""
         return not (self.balances or self.leasing or self.data or self.assets or self.scripts)
 
     def asset_ids(self) -> Iterable[AssetId]:
-        """The assets that occur, some more than once."""
+        """Yield the assets of all changes, some more than once."""
         for _, asset_id in self.balances:
             if asset_id is not None:
                 yield asset_id
         yield from self.assets
 
     def message(self) -> pb.StateUpdate:
-        """As it is sent."""
+        """Return the protobuf message."""
         made = pb.StateUpdate(deleted_aliases=self.deleted_aliases)
         for (address, asset_id), (before, after) in self.balances.items():
-            shown = made.balances.add(address=address, amount_before=before)
-            shown.amount_after.SetInParent()
+            balance = made.balances.add(address=address, amount_before=before)
+            balance.amount_after.SetInParent()
             if asset_id is not None:
-                shown.amount_after.asset_id = asset_id
-            shown.amount_after.amount = after
+                balance.amount_after.asset_id = asset_id
+            balance.amount_after.amount = after
         for address, (leased_before, leased) in self.leasing.items():
             made.leasing_for_address.add(
                 address=address,
@@ -115,12 +115,12 @@ class Update:
             entry = made.data_entries.add(address=address)
             write_data_entry(entry.data_entry, DataEntry(key, new))
             write_data_entry(entry.data_entry_before, DataEntry(key, old))
-        for asset_id, (was, is_now) in self.assets.items():
+        for asset_id, (old_details, new_details) in self.assets.items():
             asset = made.assets.add()
-            if was is not None:
-                _fill_details(asset.before, asset_id, was)
-            if is_now is not None:
-                _fill_details(asset.after, asset_id, is_now)
+            if old_details is not None:
+                _fill_details(asset.before, asset_id, old_details)
+            if new_details is not None:
+                _fill_details(asset.after, asset_id, new_details)
         for lease in self.leases.values():
             made.individual_leases.add(
                 lease_id=lease.lease_id,
@@ -160,8 +160,8 @@ def _fill_details(message: pb.StateUpdate.AssetDetails, asset_id: AssetId, found
 
 
 def update_of(changes: Changes, before: State, height: int) -> Update:
-    """What changes do to the state before them: those of the block at a height, or of one of its
-    microblocks (0).
+    """Return the update for changes to a state: those of the block at a height, or of one of its
+    microblocks (height 0).
     """
     made = Update()
     for address, after in _written(changes, WAVES):
@@ -180,7 +180,7 @@ def update_of(changes: Changes, before: State, height: int) -> Update:
         made.data[key] = _value(before.get(DATA, key)), _value(value)
     new = changes.get(ASSETS, {})
     if new:
-        # As there, new assets are counted from the transaction on that makes them.
+        # As in the reference, new assets are numbered from this transaction on.
         first = min(info.sequence for info in new.values()) - 1
         renumbered = {
             name: msgspec.structs.replace(info, sequence=info.sequence - first)
@@ -193,7 +193,7 @@ def update_of(changes: Changes, before: State, height: int) -> Update:
             details(before, asset_id, height),
             details(_Above(changes, before), asset_id, height),
         )
-    # As there, those that are in force come first.
+    # As in the reference, active leases come first.
     states = sorted(_written(changes, LEASE_STATES), key=lambda item: not item[1].active)
     for lease_id, state in states:
         info = _Above(changes, before).get(LEASE_INFO, lease_id)
@@ -221,7 +221,7 @@ def _script(found: Any) -> bytes:  # noqa: ANN401 - an account's script or none
 
 
 class _Above:
-    """Changes above a state."""
+    """A state with changes applied."""
 
     __slots__ = ("_below", "_changes")
 
@@ -229,7 +229,7 @@ class _Above:
         self._changes = changes
         self._below = below
 
-    def get(self, table: Any, key: Any) -> Any:  # noqa: ANN401 - of whatever table
+    def get(self, table: Any, key: Any) -> Any:  # noqa: ANN401 - of any table
         written = self._changes.get(table)
         if written is not None and key in written:
             return written[key]
@@ -241,23 +241,23 @@ def details(
     asset_id: AssetId,
     height: int,
 ) -> Details | None:
-    """An asset in the block at a height, ``None`` where there is none."""
+    """Return the details of an asset in the block at a height, ``None`` if it does not exist."""
     info, name = state.get(ASSETS, asset_id), state.get(ASSET_NAMES, asset_id)
     volume = state.get(ASSET_VOLUMES, asset_id)
     if info is None or name is None or volume is None:
         return None
     if info.height == height:
-        # The reference looks while the block is not there yet; microblocks come to one that is.
+        # The reference reads the height before it appends the block, but after for microblocks.
         info = msgspec.structs.replace(info, height=height - 1)
     script, fee = state.get(ASSET_SCRIPTS, asset_id), state.get(SPONSORSHIPS, asset_id)
     return Details(info, volume, name, script, fee)
 
 
-# --- many together --------------------------------------------------------------------------------
+# --- several updates ------------------------------------------------------------------------------
 
 
 def merged(updates: Iterable[Update]) -> Update:
-    """One after the other as one: the first values before, the last ones after."""
+    """Combine successive updates: the first values before, the last values after."""
     made = Update()
     for each in updates:
         for name in ("balances", "leasing", "data", "assets", "scripts"):
@@ -265,19 +265,19 @@ def merged(updates: Iterable[Update]) -> Update:
             for key, (before, after) in getattr(each, name).items():
                 mine[key] = (mine[key][0] if key in mine else before), after
         for lease in each.leases.values():
-            # By origin: of several leases of one transaction the last one stays, as there.
+            # As in the reference, of several leases of one transaction only the last one stays.
             made.leases[lease.origin] = lease
         made.deleted_aliases += each.deleted_aliases
     return made
 
 
 def reverse(update: Update) -> Update:
-    """The way back."""
+    """Return the inverse of an update."""
     made = Update()
     for name in ("balances", "leasing", "data", "assets", "scripts"):
         found: dict[Any, tuple[Any, Any]] = getattr(update, name)
         setattr(made, name, {key: (after, before) for key, (before, after) in found.items()})
-    # The newest first, as everything on the way back.
+    # The newest first, as in every rollback.
     made.leases = {
         key: lease._replace(active=not lease.active)
         for key, lease in reversed(update.leases.items())

@@ -1,4 +1,4 @@
-"""``waves.node.grpc.TransactionsApi``: transactions of the chain and of the pool, and sending them.
+"""``waves.node.grpc.TransactionsApi``: transactions of the chain and the pool, and broadcasting.
 
 Source: wavesplatform/Waves ``grpc-server/src/main/scala/com/wavesplatform/api/grpc/
 TransactionsApiGrpcImpl.scala``.
@@ -18,7 +18,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.grpc_api.errors import Code, Refused, numbered
 from soliton.grpc_api.invoke_results import invoke_result
-from soliton.grpc_api.link import MAX_IDS, Asking, FindWaiting, Waiting
+from soliton.grpc_api.link import MAX_IDS, FindUnconfirmed, NodeLink, Unconfirmed
 from soliton.grpc_api.messages import signed_transaction
 from soliton.grpc_api.proto import transactions_api_pb2 as pb
 from soliton.grpc_api.proto.invoke_script_result_pb2 import InvokeScriptResult
@@ -37,7 +37,7 @@ _NO_ETHEREUM: Final = "ETH transactions should not be broadcasted over gRPC"
 def get_transactions(
     chain: Blockchain, request: pb.TransactionsRequest
 ) -> Iterator[pb.TransactionResponse | None]:
-    """Transactions of the chain: of an account, the newest first, or those with the ids."""
+    """Return transactions of the chain: of an account, the newest first, or with given ids."""
     chain_id, ids = chain.network.chain_id, set(request.transaction_ids)
     sender = stream_address(request.sender, chain_id) if request.sender else None
     subject = sender
@@ -52,7 +52,7 @@ def get_transactions(
     for _, _, name in indexes.address_transactions(chain.store, subject):
         found = None if ids and name not in ids else chain.transaction(name)
         wanted = found is not None and (sender is None or _sender(found.transaction) == sender)
-        # What is left out is a step as well: others get their turn.
+        # One that is left out is a step without a message.
         yield _response(chain, found) if found is not None and wanted else None
 
 
@@ -81,8 +81,8 @@ _STATUSES: Final = {
 
 
 def call_result(chain: Blockchain, found: FoundTransaction) -> InvokeScriptResult | None:
-    """What the dApp did that a transaction called, ``None`` if it called none. Calls of Ethereum
-    wallets are not shown here, as in the reference; updates have them.
+    """Return the result of a transaction's dApp call, ``None`` if there is none. Calls of Ethereum
+    transactions are not included, as in the reference; updates include them.
     """
     if found.transaction.type_id == ethereum.TYPE_ID:
         return None
@@ -90,7 +90,7 @@ def call_result(chain: Blockchain, found: FoundTransaction) -> InvokeScriptResul
 
 
 def stored_result(chain: Blockchain, transaction: AnyTransaction) -> InvokeScriptResult | None:
-    """What is kept of a call, whoever made it."""
+    """Return the stored result of any call."""
     if type_by_id(transaction.type_id).calls(transaction.payload) is None:
         return None
     location = chain.store.transaction_location(transaction.id)
@@ -104,7 +104,7 @@ def stored_result(chain: Blockchain, transaction: AnyTransaction) -> InvokeScrip
 def get_transaction_snapshots(
     chain: Blockchain, request: pb.TransactionSnapshotsRequest
 ) -> Iterator[pb.TransactionSnapshotResponse]:
-    """What transactions changed, of those that the chain has, in the given order."""
+    """Return the state changes of those transactions that the chain has, in the given order."""
     for name in request.transaction_ids:
         location = chain.store.transaction_location(name)
         changes = None if location is None else chain.store.transaction_changes(location)
@@ -119,7 +119,7 @@ def get_transaction_snapshots(
 def get_state_changes(
     chain: Blockchain, request: pb.TransactionsRequest
 ) -> Iterator[pb.InvokeScriptResultResponse]:
-    """What dApps did, of the transactions with these ids that called one."""
+    """Return the results of those of the transactions that called a dApp."""
     for name in request.transaction_ids:
         found = chain.transaction(name)
         result = None if found is None else call_result(chain, found)
@@ -131,13 +131,13 @@ def get_state_changes(
 
 
 async def get_statuses(
-    node: Asking, chain: Blockchain, request: pb.TransactionsByIdRequest
+    node: NodeLink, chain: Blockchain, request: pb.TransactionsByIdRequest
 ) -> AsyncIterator[pb.TransactionStatus]:
-    """Where transactions are, one for each id."""
+    """Return the status of each transaction."""
     if not request.transaction_ids:
         return
     ids = list(request.transaction_ids)
-    waiting = set(await _waiting(node, FindWaiting(b"", ids, only_ids=True)))
+    waiting = set(await _waiting(node, FindUnconfirmed(b"", ids, only_ids=True)))
     for name in ids:
         location = chain.store.transaction_location(name)
         if name in waiting:
@@ -154,51 +154,51 @@ async def get_statuses(
 
 
 async def get_unconfirmed(
-    node: Asking, chain: Blockchain, request: pb.TransactionsRequest
+    node: NodeLink, chain: Blockchain, request: pb.TransactionsRequest
 ) -> AsyncIterator[pb.TransactionResponse]:
-    """The transactions of the pool that an account has sent, or those with the ids."""
+    """Return the pool's transactions of a sender, or with given ids."""
     chain_id, ids = chain.network.chain_id, list(request.transaction_ids)
     sender = stream_address(request.sender, chain_id) if request.sender else b""
     if not sender and not ids:
         return
     if sender:
-        ids = await _waiting(node, FindWaiting(sender, []))
+        ids = await _waiting(node, FindUnconfirmed(sender, []))
     for start in range(0, len(ids), MAX_IDS):
         part = ids[start : start + MAX_IDS]
-        # One that is asked for twice is told twice, but not brought twice.
-        found = await _waiting(node, FindWaiting(b"", list(dict.fromkeys(part))))
-        told = {codec.decode_own(data, chain_id).id: data for data in found}
+        # A repeated id is answered repeatedly, but requested once.
+        found = await _waiting(node, FindUnconfirmed(b"", list(dict.fromkeys(part))))
+        by_id = {codec.decode_own(data, chain_id).id: data for data in found}
         for name in part:
-            if name in told:
+            if name in by_id:
                 response = pb.TransactionResponse(id=name)
-                response.transaction.CopyFrom(SignedTransaction.FromString(told[name]))
+                response.transaction.CopyFrom(SignedTransaction.FromString(by_id[name]))
                 yield response
 
 
-async def _waiting(node: Asking, question: FindWaiting) -> list[bytes]:
-    answer = await node.ask(question)
-    if isinstance(answer, Waiting):
+async def _waiting(node: NodeLink, request: FindUnconfirmed) -> list[bytes]:
+    answer = await node.ask(request)
+    if isinstance(answer, Unconfirmed):
         return answer.found
     raise Refused(Code.UNAVAILABLE, NOT_REACHABLE)
 
 
 def sign(_request: pb.SignRequest) -> SignedTransaction:
-    """Never served: keys stay in the node's wallet."""
+    """Refuse: keys stay in the node's wallet."""
     raise Refused(Code.UNIMPLEMENTED, "")
 
 
 async def broadcast(
-    node: Asking, chain: Blockchain, request: SignedTransaction
+    node: NodeLink, chain: Blockchain, request: SignedTransaction
 ) -> SignedTransaction:
-    """Put a transaction into the pool; it comes back as it was sent."""
+    """Add a transaction to the pool and return it."""
     if request.HasField("ethereum_transaction"):
         raise numbered(VALIDATION, _NO_ETHEREUM)
     await send(node, chain, request)
     return request
 
 
-def methods(node: Asking) -> dict[str, object]:
-    """The calls; ``node`` has the pool."""
+def methods(node: NodeLink) -> dict[str, object]:
+    """Return the calls; ``node`` has the pool."""
     return {
         "GetTransactions": get_transactions,
         "GetTransactionSnapshots": get_transaction_snapshots,

@@ -1,12 +1,11 @@
-"""``waves.events.grpc.BlockchainUpdatesApi``: what happens on the chain, from any height on.
+"""``waves.events.grpc.BlockchainUpdatesApi``: the updates of the chain, from any height on.
 
-A subscriber gets the blocks from the height that it names to the one below the last as they are
-stored, then the last block as it was when the subscriber came, then what happens. What happens
-meanwhile waits, for each subscriber in a queue of bounded length; the queues share the bytes.
+A subscriber receives the blocks from a height to the one below the last as they are stored, then
+the last block as of the time of the call, then new events. Events that occur meanwhile wait in a
+bounded queue for each subscriber; the queues share the bytes.
 
-What lives here: the calls, subscribers and their queues. What does not: what updates say
-(``block_updates``), and where they come from (``following``).
-
+What lives here: the calls, subscribers and their queues. What does not: the content of updates
+(``block_updates``), and their origin (``following``).
 Source: wavesplatform/Waves ``grpc-server/src/main/scala/com/wavesplatform/events/api/grpc``.
 """
 
@@ -21,8 +20,8 @@ from soliton.chain.protobuf import delimited
 from soliton.grpc_api.block_updates import BlockSteps, block_update, key_block_update, micro_update
 from soliton.grpc_api.errors import Code, Refused, invalid
 from soliton.grpc_api.following import Event, Follower, Kind
-from soliton.grpc_api.link import Asking
-from soliton.grpc_api.past import Kept
+from soliton.grpc_api.link import NodeLink
+from soliton.grpc_api.past import BalanceCache
 from soliton.grpc_api.proto import blockchain_updates_pb2 as pb
 from soliton.grpc_api.server import Metadata
 from soliton.grpc_api.views import Views
@@ -30,66 +29,70 @@ from soliton.grpc_api.views import Views
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["BlockchainUpdatesApi"]
 
 MAX_QUEUE: Final = 250
-"""Events that may wait for a subscriber; then its stream ends, and it comes again."""
+"""Limit on the events in a subscriber's queue; if it overflows, the stream ends."""
 MAX_LONG_QUEUE: Final = 20_000
-"""The same of subscribers that ask for more room."""
+"""The highest limit that a subscriber can request."""
 MAX_QUEUE_BYTES: Final = 64 * 1024 * 1024
-"""Of the events that wait for a subscriber; what waits for several is there once."""
+"""Limit on the bytes in a subscriber's queue; queues share the events."""
 BATCH: Final = 20
-"""Blocks of history that are made from one view before others get their turn."""
+"""Stored blocks that are read from one snapshot before others get their turn."""
 MAX_RANGE_BYTES: Final = 256 * 1024 * 1024
-"""Of all updates of a range together; a message has no more than 2 GiB."""
+"""Limit on all updates of a range; a message can have 2 GiB."""
 MAX_RANGES_BYTES: Final = 512 * 1024 * 1024
-"""Of all ranges together that are gathered; where they have more, the one ends that began first."""
+"""Limit on all ranges in progress; beyond it, the oldest one is ended."""
 
 QUEUE_HEADER: Final = "soliton-queue"
-"""How many events may wait for this subscriber: up to ``MAX_LONG_QUEUE``."""
+"""Header with the length of the subscriber's queue, up to ``MAX_LONG_QUEUE``."""
 CATCH_UP_HEADER: Final = "soliton-catch-up"
-"""With any value: events wait only when all of history was sent."""
+"""Header that delays the queue until all stored blocks were sent."""
 AT_ONCE_HEADER: Final = "soliton-at-once"
-"""With any value: a range is answered with what there is."""
+"""Header to answer a range with the present blocks, without waiting for its end."""
 
 _UPDATE_FIELD: Final = 1
 _NO_ROOM: Final = "ranges that began later need the room: ask again, or for fewer updates"
 
 
 class Ended(Exception):
-    """A subscriber's stream ends, with no fault of anybody."""
+    """A subscriber's stream has ended normally."""
 
 
 class Subscriber:
-    """What waits for one stream."""
+    """The queue of one stream."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._waiting: deque[Event] = deque()
         self._bytes = 0
         self._more = asyncio.Event()
         self._over = False
 
     def push(self, event: Event) -> None:
-        """Let an event wait; what takes back one that waits still makes both go."""
+        """Add an event; a rollback of the last event in the queue removes both."""
         if self._over:
             return
         last = self._waiting[-1] if self._waiting else None
-        if last is not None and event.name == last.name and event.kind is _BACK.get(last.kind):
+        if (
+            last is not None
+            and event.name == last.name
+            and event.kind is _ROLLBACK_OF.get(last.kind)
+        ):
             self._bytes -= len(self._waiting.pop().data)
             return
         self._waiting.append(event)
         self._bytes += len(event.data)
-        if len(self._waiting) > self._most or self._bytes > MAX_QUEUE_BYTES:
+        if len(self._waiting) > self._limit or self._bytes > MAX_QUEUE_BYTES:
             self.end()
         self._more.set()
 
     def end(self) -> None:
-        """Send no more than nothing: the stream ends."""
+        """End the stream and drop the queue."""
         self._over = True
         self._waiting.clear()
         self._bytes = 0
         self._more.set()
 
     async def next(self) -> Event:
-        """The next event, when there is one; raises ``Ended``."""
+        """Wait for the next event; raises ``Ended``."""
         while not self._waiting:
             if self._over:
                 raise Ended
@@ -101,7 +104,7 @@ class Subscriber:
 
 
 class _Range:
-    """What is gathered for one answer."""
+    """The updates collected for one range."""
 
     def __init__(self) -> None:
         self.found: list[bytes] = []
@@ -110,30 +113,30 @@ class _Range:
         self.task = asyncio.current_task()
 
     def end(self) -> None:
-        """Gather no more: others need the room."""
+        """End the call to free memory."""
         self.is_over = True
         self.found.clear()
         if self.task is not None:
             self.task.cancel()
 
 
-_BACK: Final = {Kind.BLOCK: Kind.BLOCK_BACK, Kind.MICRO: Kind.MICRO_BACK}
+_ROLLBACK_OF: Final = {Kind.BLOCK: Kind.BLOCK_ROLLBACK, Kind.MICRO: Kind.MICRO_ROLLBACK}
 
 
 class Updates:
     """The service on one node."""
 
-    def __init__(self, views: Views, node: Asking) -> None:
+    def __init__(self, views: Views, node: NodeLink) -> None:
         self._views = views
         self._subscribers: set[Subscriber] = set()
         self._ranges: list[_Range] = []
         self._gathered = 0
-        self.follower = Follower(views, node, self._hear)
-        self.follower.listened = lambda: bool(self._subscribers)
-        self.follower.begins_anew = self._end_all
+        self.follower = Follower(views, node, self._publish)
+        self.follower.has_subscribers = lambda: bool(self._subscribers)
+        self.follower.on_restart = self._end_all
         self._last: tuple[tuple[bytes, ...], list[Event]] = (), []
 
-    async def _hear(self, event: Event) -> None:
+    async def _publish(self, event: Event) -> None:
         for each in self._subscribers:
             each.push(event)
         await asyncio.sleep(0)
@@ -143,7 +146,7 @@ class Updates:
             each.end()
 
     def methods(self) -> dict[str, object]:
-        """The calls."""
+        """Return the calls."""
         return {
             "GetBlockUpdate": self.get_block_update,
             "GetBlockUpdatesRange": self.get_block_updates_range,
@@ -151,8 +154,8 @@ class Updates:
         }
 
     async def get_block_update(self, request: pb.GetBlockUpdateRequest) -> bytes:
-        """The block at a height, with all its microblocks."""
-        async with self.follower.turn:
+        """Return the block at a height, with all its microblocks."""
+        async with self.follower.lock:
             chain, place = self.follower.chain, self.follower.place
             if not 1 <= request.height <= chain.height:
                 raise Refused(Code.INTERNAL, "")
@@ -164,7 +167,7 @@ class Updates:
         request: pb.GetBlockUpdatesRangeRequest,
         metadata: Metadata,
     ) -> bytes:
-        """All updates of a range; as in the reference it waits until the range is over."""
+        """Return all updates of a range; as in the reference, wait until its end is reached."""
         first, last = request.from_height, request.to_height
         if AT_ONCE_HEADER in metadata:
             last = min(last or self.follower.place.height, self.follower.place.height)
@@ -190,8 +193,8 @@ class Updates:
         gathered.size += len(update)
         self._gathered += len(update)
         if gathered.size > MAX_RANGE_BYTES:
-            words = f"the updates have more than {MAX_RANGE_BYTES} bytes: ask for fewer"
-            raise Refused(Code.RESOURCE_EXHAUSTED, words)
+            text = f"the updates have more than {MAX_RANGE_BYTES} bytes: ask for fewer"
+            raise Refused(Code.RESOURCE_EXHAUSTED, text)
         while self._gathered > MAX_RANGES_BYTES:
             first = self._ranges[0]
             if first is gathered:
@@ -207,7 +210,7 @@ class Updates:
     async def subscribe(
         self, request: pb.SubscribeRequest, metadata: Metadata
     ) -> AsyncIterator[bytes]:
-        """The updates from a height on, to another one or without end."""
+        """Stream the updates from a height on, to another height or without end."""
         async for each in self._updates(request.from_height, request.to_height, metadata):
             yield delimited(_UPDATE_FIELD, each)
 
@@ -217,17 +220,17 @@ class Updates:
         if last and first > last:
             raise invalid("requirement failed: fromHeight must not exceed toHeight")
         subscriber = Subscriber(_room(metadata))
-        start, kept = first, Kept()
+        start, cache = first, BalanceCache()
         if CATCH_UP_HEADER in metadata:
             while True:
                 top = self.follower.place.height - 1
                 self._check_start(first)
                 if top < start + BATCH or (last and start > last):
                     break
-                async for each in self._history(start, min(top, last or top), kept):
+                async for each in self._history(start, min(top, last or top), cache):
                     yield each
                 start = min(top, last or top) + 1
-        async with self.follower.turn:
+        async with self.follower.lock:
             self._check_start(first)
             place = self.follower.place
             top = place.height - 1
@@ -236,10 +239,10 @@ class Updates:
             liquid = self._liquid_events() if not last or last >= place.height else []
             self._subscribers.add(subscriber)
         try:
-            async for each in self._history(start, end, kept):
+            async for each in self._history(start, end, cache):
                 yield each
-            if kept.block_id not in (b"", end_id):
-                # What follows is behind another block than what was read.
+            if cache.block_id not in (b"", end_id):
+                # The queued events follow another block than the last one sent.
                 raise _moved(end)
             if last and last <= top:
                 return
@@ -264,7 +267,7 @@ class Updates:
             )
 
     def _liquid_events(self) -> list[Event]:
-        """The last block as it is, form by form."""
+        """Return the forms of the last block as events."""
         chain, place = self.follower.chain, self.follower.place
         names = tuple(form.id for form in place.forms)
         if names == self._last[0]:
@@ -278,18 +281,18 @@ class Updates:
         self._last = names, found
         return found
 
-    async def _history(self, first: int, last: int, kept: Kept) -> AsyncIterator[bytes]:
-        """The stored blocks, in batches with others in between; ``kept`` is of the one below."""
+    async def _history(self, first: int, last: int, cache: BalanceCache) -> AsyncIterator[bytes]:
+        """Yield stored blocks, in batches; ``cache`` caches the balances below the first."""
         for start in range(first, last + 1, BATCH):
             with self._views.open() as chain:
-                before = kept.block_id
+                before = cache.block_id
                 if before and chain.height >= start and chain.meta(start - 1).id != before:
                     raise _moved(start)
                 for height in range(start, min(last, start + BATCH - 1) + 1):
                     if height > chain.height:
                         raise _moved(height)
-                    yield block_update(chain, height, kept)
-                kept.block_id = chain.meta(min(last, start + BATCH - 1)).id
+                    yield block_update(chain, height, cache)
+                cache.block_id = chain.meta(min(last, start + BATCH - 1)).id
 
 
 def _moved(height: int) -> Refused:

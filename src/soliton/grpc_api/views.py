@@ -1,8 +1,8 @@
-"""The chain as calls read it: at one moment each, however long they take.
+"""Snapshots of the chain for calls, each as of one point in time however long the call takes.
 
-A call holds a view of the store. As long as nothing is written all calls share one; the first call
-after a write takes a new one, and the old one is let go with the last call that reads it. There is
-room for a few: where there is none, calls that wait for their clients let go of the oldest.
+A call holds a view of the store. Without writes, all calls share one view; the first call after a
+write takes a new one, and the old one is closed with its last reader. The number of views is
+limited: beyond it, calls that wait for their clients have to release the oldest.
 
 What lives here: opening and closing views. What does not: the store (``soliton.storage``).
 """
@@ -19,13 +19,13 @@ from soliton.node.blockchain import Blockchain
 from soliton.storage.database import MAX_SNAPSHOTS
 from soliton.storage.reader import StoreReader
 
-MAX_MOMENTS: Final = MAX_SNAPSHOTS // 2
-"""Moments that are read at the same time before somebody has to let go of one."""
+MAX_VIEWS: Final = MAX_SNAPSHOTS // 2
+"""The number of open views from which on the oldest are freed."""
 Task = asyncio.Task[Any]
 
 
 class View:
-    """The chain at a moment, and how many read it."""
+    """A snapshot of the chain, and its readers."""
 
     __slots__ = ("chain", "moment", "tasks", "users")
 
@@ -34,40 +34,40 @@ class View:
         self.moment = moment
         self.users = 0
         self.tasks: list[Task] = []
-        """Who has taken it."""
+        """The tasks that hold it."""
 
 
 class Views:
     """The views of one store. Use from one thread."""
 
     def __init__(self, network: Network, store: StoreReader, *, follows: bool = True) -> None:
-        """``follows`` a store that another process writes."""
+        """``follows`` is true for a store that another process writes."""
         self._network = network
         self._store = store
         self._follows = follows
         self._current: View | None = None
         self._open: list[View] = []
-        self.let_go: Callable[[Collection[Task]], bool] = lambda _: False
-        """Ends what these tasks do where it may: whether there was any."""
+        self.free_views: Callable[[Collection[Task]], bool] = lambda _: False
+        """Ends those of some tasks that can be ended; returns whether there were any."""
 
     @contextmanager
     def open(self) -> Iterator[Blockchain]:
-        """The chain as it is now; raises ``StoreBusy`` when too many moments are being read."""
-        view = self.take()
+        """Open the present chain; raises ``StoreBusy`` if there are too many views."""
+        view = self.acquire()
         try:
             yield view.chain
         finally:
-            self.give_back(view)
+            self.release(view)
 
-    def now(self) -> View:
-        """The same, for what is done at once: it may be closed with the next one that is taken."""
+    def current(self) -> View:
+        """Return the present view for immediate use: the next one may close it."""
         if self._follows:
             self._store.follow()
         moment, current = self._store.database.moment, self._current
         if current is not None and current.moment == moment:
             return current
-        if len(self._open) >= MAX_MOMENTS:
-            any(self.let_go(each.tasks) for each in self._open)
+        if len(self._open) >= MAX_VIEWS:
+            any(self.free_views(each.tasks) for each in self._open)
         made = View(Blockchain(self._network, self._store.snapshot()), moment)
         self._open.append(made)
         self._current = made
@@ -75,20 +75,20 @@ class Views:
             self._close(current)
         return made
 
-    def take(self) -> View:
-        """The same, to be given back."""
-        view = self.now()
-        self.hold(view, asyncio.current_task())
+    def acquire(self) -> View:
+        """Return the present view; it has to be given back."""
+        view = self.current()
+        self.retain(view, asyncio.current_task())
         return view
 
-    def hold(self, view: View, task: Task | None) -> None:
-        """A task reads it, until it is given back."""
+    def retain(self, view: View, task: Task | None) -> None:
+        """Let a task hold the view until it is given back."""
         view.users += 1
         if task is not None:
             view.tasks.append(task)
 
-    def give_back(self, view: View, task: Task | None = None) -> None:
-        """Read it no more; without a task the one in hand does."""
+    def release(self, view: View, task: Task | None = None) -> None:
+        """Release a view for a task, by default the current one."""
         view.users -= 1
         task = task or asyncio.current_task()
         if task in view.tasks:
@@ -100,8 +100,8 @@ class Views:
         self._open.remove(view)
         view.chain.store.close()
 
-    def rest(self) -> None:
-        """Let go of what nobody reads: the store cannot reuse it before."""
+    def release_unused(self) -> None:
+        """Close the present view if it has no readers, so that the store can reuse its pages."""
         current = self._current
         if current is not None and current.users == 0:
             self._close(current)
@@ -110,5 +110,5 @@ class Views:
             self._store.follow()
 
     def close(self) -> None:
-        """Let go of the last view."""
-        self.rest()
+        """Close the last view."""
+        self.release_unused()
