@@ -17,7 +17,7 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 
 from soliton.chain.transactions import issue, lease
-from soliton.grpc_api import link
+from soliton.grpc_api import link, transactions
 from soliton.grpc_api.link import (
     MAX_IDS,
     AwaitPoolNotes,
@@ -266,3 +266,17 @@ def frames(chance: random.Random) -> bytes:
         head = len(body).to_bytes(3, "big") + bytes((chance.randrange(12), chance.randrange(64)))
         made += head + chance.choice((0, 1, 3, 5, 2**31 - 1)).to_bytes(4, "big") + body
     return made
+
+
+def test_a_missing_transaction_is_a_step(chain: PrivateChain) -> None:
+    """A request can name a hundred thousand transactions that do not exist: other calls get their
+    turn between them.
+    """
+    ids = [each.to_bytes(ID_BYTES, "big") for each in range(3)]
+    request = pb.TransactionsRequest(transaction_ids=ids)
+    snapshots = pb.TransactionSnapshotsRequest(transaction_ids=ids)
+    blockchain = chain.node.chain
+    steps = [None] * len(ids)
+    assert list(transactions.get_transactions(blockchain, request)) == steps
+    assert list(transactions.get_state_changes(blockchain, request)) == steps
+    assert list(transactions.get_transaction_snapshots(blockchain, snapshots)) == steps

@@ -81,7 +81,7 @@ def _info(
     return response
 
 
-def get_nft_list(chain: Blockchain, request: pb.NFTRequest) -> Iterator[pb.NFTResponse]:
+def get_nft_list(chain: Blockchain, request: pb.NFTRequest) -> Iterator[pb.NFTResponse | None]:
     """Return the NFTs of an account in the order of their issue, after a given one."""
     if not request.address:
         return
@@ -96,6 +96,7 @@ def get_nft_list(chain: Blockchain, request: pb.NFTRequest) -> Iterator[pb.NFTRe
         return
     for asset_id, _ in indexes.nfts(chain.store, address, after):
         if chain.store.get(ASSET_BALANCES, (address, asset_id)) <= 0:
+            yield None
             continue
         yield pb.NFTResponse(asset_id=asset_id, asset_info=_info(chain, asset_id, in_list=True))
         left -= 1

@@ -46,8 +46,8 @@ def get_transactions(
     if subject is None:
         for name in request.transaction_ids:
             found = chain.transaction(name)
-            if found is not None:
-                yield _response(chain, found)
+            # A missing one is a step without a message, too: other calls get their turn.
+            yield None if found is None else _response(chain, found)
         return
     for _, _, name in indexes.address_transactions(chain.store, subject):
         found = None if ids and name not in ids else chain.transaction(name)
@@ -103,12 +103,13 @@ def stored_result(chain: Blockchain, transaction: AnyTransaction) -> InvokeScrip
 
 def get_transaction_snapshots(
     chain: Blockchain, request: pb.TransactionSnapshotsRequest
-) -> Iterator[pb.TransactionSnapshotResponse]:
+) -> Iterator[pb.TransactionSnapshotResponse | None]:
     """Return the state changes of those transactions that the chain has, in the given order."""
     for name in request.transaction_ids:
         location = chain.store.transaction_location(name)
         changes = None if location is None else chain.store.transaction_changes(location)
         if location is None or changes is None:
+            yield None
             continue
         snapshot = snapshot_of(changes, location.status)
         response = pb.TransactionSnapshotResponse(id=name)
@@ -118,12 +119,13 @@ def get_transaction_snapshots(
 
 def get_state_changes(
     chain: Blockchain, request: pb.TransactionsRequest
-) -> Iterator[pb.InvokeScriptResultResponse]:
+) -> Iterator[pb.InvokeScriptResultResponse | None]:
     """Return the results of those of the transactions that called a dApp."""
     for name in request.transaction_ids:
         found = chain.transaction(name)
         result = None if found is None else call_result(chain, found)
         if found is None or result is None:
+            yield None
             continue
         response = pb.InvokeScriptResultResponse(result=result)
         response.transaction.CopyFrom(signed_transaction(found.transaction))
