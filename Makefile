@@ -16,7 +16,10 @@ CHECKED := src tests benchmarks hatch_build.py
 ARGS ?=
 # The tests of a file share what they set up, so a file stays in one process. ARGS='-n 0' has but one.
 # What takes longest begins first (tests/conftest.py), whatever the number of its tests.
-PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
+# Tests wait for programs and clocks more than they compute: there are two processes more than cores.
+PARALLEL := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2) --dist loadfile --no-loadscope-reorder
+# Each process reads the tests as compiled by pytest; without these files it compiles them again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-kafka setup-parquet setup-data-service setup-postgres setup-dev clients clients-js clients-python clients-java kafka fuzzing-rest fuzz-rest devnet reference test test-all check lint format types bench lock clean
@@ -45,14 +48,14 @@ setup-dev: $(DEVELOPMENT)  ## the same, with the tools for tests and checks
 devnet: $(RUNTIME)  ## start a private chain with funded accounts
 	@exec $(VENV)/bin/soliton devnet $(ARGS)
 
-test: $(DEVELOPMENT) clients kafka fuzzing-rest  ## run all tests
-	$(VENV)/bin/python -m pytest $(PARALLEL) $(ARGS)
+test: $(DEVELOPMENT) clients kafka fuzzing-rest  ## run the tests
+	$(PYTEST) $(PARALLEL) $(ARGS)
 
 test-all: $(DEVELOPMENT) clients kafka fuzzing-rest  ## the same at length, before a release and weekly
-	SOLITON_TESTS=long $(VENV)/bin/python -m pytest $(PARALLEL) $(ARGS)
+	SOLITON_TESTS=long $(PYTEST) $(PARALLEL) $(ARGS)
 
 check: lint  ## before a commit: format, lint, types and the fast tests
-	$(VENV)/bin/python -m pytest -q -m "not slow" $(PARALLEL) $(ARGS)
+	$(PYTEST) -q -m "not slow" $(PARALLEL) $(ARGS)
 
 lint: $(DEVELOPMENT)  ## formatting, lint rules and types, changing nothing
 	$(VENV)/bin/ruff format --check $(CHECKED)

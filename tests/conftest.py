@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Tests stay for the whole run: each full collection of garbage would walk through all of them."""
+    """Take the tests out of garbage collection: they live as long as the run, and are many."""
     gc.freeze()
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.amounts import only_long
 from tests.clients.scripts import HERE, NEEDS_NODE, NODE, SCRIPT_SECONDS, run_script
 from tests.e2e.programs import devnet
 
@@ -87,6 +88,7 @@ def test_a_script_is_run_and_compiled(project: Path) -> None:
     assert done.returncode == 0 and "in true" in done.stdout, done.stdout + done.stderr
 
 
+@only_long
 def test_the_test_environment_alone(url: str) -> None:
     told: dict[str, Any] = run_script("test_env.js", url)
     assert told["transfer"] == {"status": "succeeded", "received": 25}

@@ -28,7 +28,7 @@ import pytest
 
 from soliton.devnet.accounts import RICH_SEED
 from soliton.node.settings import api_key_hash_text
-from tests.amounts import times
+from tests.amounts import if_long, times
 from tests.api.chain import RICH_ADDRESS
 from tests.e2e.programs import (
     API_KEY,
@@ -227,7 +227,7 @@ class Programs:
         return (self.disk / "node" / "data" / "data.mdb").stat().st_size
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [if_long(0), 1])
 def test_nothing_that_was_told_is_lost(disk: Path, tmp_path: Path, workers: int) -> None:
     notes, programs = Notes(), Programs(disk, tmp_path, workers)
     load = Load(programs.url(0), programs.url(1), programs.url(3), notes)

@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.amounts import times
+from tests.amounts import if_long, times
 from tests.e2e.programs import (
     API_KEY,
     Program,
@@ -127,7 +127,7 @@ def last_height(dsn: str) -> int:
     return 0 if found is None or found[0] is None else int(found[0])
 
 
-@pytest.mark.parametrize("over_http", [False, True])
+@pytest.mark.parametrize("over_http", [False, if_long(True)])
 def test_nothing_is_lost_and_nothing_doubled(
     durable: Server, tmp_path: Path, over_http: bool
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 from soliton.data_service.errors import DatabaseAway
 from soliton.data_service.pool import Pool
 from soliton.export.running import QUIET_SECONDS
+from tests.amounts import only_long
 from tests.e2e.programs import Program, devnet
 from tests.export.postgres import Server, server
 
@@ -34,7 +35,7 @@ def hanging(postgres: Server) -> Iterator[None]:
             os.kill(each, signal.SIGCONT)
 
 
-@pytest.mark.slow
+@only_long
 def test_an_export_says_so_and_can_be_ended() -> None:
     with server() as postgres, devnet("--block-time", 0.2) as node:
         dsn = postgres.database()

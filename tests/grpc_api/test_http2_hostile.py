@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from soliton.node.grpc_settings import GrpcLimits
+from tests.amounts import only_long
 from tests.grpc_api.door import BLOCK, LONG, WATCH, Beside, Door, door_of
 from tests.grpc_api.picky import (
     ACK,
@@ -239,7 +240,7 @@ def test_a_crowd_of_clients_on_this_machine(door: Door) -> None:
     assert beside.slowest < SLOWEST_SECONDS
 
 
-@pytest.mark.slow
+@only_long
 def test_who_does_not_say_what_it_wants(door: Door) -> None:
     """A connection that is silent, or says its first bytes one by one, has 20 seconds."""
     before = door.descriptors()

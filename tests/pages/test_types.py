@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.amounts import only_long
 from tests.vectors import REPOSITORY
 
 COMPILER = REPOSITORY / "tests" / "clients" / "node_modules" / ".bin" / "tsc"
@@ -46,6 +47,7 @@ def test_types_of_all_scripts_hold(tmp_path: Path) -> None:
     assert compiled(tmp_path, *sorted(STATIC.glob("*.js"))) == ""
 
 
+@only_long
 def test_a_wrong_type_would_be_found(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.js"
     wrong.write_text("// A fault.\n/** @type {number} */\nexport const x = 'no number';\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.amounts import only_long
 from tests.e2e.programs import devnet
 from tests.testing.test_plugin import NO_OTHERS, run
 
@@ -161,6 +162,7 @@ def test_without_a_matcher_such_tests_are_skipped(pytester: pytest.Pytester) -> 
 
 
 @pytest.mark.slow
+@only_long
 def test_the_same_file_runs_on_a_devnet(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_market=TRADING.replace('["first", "second"]', '["once"]'))
     with devnet() as program:

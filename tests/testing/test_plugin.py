@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.amounts import only_long
 from tests.blocks import blocks
 from tests.e2e.programs import devnet
 
@@ -148,6 +149,7 @@ def test_tests_need_no_port_and_no_process(pytester: pytest.Pytester) -> None:
     run(pytester).assert_outcomes(passed=9)
 
 
+@only_long
 def test_each_process_of_xdist_has_a_chain(pytester: pytest.Pytester) -> None:
     write(pytester)
     result = run(pytester, "-n", 2, "--soliton-complexity")
@@ -360,6 +362,7 @@ def test_the_page_about_it_does_what_it_says(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
+@only_long
 def test_the_same_file_runs_on_a_devnet(pytester: pytest.Pytester) -> None:
     write(pytester)
     with devnet() as program:

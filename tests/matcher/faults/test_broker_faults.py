@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.amounts import only_long
 from tests.e2e.programs import eventually
 from tests.matcher.faults.load import ROUNDS, progress, refusals
 from tests.matcher.faults.world import World
@@ -56,6 +57,7 @@ def test_a_master_is_killed_and_a_standby_goes_on(world: World, broker: Broker) 
     world.end(standby, f"{ROUNDS} masters killed, 1 broker restart, 1 resigned")
 
 
+@only_long
 def test_the_broker_hangs(world: World, broker: Broker) -> None:
     """Nobody waits longer than the delivery timeout, and what was refused is never executed."""
     world.start_matcher("one", queue(broker, "one"))
@@ -69,6 +71,7 @@ def test_the_broker_hangs(world: World, broker: Broker) -> None:
     world.finish("one", f"{ROUNDS} times hung")
 
 
+@only_long
 def test_a_matcher_with_other_settings_stops(world: World, broker: Broker) -> None:
     world.start_matcher("one", queue(broker, "one"))
     fees = 'order-fee."-1" { mode = fixed, fixed { asset = WAVES, min-fee = 400000 } }'

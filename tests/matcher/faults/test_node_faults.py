@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.amounts import times
+from tests.amounts import if_long, times
 from tests.e2e.programs import eventually
 from tests.matcher.faults.load import ORDERS, ROUNDS, progress, wait_for_blocks
 from tests.matcher.faults.world import World
@@ -32,7 +32,7 @@ def test_the_node_rolls_back_hangs_and_dies(world: World) -> None:
     world.finish("one", f"{ROUNDS} rollbacks of {ROLLBACK} blocks, 1 pause, 1 kill")
 
 
-@pytest.mark.parametrize("events", [True, False])
+@pytest.mark.parametrize("events", [True, if_long(False)])
 def test_connections_are_cut_and_late(world: World, events: bool) -> None:
     """In the middle of events and answers, while the node rolls back: by its events, by polling."""
     world.proxy.events = events
@@ -49,7 +49,7 @@ def test_connections_are_cut_and_late(world: World, events: bool) -> None:
     world.finish("one", f"{ROUNDS} times cut, {'events' if events else 'polling'}")
 
 
-@pytest.mark.parametrize("events", [True, False])
+@pytest.mark.parametrize("events", [if_long(True), False])
 def test_the_node_rolls_back_below_the_start_of_the_matcher(world: World, events: bool) -> None:
     world.proxy.events = events
     world.start_matcher("one")

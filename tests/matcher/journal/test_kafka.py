@@ -16,6 +16,7 @@ from soliton.matcher.journal.errors import JournalGap, LeadershipLost, UnequalRu
 from soliton.matcher.journal.kafka import KafkaJournal
 from soliton.matcher.journal.leadership import Command, encode
 from soliton.matcher.journal.topic import BrokerProblem, Security, Topic, TopicAddress
+from tests.amounts import only_long
 from tests.matcher.kafka.broker import PASSWORD, USER, Broker, running, unavailable
 
 pytestmark = pytest.mark.slow
@@ -326,6 +327,7 @@ async def test_no_broker() -> None:
     await journal.close()
 
 
+@only_long
 async def test_the_broker_is_restarted_under_load(tmp_path: Path) -> None:
     """Killed, and hanging for a while. What is accepted stays, in order, once."""
     if (reason := unavailable()) is not None:

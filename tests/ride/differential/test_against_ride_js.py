@@ -21,7 +21,7 @@ import msgspec
 import pytest
 
 from soliton.ride.compiler import CompileError, compile_source
-from tests.amounts import times
+from tests.amounts import only_long, times
 from tests.clients.scripts import HERE as CLIENTS
 from tests.clients.scripts import NODE
 from tests.ride.differential.programs import Program, program, programs
@@ -114,6 +114,7 @@ def test_both_compilers_make_the_same_scripts_and_estimate_them_the_same() -> No
     assert counts["refused"] >= MIN_REFUSED * COUNT
 
 
+@only_long
 def test_comments_and_line_ends_between_any_two_words() -> None:
     chance = Random(SEED)
     corpus = []
