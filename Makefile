@@ -82,7 +82,8 @@ bench: $(DEVELOPMENT)  ## run every benchmark, each beside the floor of this mac
 		echo "== $$file"; $(VENV)/bin/python "$$file" $(ARGS) || exit 1; \
 	done
 
-# What swagger-ui-py asks for serves its Python code, which is never imported: its assets are.
+# What swagger-ui-py asks for serves its Python code, which is never imported: its assets are. Later
+# versions of wcwidth have 6 MB of tables for what no line editor of ours shows.
 UNUSED := build/lock/unused.txt
 EXTRAS := dev kafka postgres data-service parquet lsp
 COMPILE := build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
@@ -92,6 +93,7 @@ lock:  ## make the lock files anew, with the newest versions that pyproject.toml
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --disable-pip-version-check --quiet install uv
 	for name in jinja2 packaging pyyaml; do echo "$$name; python_version < '3'"; done >$(UNUSED)
+	echo "wcwidth<0.2.15" >>$(UNUSED)
 	$(COMPILE) pyproject.toml --overrides $(UNUSED) --output-file requirements.lock
 	for extra in $(EXTRAS); do \
 		$(COMPILE) pyproject.toml --extra $$extra --constraint requirements.lock \
@@ -120,6 +122,7 @@ $(RUNTIME): requirements.lock pyproject.toml hatch_build.py $(PROTOS) | $(VENV)/
 	@echo "installing the program as $(VENV)/bin/soliton ..."
 	@$(PIP) --quiet install --no-deps --editable .
 	@$(call compile,src/soliton)
+	@find $(VENV)/lib/python*/site-packages/pip -name __pycache__ -exec rm -rf {} +
 	@touch $@
 
 $(DEVELOPMENT): requirements-dev.lock $(RUNTIME)
@@ -127,7 +130,8 @@ $(DEVELOPMENT): requirements-dev.lock $(RUNTIME)
 	@$(call install,requirements-dev.lock)
 	@touch $@
 
-# Of Swagger UI four files are served; the rest would be a fifth of the environment.
+# Of Swagger UI four files are served; the rest would be a fifth of the environment. pip's compiled
+# files are a tenth, and are made again when they are wanted.
 ASSETS := swagger-ui.css swagger-ui-bundle.js favicon-16x16.png favicon-32x32.png
 
 # Installs a lock file, which names all that is needed, with a line for each package that is fetched: a
