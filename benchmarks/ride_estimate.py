@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from soliton.ride.estimators import estimate
+from soliton.ride.estimators import estimate, estimator
 from soliton.ride.expressions import (
     AnnotatedFunction,
     Block,
@@ -73,7 +73,7 @@ def main() -> None:
 
 def _seconds(script: Script, version: int) -> float:
     start = time.process_time()
-    estimate(script, version)
+    estimate(estimator(version), script)
     return time.process_time() - start
 
 

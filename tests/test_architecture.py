@@ -57,7 +57,16 @@ MAY_IMPORT: dict[str, set[str]] = {
 # The core does no input or output and knows neither clock nor chance: of what is not ours it takes
 # this and nothing else.
 PURE = {
-    *("__future__", "base64", "binascii", "bisect", "collections", "contextlib", "dataclasses"),
+    *(
+        "__future__",
+        "abc",
+        "base64",
+        "binascii",
+        "bisect",
+        "collections",
+        "contextlib",
+        "dataclasses",
+    ),
     *("decimal", "difflib", "enum", "fractions", "functools", "google", "hashlib", "importlib"),
     *(
         "ipaddress",

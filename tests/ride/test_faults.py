@@ -26,7 +26,7 @@ from soliton.ride.faults import (
     report_here,
 )
 from soliton.ride.numbering import numbered
-from soliton.ride.observation import SAID_NO, Observer
+from soliton.ride.observation import DENIED, Observer
 from soliton.ride.script import Script, make_script, parse_script
 from soliton.ride.source_map import SourceMap, map_decompiled, map_known_source
 from soliton.ride.values import UNIT
@@ -175,7 +175,7 @@ def test_loops_that_the_compiler_wrote_out_are_one_place() -> None:
 def test_a_verifier_that_says_no_names_the_question_that_decided() -> None:
     script = compiled(SOURCE)
     found = fault_of(script, asking, {script.source: SourceText(SOURCE)})
-    assert found.message == SAID_NO
+    assert found.message == DENIED
     assert (found.position.function, found.position.line) == ("verify", 33)
     assert found.position.expression.startswith("sigVerify(")
 

@@ -1,5 +1,5 @@
-"""The script language of the protocol: reading, running, estimating, compiling and decompiling.
+"""RIDE, the script language: parsing, evaluation, estimation, compiler and decompiler.
 
-Scripts see the chain only through the protocol in ``environment``; nothing here touches state,
+Scripts access the chain only through the protocol in ``environment``. Nothing here accesses state,
 disk, network or clock.
 """

@@ -1,7 +1,7 @@
-"""Transactions, orders and calls as the objects that scripts see.
+"""Conversion of transactions, orders and calls to objects of the language.
 
-What lives here: the fields of these objects in every version of the language. What does not: who
-shows them to which script (``soliton.ledger``), and assets and blocks, which functions give out.
+What lives here: the fields of these objects in every version of the language. What does not: their
+use (``soliton.ledger``), and assets and blocks (``functions.chain_data``).
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/impl/waves/Bindings.scala`` and
@@ -39,7 +39,7 @@ from soliton.ride.values import (
 )
 
 PROOFS: Final = 8
-"""Scripts always see as many; missing ones are empty."""
+"""The number of proofs that scripts see; missing ones are empty."""
 MAX_PAYMENTS_V4: Final = 2
 MAX_PAYMENTS: Final = 10
 _TYPED_ENTRIES: Final = 4
@@ -51,9 +51,9 @@ Fields = dict[str, Value]
 
 
 class View(msgspec.Struct, frozen=True):
-    """Who looks: the version of the language, whether proofs are shown (not to asset scripts), and
-    the switches of the height. ``payments_version`` is where the payments of a call are seen as in
-    another version.
+    """The script's view of objects: its language version, whether proofs are included (not for
+    asset scripts), and the switches of the height. ``payments_version`` overrides the version for
+    the payments of a call.
     """
 
     version: int
@@ -63,7 +63,7 @@ class View(msgspec.Struct, frozen=True):
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """What all transactions have; what stands for an action of a dApp has the defaults."""
+    """The common fields of transactions. The action of a dApp has the defaults."""
 
     id: bytes
     timestamp: int
@@ -76,7 +76,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A call of a dApp, whoever made it."""
+    """A call of a dApp, by a transaction or another dApp."""
 
     dapp: Recipient
     function: str
@@ -86,7 +86,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """What a callable function is told about its call."""
+    """The information on a call that a callable function receives."""
 
     caller: Address
     caller_public_key: bytes
@@ -102,26 +102,26 @@ class Invocation(msgspec.Struct, frozen=True):
 
 
 def optional(value: Value | None) -> Value:
-    """A value that may be missing."""
+    """Return a value, or ``UNIT`` for ``None``."""
     return UNIT if value is None else value
 
 
 def address_object(address: bytes) -> CaseObject:
-    """An address."""
+    """Return the object of an address."""
     return case_object("Address", {"bytes": address})
 
 
 def recipient_object(recipient: Recipient) -> CaseObject:
-    """An address or an alias."""
+    """Return the object of an address or alias."""
     if isinstance(recipient, Alias):
         return case_object("Alias", {"alias": recipient.name})
     return address_object(recipient)
 
 
 def check_payment_count(payments: Sequence[object], version: int, multiple: bool, who: str) -> None:
-    """Raise ``EvaluationError`` for more payments than a script of a version can be shown.
+    """Raise ``EvaluationError`` for more payments than a script of a version supports.
 
-    ``multiple`` tells whether there can be more than one at all.
+    ``multiple``: whether the chain allows more than one payment.
     """
     count = len(payments)
     if count <= 1:
@@ -133,19 +133,19 @@ def check_payment_count(payments: Sequence[object], version: int, multiple: bool
             f"{who} version {version} < {_SEVERAL_PAYMENTS} doesn't support multiple payment "
             "attachment"
         )
-    most = MAX_PAYMENTS if version >= _MORE_PAYMENTS else MAX_PAYMENTS_V4
-    if count > most:
-        raise EvaluationError(f"Script payment amount={count} should not exceed {most}")
+    limit = MAX_PAYMENTS if version >= _MORE_PAYMENTS else MAX_PAYMENTS_V4
+    if count > limit:
+        raise EvaluationError(f"Script payment amount={count} should not exceed {limit}")
 
 
 def _payments(payments: tuple[Payment, ...], version: int) -> Fields:
-    made = [
+    objects = [
         case_object("AttachedPayment", {"amount": each.amount, "assetId": optional(each.asset_id)})
         for each in payments
     ]
     if version >= _SEVERAL_PAYMENTS:
-        return {"payments": ride_list(made)}
-    return {"payment": made[0] if made else UNIT}
+        return {"payments": ride_list(objects)}
+    return {"payment": objects[0] if objects else UNIT}
 
 
 def _proofs(proofs: tuple[bytes, ...]) -> Fields:
@@ -179,7 +179,7 @@ def _proven(envelope: Envelope, view: View) -> Fields:
 
 
 def envelope_of(transaction: AnyTransaction) -> Envelope:
-    """The envelope of a transaction of the chain."""
+    """Return the envelope of a transaction."""
     return Envelope(
         transaction.id,
         transaction.timestamp,
@@ -193,7 +193,7 @@ def envelope_of(transaction: AnyTransaction) -> Envelope:
 
 
 def foreign_envelope_of(transaction: AnyTransaction) -> Envelope:
-    """The envelope of what an Ethereum wallet signed: without bytes, proofs and version."""
+    """Return the envelope of an Ethereum transaction: without bytes, proofs and version."""
     return Envelope(
         transaction.id,
         transaction.timestamp,
@@ -207,7 +207,7 @@ def foreign_envelope_of(transaction: AnyTransaction) -> Envelope:
 
 
 def call_of(payload: Any, fee_asset: bytes | None) -> Call:  # noqa: ANN401 - of a type that calls
-    """The call in the payload of a transaction."""
+    """Return the call in the payload of a transaction."""
     call = DEFAULT_CALL if payload.call is None else payload.call
     return Call(
         payload.d_app,
@@ -219,14 +219,14 @@ def call_of(payload: Any, fee_asset: bytes | None) -> Call:  # noqa: ANN401 - of
 
 
 def argument_value(argument: Argument) -> Value:
-    """An argument of a call as a script gets it."""
+    """Convert an argument of a call."""
     if isinstance(argument, tuple):
         return ride_list(map(argument_value, argument))
     return argument
 
 
 def invoke_object(envelope: Envelope, call: Call, view: View) -> CaseObject:
-    """The call of a dApp; the caller has checked the number of payments."""
+    """Return the transaction object of a call, whose number of payments is already checked."""
     return case_object(
         "InvokeScriptTransaction",
         {
@@ -244,7 +244,7 @@ def invoke_object(envelope: Envelope, call: Call, view: View) -> CaseObject:
 
 
 def invocation_object(invocation: Invocation, version: int) -> CaseObject:
-    """The argument of a callable function's annotation."""
+    """Return the argument of a callable function's annotation."""
     fields: Fields = {
         "caller": address_object(invocation.caller),
         "callerPublicKey": invocation.caller_public_key,
@@ -262,7 +262,7 @@ def invocation_object(invocation: Invocation, version: int) -> CaseObject:
 
 
 def order_object(order: Order, view: View) -> CaseObject:
-    """An order."""
+    """Return the object of an order."""
     pair: Fields = {
         "amountAsset": optional(order.amount_asset),
         "priceAsset": optional(order.price_asset),
@@ -293,9 +293,9 @@ def order_object(order: Order, view: View) -> CaseObject:
 
 
 def transaction_object(transaction: AnyTransaction, view: View) -> CaseObject:
-    """A transaction of any type but calls of dApps and what Ethereum wallets sign.
+    """Return the object of a transaction that is neither a call nor an Ethereum transaction.
 
-    Raises ``EvaluationError`` for a type that scripts do not know.
+    Raises ``EvaluationError`` for a type that the language does not have.
     """
     kind = type_by_id(transaction.type_id)
     if kind.ride is None:
@@ -309,15 +309,15 @@ def transaction_object(transaction: AnyTransaction, view: View) -> CaseObject:
 def stand_in(
     name: str, values: object, envelope: Envelope, view: View, fee_asset: bytes | None = None
 ) -> CaseObject:
-    """The object of this name for something that is shown as a transaction: the action of a dApp,
-    or what a wallet of Ethereum signed. ``values`` has the attributes of such a payload.
+    """Return a transaction object for a dApp's action or an Ethereum transaction. ``values`` has
+    the attributes of a payload of this type.
     """
     fields = _payload_fields(_forms()[name], values, view, fee_asset)
     return case_object(name, fields | _proven(envelope, view))
 
 
 class Transfer(msgspec.Struct, frozen=True):
-    """What stands for a transfer."""
+    """A payload for ``stand_in``."""
 
     recipient: Recipient
     asset_id: bytes | None
@@ -328,7 +328,7 @@ class Transfer(msgspec.Struct, frozen=True):
 def transfer_object(
     envelope: Envelope, recipient: Recipient, asset_id: bytes | None, amount: int, view: View
 ) -> CaseObject:
-    """What is shown as a transfer."""
+    """Return the transaction object of a dApp's transfer or an Ethereum transfer."""
     return stand_in("TransferTransaction", Transfer(recipient, asset_id, amount), envelope, view)
 
 
@@ -339,40 +339,40 @@ def _forms() -> dict[str, RideForm]:
 
 def _payload_fields(form: RideForm, payload: object, view: View, fee_asset: bytes | None) -> Fields:
     fields: Fields = {}
-    for name, get, make in _makers(form, view.version):
+    for name, get, convert in _converters(form, view.version):
         value: Any = fee_asset if get is None else get(payload)
-        fields[name] = value if make is None else make(value, view)
+        fields[name] = value if convert is None else convert(value, view)
     return fields
 
 
 @cache
-def _makers(
+def _converters(
     form: RideForm, version: int
 ) -> list[tuple[str, Callable[[Any], Any] | None, Callable[[Any, View], Value] | None]]:
-    """For each field of a form what finds its value in a payload, and what shows it."""
-    # Scripts of earlier versions see an object as the first version that has it.
+    """Return, for each field of a form, its getter on a payload and its converter."""
+    # Scripts of earlier versions see an object as the first version that has it does.
     version = max(version, form.since)
     found = []
     for name in form.fields:
         field = form.extra[name]
         type_ = field.type_in(version)
         if type_ and field.shown and (field.get is not None or name == FEE_ASSET):
-            found.append((name, field.get, _SHOWN.get(type_)))
+            found.append((name, field.get, _CONVERTERS.get(type_)))
     return found
 
 
-def _shown_string(value: str | bytes, _view: View) -> str:
+def _to_string(value: str | bytes, _view: View) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def _shown_bytes(value: bytes | None, view: View) -> Value:
-    # Nothing but a script can be as long as that.
+def _to_bytes(value: bytes | None, view: View) -> Value:
+    # Only a script can be so long.
     if value is None or (len(value) > MAX_BYTES and not view.switches.whole_script_field):
         return UNIT
     return value
 
 
-def _shown_transfers(items: Iterable[Any], _view: View) -> Value:
+def _to_transfers(items: Iterable[Any], _view: View) -> Value:
     return ride_list(
         case_object(
             "Transfer", {"recipient": recipient_object(item.recipient), "amount": item.amount}
@@ -381,7 +381,7 @@ def _shown_transfers(items: Iterable[Any], _view: View) -> Value:
     )
 
 
-def _shown_entries(entries: Iterable[DataEntry], view: View) -> Value:
+def _to_entries(entries: Iterable[DataEntry], view: View) -> Value:
     return ride_list(_entry(entry, view.version) for entry in entries)
 
 
@@ -399,13 +399,13 @@ _ENTRY_TYPES: Final[dict[type, str]] = {
     bytes: "BinaryEntry",
     str: "StringEntry",
 }
-_SHOWN: Final[dict[str, Callable[[Any, View], Value]]] = {
-    "ByteVector|Unit": _shown_bytes,
+_CONVERTERS: Final[dict[str, Callable[[Any, View], Value]]] = {
+    "ByteVector|Unit": _to_bytes,
     "Int|Unit": lambda value, _view: optional(value),
     "Recipient": lambda recipient, _view: recipient_object(recipient),
-    "String": _shown_string,
+    "String": _to_string,
     "Order": order_object,
-    "List[Transfer]": _shown_transfers,
-    "List[Entry]": _shown_entries,
+    "List[Transfer]": _to_transfers,
+    "List[Entry]": _to_entries,
 }
-"""How values are shown, by their types in the language; others are shown as they are."""
+"""Converters by type in the language; values of other types are not converted."""

@@ -1,16 +1,15 @@
-"""Compiled scripts as source text that compiles to the same script.
+"""The decompiler: from a compiled script to a source that compiles to the same script.
 
-What lives here: the text. What does not: the types of parameters (``compiler.guessing``), and how
-``match`` is found again (``compiler.cases``).
+What lives here: writing the text. What does not: the types of parameters (``compiler.guessing``),
+and reconstruction of ``match`` (``compiler.cases``).
 
-Three things that a compiled script no longer tells are put back: what the compiler wrote out
-(``match``, ``FOLD``, ``strict``, casts, tuples that are taken apart), the types of parameters, and
-the names that the script's description keeps. Hidden names contain offsets of the original source;
-they come out different. Code that no source has is written as near to a source as can be, and a
-comment at the top says so.
+Three things are reconstructed: the syntax that the compiler expands (``match``, ``FOLD``,
+``strict``, casts, unpacking of tuples), the types of parameters, and the original names in the
+script's metadata. Hidden names differ, since they contain offsets in the original source. Code that
+no source compiles to is written in similar syntax, with a comment at the top.
 
-Long chains are written however long they are; scripts nested more than ``MAX_NESTING`` levels deep,
-or longer than ``MAX_TEXT_CHARS`` as text, are refused.
+The length of chains is not limited. Scripts nested more than ``MAX_NESTING`` levels deep, or longer
+than ``MAX_TEXT_CHARS`` as text, are rejected.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ from soliton.ride.types import ANY, BOOLEAN, UNIT, fields_of
 NOT_A_SOURCE: Final = "no source compiles to this script, this is the nearest text"
 MAX_TEXT_CHARS: Final = 2_000_000
 MAX_NESTING: Final = 500
-"""Far beyond what the compiler takes."""
+"""Far above the limit of the compiler."""
 _INDENT: Final = "  "
 _MAX_BASE58_BYTES: Final = 128
 _EQUAL, _IS_INSTANCE, _THROW, _ELEMENT, _CONS = 0, 1, 2, 401, 1100
@@ -68,22 +67,22 @@ _ESCAPES: Final = {
 }  # fmt: skip
 _SPECIAL: Final = re.compile(r'[\\"\b\f\n\r\t]')
 _Text = Task[str, str]
-_Parted = tuple[str, Expression, Expression] | None
+_Parts = tuple[str, Expression, Expression] | None
 """Names, value and body."""
 
 
 class DecompileError(RideError):
-    """A script that is too large as text."""
+    """The script is too large as text."""
 
 
 class _NoSource(RideError):
-    """A script, or a part of one, that no source means."""
+    """No source compiles to the script or to a part of it."""
 
 
 def decompile(script: Script) -> str:
-    """The source of a script, with its directives; raises ``DecompileError``.
+    """Return the source of a script, with directives; raise ``DecompileError`` if it is too large.
 
-    What no source means comes as the nearest text, and ``NOT_A_SOURCE`` stands above it.
+    If no source compiles to the script, return similar text with ``NOT_A_SOURCE`` at the top.
     """
     try:
         return _decompiled(script)
@@ -92,7 +91,7 @@ def decompile(script: Script) -> str:
 
 
 def _decompiled(script: Script, mark: str = "") -> str:
-    """The text; with a ``mark``, which goes to its top, it need be no source."""
+    """Return the text. A ``mark`` is put at the top, and allows text that is no valid source."""
     content = script.content
     if isinstance(content, DApp):
         content = with_original_names(content)
@@ -121,7 +120,7 @@ def _head(version: int, content: str, script: str, mark: str) -> str:
 
 
 def _kind(version: int, expression: Expression) -> ScriptKind:
-    """What an expression is for, seen from what it uses."""
+    """Guess the kind of an expression from the names it uses."""
     asset = library(version, ScriptKind.ASSET).variables.get("this")
     fields = {name for name, _ in fields_of(asset)} if asset is not None else set()
     for node in nodes(expression):
@@ -138,7 +137,7 @@ def _kind(version: int, expression: Expression) -> ScriptKind:
 
 
 class _Writer:
-    """Writes the parts of one script; ``loose`` is for what no source means."""
+    """Writes a script; ``loose`` allows text that is no valid source."""
 
     def __init__(self, version: int, guesses: Guesses, loose: bool) -> None:
         self._loose = loose
@@ -149,32 +148,33 @@ class _Writer:
     # --- dApps ---
 
     def dapp(self, dapp: DApp) -> str:
-        """All of a dApp."""
+        """Write a dApp."""
         parts = []
-        waiting = list(dapp.declarations)
-        while waiting:
-            taken, text = self._top_declaration(waiting)
+        pending = list(dapp.declarations)
+        while pending:
+            count, text = self._top_declaration(pending)
             parts.append(text)
-            waiting = waiting[taken:]
+            pending = pending[count:]
         types = argument_types(read_meta(dapp.meta)) or ()
-        for place, each in enumerate(dapp.callables):
-            described = types[place] if place < len(types) else ()
+        for index, each in enumerate(dapp.callables):
+            described = types[index] if index < len(types) else ()
             texts = [callable_type(of) for of in described]
             parts.append(self._annotated("Callable", each, texts))
         if dapp.verifier is not None:
             parts.append(self._annotated("Verifier", dapp.verifier, []))
         return "\n\n".join(parts) + "\n"
 
-    def _top_declaration(self, waiting: list[Declaration]) -> tuple[int, str]:
-        first = waiting[0]
+    def _top_declaration(self, pending: list[Declaration]) -> tuple[int, str]:
+        """Write the first declarations that are one in the source; return their number as well."""
+        first = pending[0]
         if isinstance(first, Let) and first.name.startswith("$t0") and not self._loose:
             names: list[str] = []
-            for other in waiting[1:]:
+            for other in pending[1:]:
                 if not (isinstance(other, Let) and _is_part(other, first.name, len(names) + 1)):
                     break
                 names.append(other.name)
             value = run(self.operand(first.value, 0))
-            return len(names) + 1, f"let {_taken_apart(first, names)} = {value}"
+            return len(names) + 1, f"let {_unpacked_names(first, names)} = {value}"
         return 1, run(self._declaration(first, 0))
 
     def _annotated(self, word: str, each: AnnotatedFunction, types: list[str]) -> str:
@@ -182,14 +182,14 @@ class _Writer:
         return f"@{word}({self._checked(each.invocation)})\n{function}"
 
     def declarations(self, node: Expression) -> str | None:
-        """The declarations of a library, if the expression is one."""
-        waiting: list[Declaration] = []
+        """Write the declarations of a library; return ``None`` if the expression is none."""
+        found: list[Declaration] = []
         while isinstance(node, Block) and not _is_hidden(node.declaration):
-            waiting.append(node.declaration)
+            found.append(node.declaration)
             node = node.body
         if node != Ref("unit"):
             return None
-        return "\n\n".join(run(self._declaration(each, 0)) for each in waiting) + "\n"
+        return "\n\n".join(run(self._declaration(each, 0)) for each in found) + "\n"
 
     # --- declarations ---
 
@@ -211,26 +211,26 @@ class _Writer:
     # --- blocks ---
 
     def block(self, node: Expression, level: int) -> _Text:
-        """An expression where declarations may begin it."""
+        """Write an expression that may begin with declarations."""
         lines: list[str] = []
         while isinstance(node, Block) and not _is_special(node):
-            strict = self._tried(_strict_parts, node)
+            strict = self._parts_of(_strict_parts, node)
             if strict is not None:
                 names, value, node = strict
                 lines.append(f"strict {names} = {(yield self.operand(value, level))}")
                 continue
-            apart = self._tried(_apart, node)
-            if apart is not None:
-                names, value, node = apart
+            unpacked = self._parts_of(_unpacked_parts, node)
+            if unpacked is not None:
+                names, value, node = unpacked
                 lines.append(f"let {names} = {(yield self.operand(value, level))}")
                 continue
             lines.append((yield self._declaration(node.declaration, level)))
             node = node.body
         lines.append((yield self.expression(node, level)))
-        return self._grown(f"\n{_INDENT * level}".join(lines))
+        return self._bounded(f"\n{_INDENT * level}".join(lines))
 
     def operand(self, node: Expression, level: int) -> _Text:
-        """The same in braces where declarations begin it."""
+        """Write an expression, in braces if it begins with declarations."""
         self._depth += 1
         if self._depth > MAX_NESTING:
             raise DecompileError(f"the source would be nested more than {MAX_NESTING} levels deep")
@@ -245,7 +245,7 @@ class _Writer:
         return (yield self.expression(node, level))
 
     def atom(self, node: Expression, level: int) -> _Text:
-        """The same where a dot may follow."""
+        """Write an expression that may be followed by a dot."""
         text = yield self.operand(node, level)
         plain = isinstance(node, Ref | GetField | StringConst | BytesConst | Call) or (
             isinstance(node, Block) and not _is_special(node)
@@ -255,16 +255,16 @@ class _Writer:
     def _checked(self, name: str) -> str:
         return name if self._loose else _checked(name)
 
-    def _tried(self, parts: Callable[[Block], _Parted], node: Block) -> _Parted:
-        """The parts of a declaration that takes a tuple apart, unless they make no sense."""
+    def _parts_of(self, find: Callable[[Block], _Parts], node: Block) -> _Parts:
+        """Return the parts of a ``strict`` or of an unpacked tuple."""
         try:
-            return parts(node)
+            return find(node)
         except _NoSource:
             if self._loose:
                 return None
             raise
 
-    def _grown(self, text: str) -> str:
+    def _bounded(self, text: str) -> str:
         if len(text) > MAX_TEXT_CHARS:
             raise DecompileError(f"the source would have more than {MAX_TEXT_CHARS} characters")
         return text
@@ -272,7 +272,7 @@ class _Writer:
     # --- expressions ---
 
     def expression(self, node: Expression, level: int) -> _Text:
-        """Anything but a block of declarations."""
+        """Write an expression that is not a block of declarations."""
         match node:
             case LongConst(value):
                 return str(value) if value >= 0 else f"({value})"
@@ -316,10 +316,10 @@ class _Writer:
             lines.append(f"if ({condition}){indent}then {then}{indent}else ")
             rest = rest.otherwise
         lines.append((yield self.operand(rest, level + 1)))
-        return self._grown("".join(lines))
+        return self._bounded("".join(lines))
 
     def _side(self, node: Expression, level: int) -> _Text:
-        """A side of an operator: a choice needs brackets there."""
+        """Write an operand of an operator, where a choice needs brackets."""
         text = yield self.operand(node, level)
         return f"({text})" if text.startswith(("if ", "match ", "FOLD<")) else text
 
@@ -345,10 +345,10 @@ class _Writer:
             index = yield self.operand(arguments[1], level)
             return f"{self._checked(arguments[0].name)}[{index}]"
         texts = yield from self._arguments(arguments, level)
-        return self._grown(f"{self._checked(name)}({', '.join(texts)})")
+        return self._bounded(f"{self._checked(name)}({', '.join(texts)})")
 
     def _operators(self, node: Call, precedence: int, level: int) -> _Text:
-        """Operators of one precedence, which are read from the left."""
+        """Write a chain of operators of one precedence, which are left-associative."""
         sides: list[Expression] = []
         signs: list[str] = []
         left: Expression = node
@@ -367,7 +367,7 @@ class _Writer:
         parts = [text]
         for sign, side in zip(signs, sides[1:], strict=True):
             parts.append(f"{sign} {(yield self._side(side, level))}")
-        return self._grown(f"({' '.join(parts)})")
+        return self._bounded(f"({' '.join(parts)})")
 
     def _arguments(self, arguments: tuple[Expression, ...], level: int) -> Task[str, list[str]]:
         texts = []
@@ -382,14 +382,14 @@ class _Writer:
             items.append((yield self._side(rest.arguments[0], level)))
             rest = rest.arguments[1]
         if rest == Ref("nil"):
-            return self._grown(f"[{', '.join(items)}]")
+            return self._bounded(f"[{', '.join(items)}]")
         tail = yield self._side(rest, level)
-        return self._grown(f"({' :: '.join([*items, tail])})")
+        return self._bounded(f"({' :: '.join([*items, tail])})")
 
-    # --- what the compiler wrote out ---
+    # --- expanded syntax ---
 
     def _special(self, node: Block, level: int) -> _Text:
-        """The text of a block that the compiler wrote out."""
+        """Write a block that the compiler expanded from other syntax."""
         try:
             return (yield from self._form(node, level))
         except _NoSource:
@@ -398,7 +398,7 @@ class _Writer:
         inner = f"\n{_INDENT * (level + 1)}"
         declaration = yield self._declaration(node.declaration, level + 1)
         body = yield self.block(node.body, level + 1)
-        return self._grown(f"{{{inner}{declaration}{inner}{body}\n{_INDENT * level}}}")
+        return self._bounded(f"{{{inner}{declaration}{inner}{body}\n{_INDENT * level}}}")
 
     def _form(self, node: Block, level: int) -> _Text:
         assert isinstance(node.declaration, Let)
@@ -436,9 +436,9 @@ class _Writer:
                 ),
             ):
                 name = self._checked(self._names.get(function, str(function)))
-                given = yield self.operand(items, level)
-                begin = yield self.operand(first, level)
-                return f"FOLD<{limit}>({given}, {begin}, {name})"
+                items_text = yield self.operand(items, level)
+                first_text = yield self.operand(first, level)
+                return f"FOLD<{limit}>({items_text}, {first_text}, {name})"
             case _:
                 raise _NoSource("a fold of a form that no source has")
 
@@ -455,7 +455,7 @@ class _Writer:
             body = yield self.block(case.body, level + 2)
             lines.append(f"{_INDENT * (level + 1)}case {pattern} => {inner}{body}")
         whole = "\n".join(lines)
-        return self._grown(f"match {subject} {{\n{whole}\n{_INDENT * level}}}")
+        return self._bounded(f"match {subject} {{\n{whole}\n{_INDENT * level}}}")
 
     def _pattern(self, case: FoundCase, level: int) -> _Text:
         match case.pattern:
@@ -478,14 +478,14 @@ class _Writer:
 
 
 def _logic(node: If) -> str | None:
-    """The operator that a choice stands for."""
+    """Return the operator from which a choice was expanded."""
     if node.otherwise == FALSE and not isinstance(node.then, BoolConst):
         return "&&"
     return "||" if node.then == TRUE and not isinstance(node.otherwise, BoolConst) else None
 
 
 def _is_special(node: Block) -> bool:
-    """Whether sources write a block short."""
+    """Whether the compiler expands other syntax to such a block."""
     declaration = node.declaration
     return isinstance(declaration, Let) and (
         declaration.name in ("@", "$l") or declaration.name.startswith("$match")
@@ -496,8 +496,8 @@ def _is_hidden(declaration: Declaration) -> bool:
     return declaration.name.startswith("$") or declaration.name == "@"
 
 
-def _strict_parts(node: Block) -> _Parted:
-    """Names, value and body of a ``strict``."""
+def _strict_parts(node: Block) -> _Parts:
+    """Return the names, value and body of a ``strict``."""
     match node:
         case Block(
             Let(name, value),
@@ -520,13 +520,13 @@ def _strict_parts(node: Block) -> _Parted:
                 body = body.body
                 if last:
                     break
-            return _taken_apart(Let(name, value), names), value, body
+            return _unpacked_names(Let(name, value), names), value, body
         case _:
             return None
 
 
-def _apart(node: Block) -> _Parted:
-    """Names, value and body of a ``let`` that takes a tuple apart."""
+def _unpacked_parts(node: Block) -> _Parts:
+    """Return the names, value and body of a ``let`` that unpacks a tuple."""
     first = node.declaration
     if not (isinstance(first, Let) and first.name.startswith("$t0")):
         return None
@@ -539,21 +539,21 @@ def _apart(node: Block) -> _Parted:
     ):
         names.append(body.declaration.name)
         body = body.body
-    return _taken_apart(first, names), first.value, body
+    return _unpacked_names(first, names), first.value, body
 
 
-def _is_part(let: Let, whole: str, place: int) -> bool:
-    return let.value == GetField(Ref(whole), f"_{place}")
+def _is_part(let: Let, whole: str, number: int) -> bool:
+    return let.value == GetField(Ref(whole), f"_{number}")
 
 
-def _taken_apart(whole: Let, names: list[str]) -> str:
+def _unpacked_names(whole: Let, names: list[str]) -> str:
     if len(names) < 2:
         raise _NoSource(f"not all parts of the tuple {whole.name} have names")
     return f"({', '.join(_checked(name) for name in names)})"
 
 
 def _checked(name: str) -> str:
-    """A name, if a source can write it."""
+    """Return a name if it is valid in a source; raise ``_NoSource`` if not."""
     found = NAME.fullmatch(name)
     if found is None or name in KEYWORDS_SINCE_V8:
         raise _NoSource(f"no source can name {name!r}")

@@ -1,8 +1,8 @@
-"""What scripts may ask of the chain, and what the functions of the library get to see of a run.
+"""The interface between scripts and the chain, and the context of a run.
 
 What lives here: the protocol ``Environment`` with its records, the ``Switches`` that depend on the
-height, and the ``CallContext`` that every library function is handed. What does not: the answers,
-which the ledger gives.
+height, and the ``CallContext`` that library functions receive. What does not: the implementation
+(the ledger).
 
 Sources: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/traits/Environment.scala`` and
@@ -22,45 +22,44 @@ from soliton.ride.errors import EvaluationError
 from soliton.ride.values import Value
 
 MAX_FREE_CALLS: Final = 200_000
-"""In the older way of counting a call of a script's own function costs nothing, so that functions
-that call one another twice would run for ages. The reference has no such limit: its estimators
-refuse these scripts. All that they let pass stays far below.
+"""By the older complexity rules, a call of a script's own function is free, so functions that call
+one another twice would run for ages. The reference has no such limit: its estimators reject these
+scripts. Scripts that they accept stay far below the limit.
 """
 
 
 class Switches(msgspec.Struct, frozen=True):
-    """Rules of the language that came with features and heights, by what they switch on.
-
-    The defaults are those of today.
-    """
+    """Rules of the language that depend on features and heights. The defaults are today's."""
 
     new_complexity: bool = True
     """Feature 17: only functions cost complexity, and named library functions a fixed amount."""
     lexical_scope: bool = True
-    """``estimator_sum_overflow_fix_height``: the body of a function sees the names of the place
-    where it was declared, before: of the place where it is called.
+    """``estimator_sum_overflow_fix_height``: the body of a function sees the names in scope at its
+    declaration; before, those at its call.
     """
     fixed_thrown_error: bool = True
-    """Feature 22: ``ThrownError`` costs what was spent, as every other error."""
+    """Feature 22: ``ThrownError`` costs the complexity spent, as other errors do."""
     code_points: bool = True
-    """Feature 16: versions 1 to 4 of the language measure text in characters, before in UTF-16."""
+    """Feature 16: versions 1 to 4 of the language measure strings in code points; before, in UTF-16
+    units.
+    """
     new_pow_precision: bool = True
     """Feature 16 and ``enforce_transfer_validation_after``: the later rounding of ``pow``."""
     whole_script_field: bool = True
-    """Feature 18: the field ``script`` of a transaction shows scripts of more than 32767 bytes."""
+    """Feature 18: the field ``script`` of a transaction has scripts of more than 32767 bytes."""
     correct_object_version: bool = True
-    """Feature 16: the verifier of a dApp sees objects of its own version, before: of version 3."""
+    """Feature 16: the verifier of a dApp sees objects of its own version; before, of version 3."""
     vrf: bool = True
     """Feature 15: blocks have a ``vrf``."""
     light_node: bool = True
-    """Feature 22: generating balances and other answers as of that feature."""
+    """Feature 22: generating balances and other results follow the rules of that feature."""
 
 
 CURRENT_SWITCHES = Switches()
 
 
 class BalanceDetails(msgspec.Struct, frozen=True, gc=False):
-    """The balances of an account in the chain's own coin."""
+    """The balances of an account in the native token."""
 
     available: int
     regular: int
@@ -69,9 +68,7 @@ class BalanceDetails(msgspec.Struct, frozen=True, gc=False):
 
 
 class AssetInfo(msgspec.Struct, frozen=True, gc=False):
-    """What scripts see of an asset; ``min_sponsored_fee`` is ``None`` for one that is not
-    sponsored.
-    """
+    """An asset. ``min_sponsored_fee`` is ``None`` if it is not sponsored."""
 
     id: bytes
     name: str
@@ -86,7 +83,7 @@ class AssetInfo(msgspec.Struct, frozen=True, gc=False):
 
 
 class BlockInfo(msgspec.Struct, frozen=True, gc=False):
-    """What scripts see of a block; ``rewards`` are addresses and amounts."""
+    """A block. ``rewards`` has addresses and amounts."""
 
     timestamp: int
     height: int
@@ -99,21 +96,21 @@ class BlockInfo(msgspec.Struct, frozen=True, gc=False):
 
 
 class Payment(msgspec.Struct, frozen=True, gc=False):
-    """An amount that goes along with a call; ``asset_id`` is ``None`` for the chain's coin."""
+    """A payment attached to a call; ``asset_id`` is ``None`` for the native token."""
 
     asset_id: bytes | None
     amount: int
 
 
 class Environment(Protocol):
-    """The chain as a running script sees it, with the changes that this transaction has made.
+    """The state of the chain, including the changes that this transaction has made.
 
-    Addresses are 26 bytes, ids are bytes. ``None`` says that there is no such thing.
+    Addresses are 26 bytes. Methods return ``None`` if the requested object does not exist.
     """
 
     @property
     def chain_id(self) -> int:
-        """The byte of the network in addresses."""
+        """The network's byte in addresses."""
 
     @property
     def height(self) -> int:
@@ -121,49 +118,49 @@ class Environment(Protocol):
 
     @property
     def transaction_id(self) -> bytes:
-        """The id of the transaction under way; empty for an order."""
+        """The id of the current transaction; empty for an order."""
 
     def this(self) -> bytes | AssetInfo:
-        """The address of the account or dApp, or the asset, that the script belongs to."""
+        """Return the value of ``this``: the account's address, or the asset of an asset script."""
 
     def last_block(self) -> BlockInfo:
-        """The value of ``lastBlock``."""
+        """Return the value of ``lastBlock``."""
 
     def block_info(self, height: int, /) -> BlockInfo | None:
-        """The block at a height."""
+        """Return the block at a height."""
 
     def transaction(self, transaction_id: bytes, /) -> AnyTransaction | None:
-        """A transaction that succeeded."""
+        """Return a transaction that succeeded."""
 
     def transaction_height(self, transaction_id: bytes, /) -> int | None:
-        """Where a transaction that succeeded is."""
+        """Return the height of a transaction that succeeded."""
 
     def asset_info(self, asset_id: bytes, /) -> AssetInfo | None:
-        """An asset as it is now."""
+        """Return the current state of an asset."""
 
     def token_asset(self, token: bytes, /) -> bytes | None:
-        """The asset whose id begins with the 20 bytes by which Ethereum wallets know it."""
+        """Return the asset whose id begins with these 20 bytes, its id in Ethereum wallets."""
 
     def resolve_alias(self, alias: str, /) -> bytes | None:
-        """The address that an alias leads to."""
+        """Return the address of an alias."""
 
     def data(self, address: bytes, key: str, /) -> DataValue:
-        """The value under a key in an account's data storage."""
+        """Return the value of a key in an account's data storage."""
 
     def has_data(self, address: bytes, /) -> bool:
         """Whether an account ever had an entry in its data storage."""
 
     def balance(self, address: bytes, asset_id: bytes | None, /) -> int:
-        """The balance of an account in an asset or in the chain's coin."""
+        """Return the balance of an account in an asset, or in the native token for ``None``."""
 
     def balance_details(self, address: bytes, /) -> BalanceDetails:
-        """The balances of an account in the chain's coin."""
+        """Return the balances of an account in the native token."""
 
     def script(self, address: bytes, /) -> bytes | None:
-        """The script of an account."""
+        """Return the script of an account."""
 
     def calculate_delay(self, generator: bytes, balance: int, /) -> int:
-        """How long a generator with a balance would have to wait after the last block."""
+        """Return the delay, in ms, of a generator with this balance after the last block."""
 
     def invoke(
         self,
@@ -175,21 +172,21 @@ class Environment(Protocol):
         reentrant: bool,
         /,
     ) -> tuple[Value, int]:
-        """Call another dApp: what it returned, and the complexity left over.
+        """Call another dApp; return its result and the remaining complexity.
 
-        Raises ``InvocationFailed`` or ``FailOrReject``, which carry the complexity left over.
+        Raises ``InvocationFailed`` or ``FailOrReject`` with the remaining complexity.
         """
 
 
 class CallContext:
-    """One run of one script, as the functions of the library see it.
+    """The context of a run, for library functions.
 
-    ``remaining`` is the complexity left. The evaluator has taken the cost of the function from it
-    already; only a function that runs other scripts changes it. ``variables`` holds the values of
-    names that depend on the run, as far as they are known. ``journal`` has the answers of the chain
-    where a run may have to be repeated after it called other scripts. ``subject`` makes what the
-    name ``tx`` stands for. ``calls`` counts calls of the script's own functions where they are free
-    (see ``MAX_FREE_CALLS``). ``watch`` may stop the run, see ``evaluator.Setting``.
+    ``remaining`` is the remaining complexity, after the cost of the current function; only a
+    function that runs other scripts changes it. ``variables`` caches the values of variables that
+    depend on the run. ``journal`` has the chain's responses, for a run that may be repeated after
+    it has called other scripts. ``subject`` returns the value of ``tx``. ``calls`` counts the
+    script's own calls where they are free (see ``MAX_FREE_CALLS``). ``watch`` may cancel the run
+    (see ``evaluator.Setting``).
     """
 
     __slots__ = (

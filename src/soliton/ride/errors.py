@@ -1,10 +1,10 @@
-"""What can go wrong with a script: its bytes, and its run.
+"""The errors of parsing and evaluating scripts.
 
-What lives here: the errors that reading and running scripts raise. What does not: those of the
-compiler and of the estimators; and what a broken run means for a transaction (``soliton.ledger``).
+What does not live here: the errors of the compiler and the estimators, and the effect of a failed
+run on a transaction (``soliton.ledger``).
 
-Functions of the library raise ``EvaluationError`` (the usual failure), ``ThrownError``,
-``NativeCrash`` or ``InvocationFailed``; the evaluator fills in ``remaining``.
+Library functions raise ``EvaluationError`` (the usual failure), ``ThrownError``, ``NativeCrash`` or
+``InvocationFailed``; the evaluator sets ``remaining``.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/ExecutionError.scala`` and
@@ -17,16 +17,16 @@ from soliton.errors import InputError, SolitonError
 
 
 class RideError(InputError):
-    """Anything wrong with a script."""
+    """The base of all errors of scripts."""
 
 
 class ScriptFormatError(RideError):
-    """Bytes that are no script."""
+    """The bytes are no valid script."""
 
 
 class EvaluationError(RideError):
-    """A run that ended in a failure; ``remaining`` is the complexity that was left (it may be
-    negative), ``spent`` what was used up, counted from the limit of the run.
+    """A run failed. ``remaining`` is the remaining complexity, which may be negative; ``spent`` is
+    the limit of the run minus that.
     """
 
     remaining: int = 0
@@ -34,36 +34,33 @@ class EvaluationError(RideError):
 
     @property
     def message(self) -> str:
-        """What went wrong, in words."""
+        """The error message."""
         return str(self)
 
 
 class NotCallable(EvaluationError):
-    """A call of a function that a dApp does not have, or that takes other arguments."""
+    """The dApp has no such function, or it takes another number of arguments."""
 
 
 class ThrownError(EvaluationError):
-    """A failure inside of a few functions (Merkle roots, arguments of invocations) that before the
-    light-node feature used up the whole limit, or nothing of it.
+    """A few functions failed (Merkle roots, arguments of invocations). Before the light-node
+    feature, this used up the whole limit, or nothing of it.
     """
 
 
 class NativeCrash(EvaluationError):
-    """A failure that the reference's library did not foresee: an exception of its host. It uses up
-    all complexity.
-    """
+    """A failure that is an unexpected JVM exception in the reference; it uses up all complexity."""
 
 
 class EvaluationEscaped(EvaluationError):
-    """A failure outside of any function that the reference did not foresee (a field that an object
-    does not have, an object too heavy to be made): nothing counts as used.
+    """A failure outside of functions that is unexpected in the reference, such as a missing field
+    or an object that is too heavy; it uses no complexity.
     """
 
 
 class InvocationFailed(EvaluationError):
-    """A call of another dApp that failed; ``cause`` is the error of the ledger when there is one.
-
-    ``remaining`` is set by who raises it: the complexity that the call left over.
+    """A call of another dApp failed. ``cause`` is the ledger's error, if any; ``remaining`` is the
+    complexity after the call.
     """
 
     def __init__(self, message: str, remaining: int, cause: Exception | None = None) -> None:
@@ -73,8 +70,8 @@ class InvocationFailed(EvaluationError):
 
 
 class FailOrReject(EvaluationError):
-    """A failure that makes the transaction fail or be rejected by a rule of its own, whatever was
-    spent.
+    """A failure for which a rule of its own, not the complexity spent, decides whether the
+    transaction fails or is rejected.
     """
 
     def __init__(self, message: str, remaining: int = 0) -> None:
@@ -83,10 +80,8 @@ class FailOrReject(EvaluationError):
 
 
 class ComplexityExceeded(EvaluationError):
-    """A run that was stopped because the limit did not suffice; there is no result."""
+    """The run exceeded its complexity limit."""
 
 
 class Interrupted(SolitonError):
-    """A run that its surroundings stopped (see ``Setting.watch``): this says nothing about the
-    script.
-    """
+    """The run was cancelled (see ``Setting.watch``), for no reason in the script."""

@@ -1,16 +1,16 @@
-"""Running scripts: expressions, verifiers and the callable functions of dApps.
+"""Evaluation of scripts: expressions, verifiers and the callable functions of dApps.
 
-What lives here: the way in (``evaluate``), the choice between the fast and the exact evaluator, and
-the cache of compiled programs. What does not: what a result means (``soliton.ledger``).
+What lives here: the entry points, the choice between the fast and the exact evaluator, and the
+cache of compiled programs. What does not: the interpretation of results (``soliton.ledger``).
 
-A run first takes the fast way (``evaluator_compiler``). When that does not end in a plain success,
-or where it cannot be taken - a trace is wanted, older rules of scope hold, the program is too deep,
-the limit is zero - the exact machine (``evaluator_machine``) decides. After calls of other scripts
-the repeated run gets the answers of the first one, so nothing happens twice.
+A run first uses the fast evaluator (``evaluator_compiler``). If that does not succeed, or cannot be
+used (for a trace, older rules of scope, a deep program or a limit of zero), the exact machine
+(``evaluator_machine``) repeats the run. If the first run has called other scripts, the second one
+reuses their results, so that nothing happens twice.
 
-No script can exhaust Python's stack: the depth of a program is known before it runs, runs that call
-one another share an allowance of frames, and beyond it the machine takes over, which keeps its own
-stack. Compiled code nests Python frames only, never frames of C.
+No script can exhaust Python's stack. The depth of a program is known before it runs, nested runs
+share a limit of frames, and beyond it the machine takes over, which has its own stack. Compiled
+code nests Python frames only, never C frames.
 
 Source of the rules: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/{EvaluatorV2,ContractEvaluator}.scala``
@@ -39,9 +39,9 @@ from soliton.ride.expressions import (
     DApp,
     Expression,
     Func,
-    GetField,
-    If,
     Let,
+    children,
+    declared_expression,
 )
 from soliton.ride.observation import Observer
 from soliton.ride.script import (
@@ -56,33 +56,33 @@ from soliton.ride.trace import INVOKED_FUNCTION, Trace
 from soliton.ride.values import Value
 
 NO_LIMIT: Final = 2**31 - 1
-"""What the reference takes where nothing limits a run."""
+"""The reference's limit for runs without a limit."""
 MAX_KEPT_BYTES: Final = 192 * 1024**2
-"""What programs that are kept take, with the trees that they are made of."""
+"""The size of the cache of programs, including their trees."""
 PROGRAM_FACTOR: Final = 26
-"""The program of a script takes so many times its bytes, at most, once all of it has run."""
+"""The largest size of a program in memory, per byte of its script, once all of it has run."""
 MAX_FRAMES: Final = 6_000
-"""Frames that runs within one another may take; each level of nested calls takes a few more."""
+"""The limit of frames of nested runs; each level of nested calls takes a few more."""
 RECURSION_LIMIT: Final = 10_000
-"""Python's own limit once a script has run. The frames of scripts live on the heap. But the limit
-is that of the whole process, and up to Python 3.11 it is what stops C code that recurses as well:
-decoders of JSON in other threads, which take up to 400 bytes of their stack a level. So it must fit
-into the smallest stack: 8 MiB, or what programs ask for (``soliton.cli.process``).
+"""Python's recursion limit once a script has run. Frames of scripts are on the heap. But the limit
+applies to the whole process, and up to Python 3.11 also to recursive C code, such as JSON decoders
+in other threads, which use up to 400 bytes of stack per level. So it must fit into the smallest
+stack: 8 MiB, or the size that programs set (``soliton.cli.process``).
 """
 _TREE_DEPTH: Final = 400
-"""Compilation itself recurses; what is nested deeper than this is not compiled."""
+"""The limit of nesting for compilation, which recurses."""
 _UNIT: Final = "unit"
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a run came to: its value, and the complexity that it took."""
+    """The result of a run, and the complexity spent."""
 
     value: Value
     spent: int
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """Which function of a dApp to call: with which arguments, and what its annotation is told."""
+    """A call of a dApp's function; ``argument`` is that of its annotation."""
 
     function: str
     arguments: tuple[Value, ...]
@@ -90,9 +90,9 @@ class Invocation(msgspec.Struct, frozen=True):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """Under which rules a script runs. ``kind`` is what it belongs to; ``trace`` collects steps.
-    ``watch`` is called before functions that take long, and raises to stop the run
-    (``Interrupted`` for one). An ``observer`` is told of every step.
+    """The options of a run. ``trace`` collects steps, and ``observer`` is notified of each.
+    ``watch`` is called before slow functions, and may raise to cancel the run (such as with
+    ``Interrupted``).
     """
 
     limit: int = NO_LIMIT
@@ -109,10 +109,10 @@ def evaluate(
     subject: Callable[[], Value],
     setting: Setting = Setting(),  # noqa: B008 - it is frozen
 ) -> Outcome:
-    """Ask an expression or the verifier of a dApp about a transaction or an order.
+    """Evaluate an expression or the verifier of a dApp for a transaction or an order.
 
-    ``subject`` makes the object that the script sees of it. Raises ``EvaluationError``, which tells
-    the complexity spent. A dApp without a verifier cannot be asked.
+    ``subject`` returns the object of that. Raises ``EvaluationError`` with the complexity spent,
+    also for a dApp without a verifier.
     """
     content = script.content
     if not isinstance(content, DApp):
@@ -132,24 +132,24 @@ def invoke(
     invocation: Invocation,
     setting: Setting = Setting(),  # noqa: B008 - it is frozen
 ) -> Outcome:
-    """Call a callable function of a dApp: the value is its actions, as it returned them.
+    """Call a callable function of a dApp; the value is the returned actions.
 
-    Raises ``EvaluationError``, which tells the complexity spent.
+    Raises ``EvaluationError`` with the complexity spent.
     """
     annotated = _find_callable(script, invocation)
     return _run_annotated(script, annotated, invocation, environment, setting)
 
 
-def watch_runs(observer: Observer | None) -> None:
-    """Tell an observer of all runs in this process that nobody else observes, or nobody any more.
+def observe_all_runs(observer: Observer | None) -> None:
+    """Set the observer of all runs in this process that have none of their own; ``None`` ends it.
 
-    For tools that measure what scripts do: no run takes the fast way meanwhile.
+    For tools that measure scripts: no run uses the fast evaluator meanwhile.
     """
-    _watching.observer = observer
+    _default.observer = observer
 
 
 def check_callable(script: Script, invocation: Invocation) -> None:
-    """Raise ``NotCallable`` for a function that a dApp does not have, as ``invoke`` would."""
+    """Raise ``NotCallable`` if ``invoke`` would."""
     _find_callable(script, invocation)
 
 
@@ -195,25 +195,25 @@ def _run(
     context: CallContext,
     setting: Setting,
 ) -> Outcome:
-    _let_the_stack_grow()
-    if _watching.observer is not None and setting.observer is None:
-        setting = msgspec.structs.replace(setting, observer=_watching.observer)
+    _raise_recursion_limit()
+    if _default.observer is not None and setting.observer is None:
+        setting = msgspec.structs.replace(setting, observer=_default.observer)
     entry = _entry(script, called, library, setting)
-    if entry is not None and _allowance.used + entry.depth <= MAX_FRAMES:
-        outcome = _run_quickly(entry, called, context, setting)
+    if entry is not None and _frames.used + entry.depth <= MAX_FRAMES:
+        outcome = _run_program(entry, called, context, setting)
         if outcome is not None:
             return outcome
-    return _run_exactly(script, called, library, context, setting)
+    return _run_machine(script, called, library, context, setting)
 
 
-def _run_quickly(
+def _run_program(
     entry: Entry,
     called: tuple[AnnotatedFunction, Invocation] | None,
     context: CallContext,
     setting: Setting,
 ) -> Outcome | None:
-    """The outcome of a plain success, ``None`` for anything else."""
-    _allowance.used += entry.depth
+    """Return the outcome of a success, ``None`` for anything else."""
+    _frames.used += entry.depth
     try:
         if called is None:
             value = entry.run(context)
@@ -222,11 +222,11 @@ def _run_quickly(
     except EvaluationError:
         return None
     finally:
-        _allowance.used -= entry.depth
+        _frames.used -= entry.depth
     return Outcome(value, setting.limit - context.remaining)
 
 
-def _run_exactly(
+def _run_machine(
     script: Script,
     called: tuple[AnnotatedFunction, Invocation] | None,
     library: Library,
@@ -275,32 +275,32 @@ def _library(script: Script, environment: Environment, kind: Kind) -> Library:
 # --- Python's stack -------------------------------------------------------------------------------
 
 
-class _Allowance(threading.local):
-    """How many frames the runs of this thread may take together at their deepest."""
+class _Frames(threading.local):
+    """The frames that the nested runs of this thread may use at their deepest."""
 
     used = 0
 
 
-def _let_the_stack_grow() -> None:
-    """Raise Python's limit on recursion, for good.
+def _raise_recursion_limit() -> None:
+    """Raise Python's recursion limit permanently.
 
-    To lower it again would hit other threads that are deeper at that moment: Python ends the whole
-    process where one of them is too deep to raise an error.
+    Lowering it again would affect other threads that are deeper at that moment: Python aborts the
+    process if one of them is too deep to raise an error.
     """
     if sys.getrecursionlimit() < RECURSION_LIMIT:
         sys.setrecursionlimit(RECURSION_LIMIT)
 
 
-_allowance: Final = _Allowance()
+_frames: Final = _Frames()
 
 
-class _Watching:
-    """Who is told of all runs."""
+class _Default:
+    """The observer of runs that have none of their own."""
 
     observer: Observer | None = None
 
 
-_watching: Final = _Watching()
+_default: Final = _Default()
 
 
 # --- programs -------------------------------------------------------------------------------------
@@ -312,10 +312,10 @@ def _entry(
     library: Library,
     setting: Setting,
 ) -> Entry | None:
-    """The compiled program, ``None`` where only the machine will do."""
+    """Return the entry of the compiled program, or ``None`` if only the machine can be used."""
     switches = setting.switches
     if not script.source:
-        # Made for one run: to compile it would take longer than the run.
+        # Made for a single run, which takes less time than compiling would.
         return None
     if setting.trace is not None or setting.observer is not None:
         return None
@@ -331,7 +331,7 @@ def _entry(
 
 
 class _Compiled:
-    """A script's program, and which of its entries cannot be had."""
+    """A script's program, and the entries that are too deep to compile."""
 
     __slots__ = ("_content", "_lock", "_missing", "_program", "_whole")
 
@@ -347,7 +347,7 @@ class _Compiled:
             self._program = Program(library, new, survey.calls_scripts, declarations)
 
     def whole(self) -> Entry | None:
-        """The entry of a plain expression."""
+        """Return the entry of an expression."""
         if self._program is None or isinstance(self._content, DApp):
             return None
         with self._lock:
@@ -359,7 +359,7 @@ class _Compiled:
             return self._whole
 
     def function(self, annotated: AnnotatedFunction, verifies: bool) -> Entry | None:
-        """The entry of a function of a dApp."""
+        """Return the entry of a dApp's function."""
         key = (annotated.function.name, verifies)
         if self._program is None or key in self._missing:
             return None
@@ -372,7 +372,7 @@ class _Compiled:
 
 
 def _weight(source: bytes, library_key: tuple[int, Kind, int], new: bool) -> int:
-    del library_key, new  # they choose, and take no room
+    del library_key, new  # They select the program, and do not affect its size.
     return TREE_OVERHEAD + (TREE_FACTOR + PROGRAM_FACTOR) * len(source)
 
 
@@ -382,9 +382,9 @@ def _compiled(source: bytes, library_key: tuple[int, Kind, int], new: bool) -> _
 
 
 class _Survey:
-    """What has to be known of a tree before it is compiled: its depth (blocks do not count, they
-    are taken one after the other), whether it calls other scripts, and whether it gives the name
-    ``unit`` to something else, which bodies of library functions would have to see.
+    """The properties of a tree that decide its compilation: its depth (not counting blocks, which
+    do not recurse), whether it calls other scripts, and whether it redefines the name ``unit``,
+    which would affect the bodies of library functions.
     """
 
     __slots__ = ("calls_scripts", "depth", "hides_unit")
@@ -395,17 +395,17 @@ class _Survey:
         self.hides_unit = False
         if isinstance(content, DApp):
             for declaration in content.declarations:
-                self._look_at(declaration)
+                self._visit(declaration)
             for each in (*content.callables, *filter(None, (content.verifier,))):
-                self._look_at(each.function)
+                self._visit(each.function)
                 self.hides_unit |= each.invocation == _UNIT
         for node in nodes(content):
             if isinstance(node, Block):
-                self._look_at(node.declaration)
+                self._visit(node.declaration)
             elif isinstance(node, Call) and node.function in EXTENDED:
                 self.calls_scripts = True
 
-    def _look_at(self, declaration: Let | Func) -> None:
+    def _visit(self, declaration: Let | Func) -> None:
         if isinstance(declaration, Let):
             self.hides_unit |= declaration.name == _UNIT
         else:
@@ -413,23 +413,14 @@ class _Survey:
 
 
 def _depth(content: Expression | DApp) -> int:
-    """How deep expressions nest; the body of a block is as deep as the block."""
+    """Return the depth of nesting; the body of a block has the depth of the block."""
     deepest = 0
     stack = [(each, 1) for each in expressions(content)]
     while stack:
         node, depth = stack.pop()
         deepest = max(deepest, depth)
-        match node:
-            case Block(declaration, body):
-                stack.append((body, depth))
-                inside = declaration.value if isinstance(declaration, Let) else declaration.body
-                stack.append((inside, depth + 1))
-            case If(condition, then, otherwise):
-                stack += ((condition, depth + 1), (then, depth + 1), (otherwise, depth + 1))
-            case GetField(inner):
-                stack.append((inner, depth + 1))
-            case Call(_, arguments):
-                stack += ((argument, depth + 1) for argument in arguments)
-            case _:
-                pass
+        if isinstance(node, Block):
+            stack += ((node.body, depth), (declared_expression(node.declaration), depth + 1))
+        else:
+            stack += ((each, depth + 1) for each in children(node))
     return deepest

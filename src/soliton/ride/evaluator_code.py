@@ -1,11 +1,11 @@
-"""The closures that scripts are compiled into.
+"""The closures to which scripts are compiled.
 
-What lives here: one maker of code per kind of node. What does not: which of them a tree needs, and
-what its names stand for (``evaluator_compiler``).
+What lives here: a factory of code for each kind of node. What does not: their selection, and the
+resolution of names (``evaluator_compiler``).
 
-Code gets a frame and the context of the run. A frame is a list: the frame around it, then the
-arguments and the ``let`` values of one call of a function, ``None`` where none is known yet. Code
-is written out by number of arguments where that saves time.
+Code receives a frame and the context of the run. A frame is a list: the outer frame, then the
+arguments and ``let`` values of a function call, ``None`` if not yet evaluated. Calls with one and
+two arguments have code of their own where that saves time.
 
 Source of the rules: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/EvaluatorV2.scala``.
@@ -27,22 +27,22 @@ Code: TypeAlias = Callable[[Frame, CallContext], Value]
 
 
 class Undecided(EvaluationError):
-    """Not a plain success: let the machine find out what it is."""
+    """The run did not succeed; the machine has to repeat it."""
 
 
 def undecided(_frame: Frame, _context: CallContext) -> Value:
-    """The code of what cannot succeed."""
+    """The code of an expression that cannot succeed."""
     raise Undecided
 
 
 def start_code(body: Code, count: int, size: int, new: bool) -> Code:
-    """The code that calls a function of a dApp: its arguments come in the place of the frame around
-    the script.
+    """Return code that calls a function of a dApp, whose arguments are in the slot of the outer
+    frame.
     """
 
     def start(frame: Frame, context: CallContext) -> Value:
         arguments: list[Cell] = frame[0]  # type: ignore[assignment]
-        # A verifier gets the transaction as an argument too, and mostly takes none.
+        # A verifier receives the transaction as an argument too, but usually has no parameter.
         if len(arguments) < count:
             raise Undecided
         before = context.remaining
@@ -64,7 +64,7 @@ def _charge(context: CallContext, cost: int) -> None:
 
 
 def constant_code(value: Value) -> Code:
-    """A value that is known already."""
+    """Return code for a constant."""
 
     def constant(_frame: Frame, _context: CallContext) -> Value:
         return value
@@ -73,7 +73,7 @@ def constant_code(value: Value) -> Code:
 
 
 def counted(code: Code) -> Code:
-    """The same for one more unit of complexity."""
+    """Return code that costs one more unit of complexity."""
 
     def counted(frame: Frame, context: CallContext) -> Value:
         value = code(frame, context)
@@ -87,7 +87,7 @@ def counted(code: Code) -> Code:
 
 
 def variable_code(name: str, variable: Variable) -> Code:
-    """A name of the library whose value depends on the run."""
+    """Return code for a library variable, whose value depends on the run."""
 
     def of_run(_frame: Frame, context: CallContext) -> Value:
         known = context.variables
@@ -98,45 +98,45 @@ def variable_code(name: str, variable: Variable) -> Code:
     return of_run
 
 
-def argument_code(place: int, hops: int) -> Code:
-    """An argument of the function that is ``hops`` functions further out."""
+def argument_code(slot: int, hops: int) -> Code:
+    """Return code for an argument of the function ``hops`` levels further out."""
 
     def near(frame: Frame, _context: CallContext) -> Value:
-        return frame[place]  # type: ignore[return-value]
+        return frame[slot]  # type: ignore[return-value]
 
     def next_to(frame: Frame, _context: CallContext) -> Value:
-        return frame[0][place]  # type: ignore[index, return-value]
+        return frame[0][slot]  # type: ignore[index, return-value]
 
     def far(frame: Frame, _context: CallContext) -> Value:
         for _ in range(hops):
             frame = frame[0]  # type: ignore[assignment]
-        return frame[place]  # type: ignore[return-value]
+        return frame[slot]  # type: ignore[return-value]
 
     return (near, next_to, far)[min(hops, 2)]
 
 
-def let_code(value: Code, place: int, hops: int) -> Code:
-    """A value that is made when it is first asked for."""
+def let_code(value: Code, slot: int, hops: int) -> Code:
+    """Return code for a ``let`` value, which is evaluated at its first use."""
 
     def near(frame: Frame, context: CallContext) -> Value:
-        known = frame[place]
+        known = frame[slot]
         if known is None:
-            known = frame[place] = value(frame, context)
+            known = frame[slot] = value(frame, context)
         return known  # type: ignore[return-value]
 
     def far(frame: Frame, context: CallContext) -> Value:
         for _ in range(hops):
             frame = frame[0]  # type: ignore[assignment]
-        known = frame[place]
+        known = frame[slot]
         if known is None:
-            known = frame[place] = value(frame, context)
+            known = frame[slot] = value(frame, context)
         return known  # type: ignore[return-value]
 
     return far if hops else near
 
 
 def get_code(owner: Code, field: str) -> Code:
-    """A field of an object."""
+    """Return code for a field of an object."""
 
     def get(frame: Frame, context: CallContext) -> Value:
         value = owner(frame, context)
@@ -148,12 +148,12 @@ def get_code(owner: Code, field: str) -> Code:
 
 
 def counted_get_code(owner: Code, field: str) -> Code:
-    """A field, in the older way of counting."""
+    """Return code for a field, by the older complexity rules."""
     return counted(get_code(owner, field))
 
 
 def if_code(condition: Code, then: Code, otherwise: Code) -> Code:
-    """A choice."""
+    """Return code for a choice."""
 
     def choose(frame: Frame, context: CallContext) -> Value:
         truth = condition(frame, context)
@@ -167,13 +167,13 @@ def if_code(condition: Code, then: Code, otherwise: Code) -> Code:
 
 
 def counted_if_code(condition: Code, then: Code, otherwise: Code) -> Code:
-    """A choice, in the older way of counting."""
-    # The condition pays, so that the branch finds what the reference would leave it.
+    """Return code for a choice, by the older complexity rules."""
+    # The condition is charged, so that the branch starts with the reference's remaining complexity.
     return if_code(counted(condition), then, otherwise)
 
 
 def native_code(codes: tuple[Code, ...], cost: int, implementation: Implementation) -> Code:
-    """A call of a numbered function."""
+    """Return code for a call of a numbered function."""
     match codes:
         case (only,):
             return _native_1(only, cost, implementation)
@@ -217,7 +217,7 @@ def _native_2(first: Code, second: Code, cost: int, implementation: Implementati
 
 
 def with_something_left(code: Code) -> Code:
-    """For functions that run other scripts: something must be left after them."""
+    """Return code that requires remaining complexity, for functions that run other scripts."""
 
     def call(frame: Frame, context: CallContext) -> Value:
         value = code(frame, context)
@@ -229,7 +229,7 @@ def with_something_left(code: Code) -> Code:
 
 
 def watched(implementation: Implementation) -> Implementation:
-    """A function that lets whoever watches the run stop it first."""
+    """Return a function that calls ``watch`` first."""
 
     def run(arguments: Sequence[Value], context: CallContext) -> Value:
         if context.watch is not None:
@@ -240,7 +240,7 @@ def watched(implementation: Implementation) -> Implementation:
 
 
 def journaled(implementation: Implementation) -> Implementation:
-    """Writes down what the chain answered, should the run have to be repeated."""
+    """Return a function that records its results, in case the run has to be repeated."""
 
     def call(arguments: Sequence[Value], context: CallContext) -> Value:
         try:
@@ -258,7 +258,7 @@ FrameMaker: TypeAlias = Callable[[Frame, CallContext], Frame]
 
 
 def frame_maker(codes: tuple[Code, ...], size: int, hops: int) -> FrameMaker:
-    """What evaluates arguments and makes the frame of the function that they go to."""
+    """Return a function that evaluates arguments and creates the frame of the called function."""
     blanks = (None,) * (size - 1 - len(codes))
 
     def one(frame: Frame, context: CallContext) -> Frame:
@@ -282,8 +282,8 @@ def frame_maker(codes: tuple[Code, ...], size: int, hops: int) -> FrameMaker:
 
 
 def free_call(frames: FrameMaker, body: Code) -> Code:
-    """The older way of counting: calls are free. Whoever watches the run can stop it at each: what
-    costs nothing goes on for as long as one body is.
+    """Return code for a call by the older complexity rules, which are free. Each calls ``watch``,
+    since the complexity limit does not bound the run.
     """
 
     def call(frame: Frame, context: CallContext) -> Value:
@@ -299,7 +299,7 @@ def free_call(frames: FrameMaker, body: Code) -> Code:
 
 
 def script_call(frames: FrameMaker, body: Code) -> Code:
-    """The newer way of counting: a call that costs nothing costs one. It is watched as well."""
+    """Return code for a call by the newer complexity rules: one that would be free costs 1."""
 
     def call(frame: Frame, context: CallContext) -> Value:
         if context.watch is not None:
@@ -317,7 +317,9 @@ def script_call(frames: FrameMaker, body: Code) -> Code:
 
 
 def fixed_cost_call(frames: FrameMaker, body: Code, cost: int) -> Code:
-    """The newer way of counting: a named library function costs what the table says."""
+    """Return code for a call of a named library function by the newer complexity rules: its cost is
+    fixed.
+    """
 
     def call(frame: Frame, context: CallContext) -> Value:
         inner = frames(frame, context)
@@ -333,7 +335,7 @@ def fixed_cost_call(frames: FrameMaker, body: Code, cost: int) -> Code:
 
 
 def construct_code(name: str, fields: tuple[str, ...], codes: tuple[Code, ...]) -> Code:
-    """An object."""
+    """Return code that creates an object."""
     pairs = tuple(zip(fields, codes, strict=False))
     others = codes[len(fields) :]
 
@@ -349,7 +351,7 @@ def construct_code(name: str, fields: tuple[str, ...], codes: tuple[Code, ...]) 
 
 
 def unit_code(codes: tuple[Code, ...]) -> Code:
-    """The one value of its type."""
+    """Return code for a call of ``Unit``."""
 
     def construct(frame: Frame, context: CallContext) -> Value:
         for code in codes:

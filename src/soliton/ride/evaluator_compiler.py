@@ -1,13 +1,12 @@
-"""The fast evaluator: trees turned once into closures, names into places in frames.
+"""The fast evaluator: it compiles trees to closures, and names to slots in frames.
 
-What lives here: compilation, and the programs that come out of it. What does not: every run that
-does not simply succeed. A closure that meets an error, or the limit, raises ``Undecided`` (or the
-error of a library function); the run is then repeated by ``evaluator_machine``, which knows exactly
-what the reference makes of it. So closures need to be right about values and about the complexity
-of success only: it must have been above zero all the time.
+What lives here: compilation, and the compiled programs. What does not: runs that do not succeed. A
+closure that encounters an error or the limit raises ``Undecided``, or the error of a library
+function. ``evaluator_machine`` then repeats the run, and produces the reference's exact result. So
+closures must be exact only for success: values, and a remaining complexity that never reaches zero.
 
-Python's own stack carries the nesting; how deep it gets is known after compilation, and what is too
-deep is left to the machine.
+Closures nest on Python's stack. The depth is known after compilation, and programs that are too
+deep are left to the machine.
 
 Source of the rules: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/EvaluatorV2.scala``.
@@ -63,17 +62,17 @@ from soliton.ride.expressions import (
 from soliton.ride.values import UNIT, Value
 
 MAX_DEPTH: Final = 1_500
-"""Levels of closures within closures; a deeper program is left to the machine."""
+"""The limit of nested closures; a deeper program is left to the machine."""
 WATCHED_COST: Final = 50
-"""Before functions of this complexity a run may be stopped; the limit bounds the lighter ones."""
+"""``watch`` is called before functions of this complexity; the limit bounds the cheaper ones."""
 
 
 class TooDeep(EvaluationError):
-    """A program that would need too much of Python's stack."""
+    """The program would need too much of Python's stack."""
 
 
 class _Layout:
-    """How many places the frames of one function have."""
+    """The number of slots in the frames of a function."""
 
     __slots__ = ("level", "size")
 
@@ -82,22 +81,22 @@ class _Layout:
         self.size = 1
 
     def take(self) -> int:
-        place = self.size
+        slot = self.size
         self.size += 1
-        return place
+        return slot
 
 
 class _Variable:
-    """A name with a place; without ``expression`` its value is there from the start."""
+    """A name with a slot; without ``expression``, it is an argument."""
 
-    __slots__ = ("code", "depth", "expression", "layout", "name", "place", "scope")
+    __slots__ = ("code", "depth", "expression", "layout", "name", "scope", "slot")
 
     def __init__(
         self, name: str, layout: _Layout, expression: Expression | None, scope: _Scope
     ) -> None:
         self.name = name
         self.layout = layout
-        self.place = layout.take()
+        self.slot = layout.take()
         self.expression = expression
         self.scope = scope
         self.code: Code | None = None
@@ -105,7 +104,7 @@ class _Variable:
 
 
 class _Function:
-    """A function of the script, compiled when the first call of it is."""
+    """A function of the script, which is compiled with its first call."""
 
     __slots__ = ("code", "declaration", "depth", "layout", "level", "scope")
 
@@ -123,7 +122,7 @@ _Made: TypeAlias = tuple[Code, int]
 
 
 class Program:
-    """The declarations of a script and all code made from it so far."""
+    """The declarations of a script, and the code compiled so far."""
 
     __slots__ = ("_compiler", "_entries", "_layout", "_scope")
 
@@ -142,13 +141,13 @@ class Program:
         self._entries: dict[tuple[str, bool], Entry] = {}
 
     def expression(self, expression: Expression) -> Entry:
-        """The entry for a plain expression; raises ``TooDeep``."""
+        """Return the entry of an expression; raise ``TooDeep`` if it is nested too deeply."""
         code, depth = self._compiler.start(expression, self._scope, self._layout)
         return Entry(code, depth, self._layout, 0)
 
     def function(self, annotated: AnnotatedFunction, verifies: bool) -> Entry:
-        """The entry for a callable function or for the verifier, which may have the same name;
-        raises ``TooDeep``.
+        """Return the entry of a callable function or of the verifier, which may have the same name;
+        raise ``TooDeep`` if it is nested too deeply.
         """
         key = (annotated.function.name, verifies)
         entry = self._entries.get(key)
@@ -159,21 +158,21 @@ class Program:
             code, depth = self._compiler.start_body(function)
             size, count = function.layout.size, len(annotated.function.parameters)
             start = start_code(code, count, size, self._compiler.new)
-            entry = Entry(start, depth + 1, self._layout, invocation.place)
+            entry = Entry(start, depth + 1, self._layout, invocation.slot)
             self._entries[key] = entry
         return entry
 
 
 class Entry:
-    """Where a run begins."""
+    """The entry point of a run."""
 
-    __slots__ = ("_code", "_layout", "_place", "depth")
+    __slots__ = ("_code", "_layout", "_slot", "depth")
 
-    def __init__(self, code: Code, depth: int, layout: _Layout, place: int) -> None:
+    def __init__(self, code: Code, depth: int, layout: _Layout, slot: int) -> None:
         self._code = code
         self.depth = depth
         self._layout = layout
-        self._place = place
+        self._slot = slot
 
     def run(
         self,
@@ -181,14 +180,14 @@ class Entry:
         invocation: Value | None = None,
         arguments: tuple[Value, ...] = (),
     ) -> Value:
-        """The value; raises ``EvaluationError`` where the machine has to be asked.
+        """Run, and return the value; raise ``EvaluationError`` if the machine must repeat the run.
 
-        The arguments of a function are handed over in the place of the frame around the script.
+        The slot of the outer frame has the arguments of a function.
         """
         frame: Frame = [None] * self._layout.size
-        if self._place:
+        if self._slot:
             frame[0] = list(arguments)
-            frame[self._place] = invocation
+            frame[self._slot] = invocation
         return self._code(frame, context)
 
 
@@ -201,7 +200,7 @@ def _declare(declaration: Declaration, layout: _Layout, scope: _Scope) -> _Scope
 
 
 class _Compiler:
-    """Compiles for one library and one way of counting."""
+    """The compiler for a library and a set of complexity rules."""
 
     __slots__ = ("_calls_scripts", "_depth", "_library", "_named", "new")
 
@@ -213,17 +212,17 @@ class _Compiler:
         self.new = new_complexity
 
     def start(self, node: Expression, scope: _Scope, layout: _Layout) -> _Made:
-        """The code of a whole expression and how deep it nests; raises ``TooDeep``."""
+        """Return the code of an expression and its depth; raise ``TooDeep`` beyond the limit."""
         self._depth = 0
         return self.compile(node, scope, layout)
 
     def start_body(self, function: _Function) -> _Made:
-        """The code of a function that is called from outside; raises ``TooDeep``."""
+        """Return the code of a function and its depth; raise ``TooDeep`` beyond the limit."""
         self._depth = 0
         return self.body(function)
 
     def compile(self, node: Expression, scope: _Scope, layout: _Layout) -> _Made:
-        """The code of an expression within another one."""
+        """Return the code of an inner expression and its depth."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise TooDeep
@@ -248,7 +247,7 @@ class _Compiler:
         return code, depth + 1
 
     def body(self, function: _Function) -> _Made:
-        """The code of a function's body, made when it is first wanted."""
+        """Return the code of a function's body and its depth, compiling it once."""
         if function.code is None:
             scope = function.scope
             for name in function.declaration.parameters:
@@ -282,13 +281,13 @@ class _Compiler:
     def _variable(self, variable: _Variable, layout: _Layout) -> _Made:
         hops = layout.level - variable.layout.level
         if variable.expression is None:
-            code = argument_code(variable.place, hops)
+            code = argument_code(variable.slot, hops)
         else:
             if variable.code is None:
                 variable.code, variable.depth = self.compile(
                     variable.expression, variable.scope, variable.layout
                 )
-            code = let_code(variable.code, variable.place, hops)
+            code = let_code(variable.code, variable.slot, hops)
         return (code if self.new else counted(code)), variable.depth + 1
 
     def _call(self, node: Call, scope: _Scope, layout: _Layout) -> _Made:

@@ -1,7 +1,7 @@
-"""The library as the evaluator needs it: what a name or a number means in a running script.
+"""The library for the evaluator: the meaning of names and numbers at run time.
 
-What lives here: the records, and how they are put together for a version, a kind of script and a
-chain. What does not: the functions themselves (``functions``).
+What lives here: the library of a version, a kind of script and a chain. What does not: the
+functions (``functions``).
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/impl/waves/WavesContext.scala``
@@ -40,16 +40,16 @@ Variable = Callable[[CallContext], Value]
 
 
 class Kind(Enum):
-    """What a script belongs to."""
+    """The kinds of script for the evaluator."""
 
     ACCOUNT = "account"
     ASSET = "asset"
     DAPP = "dapp"
-    """Callable functions and verifiers of dApps alike."""
+    """Both callable functions and verifiers of dApps."""
 
 
 class Native(msgspec.Struct, frozen=True):
-    """A function that is called by number; ``name`` is what it is called in sources."""
+    """A function that is called by number; ``name`` is its name in sources."""
 
     name: str
     cost: int
@@ -57,7 +57,7 @@ class Native(msgspec.Struct, frozen=True):
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A function of the library that is made of others; ``cost`` counts in the newer way only."""
+    """A library function written in the language; ``cost`` is by the newer complexity rules."""
 
     name: str
     cost: int
@@ -66,8 +66,8 @@ class Named(msgspec.Struct, frozen=True):
 
 
 class Library(msgspec.Struct, frozen=True):
-    """All that a script of one version and kind can name; ``constructors`` gives the fields of
-    types, ``variables`` those that depend on the run, ``constants`` those that do not.
+    """The predefined names of a version and kind. ``constructors`` has the fields of types,
+    ``variables`` the values that depend on the run, ``constants`` the others.
     """
 
     version: int
@@ -81,16 +81,13 @@ class Library(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[int, Kind, int]:
-        """What ``load_library`` makes it from."""
+        """The arguments of ``load_library``."""
         return self.version, self.kind, self.chain_id
-
-
-# --- putting it together --------------------------------------------------------------------------
 
 
 @cache
 def load_library(version: int, kind: Kind, chain_id: int) -> Library:
-    """The library of a version for a kind of script on a chain."""
+    """Return the library of a version for a kind of script on a chain."""
     names = named_functions(version, chain_id)
     bodies = implementations(version)
     bound_natives, bound_named = {}, {}
@@ -101,9 +98,9 @@ def load_library(version: int, kind: Kind, chain_id: int) -> Library:
         if isinstance(key, int):
             bound_natives[key] = Native(function.name, function.costs[version], bodies[key])
         else:
-            made = names[key]
+            body = names[key]
             bound_named[key] = Named(
-                function.name, function.costs[version], made.parameters, made.body
+                function.name, function.costs[version], body.parameters, body.body
             )
     if POW_BIG_INT_TO_HALF in bodies:
         bound_natives[POW_BIG_INT_TO_HALF] = Native(
@@ -138,7 +135,7 @@ def _constructors(version: int, kind: Kind) -> dict[str, tuple[str, ...]]:
 
 
 def _values(version: int, kind: Kind) -> tuple[dict[str, Value], dict[str, Variable]]:
-    """Constants and variables by name: whatever has a type without fields is a constant."""
+    """Return constants and variables by name."""
     constants: dict[str, Value] = {}
     variables: dict[str, Variable] = {}
     for name, of in library(version, _SCRIPT_KINDS[kind]).variables.items():

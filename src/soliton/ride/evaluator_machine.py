@@ -1,13 +1,13 @@
-"""The exact evaluator: runs a tree as the reference does, node by node, and counts likewise.
+"""The exact evaluator: it runs a tree node by node and counts complexity as the reference does.
 
-What lives here: evaluation with a stack of its own, so that no script can nest too deeply for it,
-including what the reference leaves behind when the limit stops a run half way, older rules of
-scope, and traces. What does not: the fast way (``evaluator_compiler``), which must come to the same
-result and turns to this one for every run that ends in an error or at the limit.
+What lives here: evaluation with its own stack, so that nesting is not limited, including the
+reference's state when the limit ends a run, older rules of scope, and traces. What does not: the
+fast evaluator (``evaluator_compiler``), which must produce the same results, and uses this one for
+every run that ends in an error or at the limit.
 
-A node is evaluated to a value and the complexity left, or to what remains of the node: when the
-limit does not suffice for a function, the reference goes on with the function's neighbours and may
-come back to the same node. The nodes here are therefore copies that change as they are evaluated.
+A node is evaluated to a value and the remaining complexity, or to a partially evaluated node. If
+the limit does not suffice for a function, the reference continues with the function's siblings and
+may return to the node. Nodes here are therefore mutable copies.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/EvaluatorV2.scala``.
@@ -63,13 +63,13 @@ from soliton.ride.values import (
 
 _VALUE_TYPES: Final = frozenset((int, bool, str, bytes, BigInt, RideList, CaseObject))
 EXTENDED: Final = frozenset((1020, 1021))
-"""The functions that run other scripts: what they leave over counts, not what they cost."""
+"""The functions that run other scripts, and set the remaining complexity themselves."""
 FIRST_OF_CHAIN, LAST_OF_CHAIN = 1000, 1099
 _VALUE: Final = "value"
 
 
 class GetNode:
-    """A field that is being taken."""
+    """A field access in evaluation."""
 
     __slots__ = ("expression", "field", "source")
 
@@ -80,7 +80,7 @@ class GetNode:
 
 
 class IfNode:
-    """A choice under way."""
+    """A choice in evaluation."""
 
     __slots__ = ("condition", "otherwise", "source", "then")
 
@@ -94,7 +94,7 @@ class IfNode:
 
 
 class CallNode:
-    """A call under way: its arguments become values."""
+    """A call in evaluation; its arguments are replaced with values."""
 
     __slots__ = ("arguments", "function", "source")
 
@@ -105,7 +105,7 @@ class CallNode:
 
 
 class LetNode:
-    """A named value, which is known once somebody has asked for it."""
+    """A named value, which is evaluated at its first use."""
 
     __slots__ = ("name", "noted", "value")
 
@@ -116,7 +116,7 @@ class LetNode:
 
 
 class BlockNode:
-    """A declaration, and what may use it."""
+    """A declaration and the expression in its scope."""
 
     __slots__ = ("body", "declaration", "old", "source")
 
@@ -140,8 +140,8 @@ Steps: TypeAlias = "Generator[Steps, State, State]"
 
 
 def _stopped(limit: int, remaining: int) -> ComplexityExceeded:
-    # Not made where it is raised: it would be a name in the frame that it refers to, and so the
-    # whole run in a cycle.
+    # Created in a function of its own: as a local variable of the frame in its own traceback, it
+    # would put the whole run in a reference cycle.
     stopped = ComplexityExceeded(f"complexity limit = {limit} is exceeded")
     stopped.remaining = remaining
     stopped.spent = limit - remaining
@@ -149,7 +149,7 @@ def _stopped(limit: int, remaining: int) -> ComplexityExceeded:
 
 
 def constant_value(constant: Expression) -> Value:
-    """The value that a constant stands for."""
+    """Return the value of a constant."""
     match constant:
         case LongConst(value) | StringConst(value) | BytesConst(value) | BoolConst(value):
             return value
@@ -163,7 +163,7 @@ def constant_value(constant: Expression) -> Value:
 
 
 def _list_value(items: tuple[Expression, ...]) -> RideList:
-    """A list that may hold lists, some thousand levels of them."""
+    """Return the value of a list, which may have thousands of nested lists."""
     stack: list[tuple[tuple[Expression, ...], list[Value]]] = [(items, [])]
     while True:
         pending, done = stack[-1]
@@ -175,14 +175,14 @@ def _list_value(items: tuple[Expression, ...]) -> RideList:
             done.append(constant_value(item))
         else:
             stack.pop()
-            made = ride_list(done)
+            value = ride_list(done)
             if not stack:
-                return made
-            stack[-1][1].append(made)
+                return value
+            stack[-1][1].append(value)
 
 
 class Machine:
-    """One run of one expression."""
+    """A run of an expression."""
 
     __slots__ = (
         "_calls",
@@ -205,7 +205,7 @@ class Machine:
         trace: Trace | None = None,
         watch: Callable[[], None] | None = None,
     ) -> None:
-        """The context's journal has the answers that another run of the same got already."""
+        """The context's journal has the results of functions that an earlier run has called."""
         self._library = library
         self._context = context
         self._limit = limit
@@ -218,7 +218,7 @@ class Machine:
         self._calls = 0
 
     def run(self, expression: Expression) -> tuple[Value, int]:
-        """The value of an expression and the complexity left.
+        """Return the value of an expression and the remaining complexity.
 
         Raises ``EvaluationError`` with ``remaining`` and ``spent``.
         """
@@ -231,7 +231,7 @@ class Machine:
         invocation: Value,
         arguments: tuple[Value, ...],
     ) -> tuple[Value, int]:
-        """The value of a dApp's function and the complexity left; raises as ``run`` does."""
+        """Call a dApp's function; return and raise as ``run`` does."""
         scope: MachineScope = None
         for each in declarations:
             scope = _within(
@@ -256,21 +256,21 @@ class Machine:
         raise _stopped(self._limit, remaining)
 
     def _drive(self, steps: Steps) -> State:
-        """Run steps that ask for other steps, without recursion."""
-        waiting: list[Steps] = []
-        answer: State | None = None
+        """Run steps, which yield other steps and receive their results, without recursion."""
+        callers: list[Steps] = []
+        result: State | None = None
         while True:
             try:
-                wanted = next(steps) if answer is None else steps.send(answer)
+                inner = next(steps) if result is None else steps.send(result)
             except StopIteration as done:
-                answer = done.value
-                if not waiting:
-                    return answer
-                steps = waiting.pop()
+                result = done.value
+                if not callers:
+                    return result
+                steps = callers.pop()
             else:
-                waiting.append(steps)
-                steps = wanted
-                answer = None
+                callers.append(steps)
+                steps = inner
+                result = None
 
     def _note_failure(self, error: EvaluationError) -> None:
         if self._trace is not None:
@@ -370,13 +370,13 @@ class Machine:
         arguments = node.arguments
         started = arguments.copy()
         remaining = limit
-        for place, argument in enumerate(arguments):
+        for index, argument in enumerate(arguments):
             if remaining <= 0:
                 break
-            # The node, once it is a copy, is kept: its arguments tell what was missing.
-            lifted = arguments[place] = started[place] = lifted_node(argument)
+            # The copy is kept for the error message of ``value``.
+            lifted = arguments[index] = started[index] = lifted_node(argument)
             if not is_value(lifted):
-                arguments[place], remaining = yield self._enter(lifted, remaining, scope)
+                arguments[index], remaining = yield self._enter(lifted, remaining, scope)
         if remaining <= 0 or not all(is_value(argument) for argument in arguments):
             return node, remaining
         result, left = yield self._apply(node, started, remaining, scope)
@@ -396,7 +396,7 @@ class Machine:
         named = self._library.named.get(function)
         if named is not None:
             if function == _VALUE and values and values[0] is UNIT:
-                named = _with_words(named, started[0])
+                named = _with_message(named, started[0])
             body = _with_arguments(named.parameters, named.body, values)
             reduced = limit - named.cost if self._new else limit
             result, left = yield self._enter(body, reduced, scope)
@@ -439,7 +439,7 @@ class Machine:
         context = self._context
         context.remaining = limit - native.cost
         try:
-            value = self._answer(number, values)
+            value = self._call_native(number, values)
         except (FailOrReject, InvocationFailed):
             raise
         except ThrownError as error:
@@ -455,13 +455,13 @@ class Machine:
             self._trace.note_cost(str(values[1]), spent, context.remaining)
         return value, context.remaining
 
-    def _answer(self, number: int, values: tuple[Value, ...]) -> Value:
-        """What a native function says: what it said before, or a new call."""
+    def _call_native(self, number: int, values: tuple[Value, ...]) -> Value:
+        """Return a result from the journal, or call a native function."""
         if self._journal and FIRST_OF_CHAIN <= number <= LAST_OF_CHAIN:
-            answer, self._context.remaining = self._journal.pop()
-            if isinstance(answer, EvaluationError):
-                raise answer
-            return answer
+            result, self._context.remaining = self._journal.pop()
+            if isinstance(result, EvaluationError):
+                raise result
+            return result
         return self._library.natives[number].implementation(values, self._context)
 
 
@@ -476,7 +476,7 @@ def _done(node: Node, limit: int) -> Steps:
 
 
 def lifted_node(node: Node) -> Node:
-    """A copy that can change, of this node alone; constants become values."""
+    """Return a mutable copy of a node, without its children; a constant becomes a value."""
     match node:
         case Call(function, arguments):
             return CallNode(function, list(arguments), node)
@@ -505,15 +505,15 @@ def _within(declaration: LetNode | Func, scope: MachineScope) -> MachineScope:
 def _with_arguments(
     parameters: tuple[str, ...], body: Expression, values: tuple[Value, ...]
 ) -> Node:
-    """A body in which parameters are names with values; the last parameter is the innermost."""
+    """Return a body in the scope of parameters with values, the last one innermost."""
     node: Node = body
     for name, value in reversed(list(zip(parameters, values, strict=False))):
         node = BlockNode(LetNode(name, value), node)
     return node
 
 
-def _with_words(named: Named, argument: Node) -> Named:
-    """The function ``value`` with an error that says what was missing."""
+def _with_message(named: Named, argument: Node) -> Named:
+    """Return the function ``value`` with an error message that names the missing value."""
     inner: tuple[Value, ...] = ()
     source = argument
     if isinstance(argument, CallNode):
@@ -528,10 +528,10 @@ def _with_words(named: Named, argument: Node) -> Named:
     body = named.body
     if is_value(source) or not isinstance(body, If):
         return named
-    words = missing_value_message(source, inner)  # type: ignore[arg-type]
+    message = missing_value_message(source, inner)  # type: ignore[arg-type]
     if not isinstance(body.then, Call):
         return named
-    failure = Call(body.then.function, (StringConst(words),))
+    failure = Call(body.then.function, (StringConst(message),))
     return Named(
         named.name, named.cost, named.parameters, If(body.condition, failure, body.otherwise)
     )

@@ -1,12 +1,12 @@
-"""Names in scope, while a script is compiled or run.
+"""Scopes: the names that are visible while a script is compiled or run.
 
-What lives here: the chain of declarations and the search in it. What does not: what a declaration
-is to the evaluators.
+What lives here: the chain of declarations, and lookup. What does not: the declarations of the
+evaluators.
 
-Declarations stand in a chain, the innermost first, as in the reference, whose search goes from one
-to the next. A script can declare and name ten thousand things, so here every ``SEGMENT``-th link
-has an index of the links below it. It is not in its index itself: nothing here is in a cycle, and
-what a run has made goes with its last reference, without a search for cycles.
+Declarations form a linked list, innermost first, as in the reference, which searches it linearly. A
+script can have ten thousand declarations, so every ``SEGMENT``-th link here has an index of the
+links below it. It does not contain itself: without reference cycles, the objects of a run are freed
+with their last reference.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ D = TypeVar("D")
 
 SEGMENT: Final = 64
 Key = tuple[bool, str]
-"""Whether it is a function, and its name: functions and values have names of their own."""
+"""Whether it is a function, and its name: functions and values have separate namespaces."""
 
 
 class Scope(Generic[D]):
-    """One declaration and those that it can see, ``outer``."""
+    """A declaration and its ``outer`` scope."""
 
     __slots__ = ("_depth", "_index", "_jump", "declaration", "key", "outer")
 
@@ -34,7 +34,7 @@ class Scope(Generic[D]):
         self._jump: Scope[D] | None = None
 
     def _segment(self) -> dict[Key, Scope[D]]:
-        """The links below to the end of the segment, by key; the innermost of a name counts."""
+        """Index the links below by key, to the end of the segment; inner ones take precedence."""
         index: dict[Key, Scope[D]] = {}
         link = self.outer
         for _ in range(SEGMENT - 1):
@@ -46,7 +46,7 @@ class Scope(Generic[D]):
 
 
 def find(scope: Scope[D] | None, key: Key) -> Scope[D] | None:
-    """The innermost declaration of a name."""
+    """Return the innermost declaration of a name."""
     link = scope
     while link is not None:
         if link.key == key:

@@ -1,13 +1,13 @@
-"""The syntax tree of scripts: expressions, declarations, dApps.
+"""The expression tree of scripts: expressions, declarations, dApps.
 
-What lives here: the node types, nothing else. What does not: how they are written
-(``serialization``), what they are worth (``evaluator``), the types of the source language.
+What lives here: the node types, and access to their children. What does not: serialization
+(``serialization``), evaluation (``evaluator``), the types of the source language (``types``).
 
-A tree may be nested as deeply as its bytes allow, tens of thousands of levels. Nobody may walk it
-recursively without a bound; comparing or printing such a tree with Python's own means is no good
-idea either. The nodes that hold other nodes directly are known to the garbage collector: it is what
-takes deep trees apart without recursion. Those that hold them in tuples leave that to the tuples:
-calls are most of a tree, and what is kept of scripts would make each full collection long.
+The size of a script is the only limit of nesting, so trees can be tens of thousands of levels deep.
+Do not traverse, compare or print them recursively. Nodes with direct children are tracked by the
+garbage collector, which frees deep trees without recursion. Nodes whose children are in tuples
+leave that to the tuples: calls are most of a tree, and tracking those of all cached scripts would
+make full collections slow.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/Terms.scala``.
@@ -19,8 +19,11 @@ from typing import Final, Union
 
 import msgspec
 
+FIRST_VERSION: Final = 1
+LAST_VERSION: Final = 8
+"""The versions of the language."""
 DEFAULT_FUNCTION: Final = "default"
-"""The function that a call without a name means."""
+"""The function that a call without a name calls."""
 
 
 class LongConst(msgspec.Struct, frozen=True, gc=False):
@@ -30,44 +33,44 @@ class LongConst(msgspec.Struct, frozen=True, gc=False):
 
 
 class BytesConst(msgspec.Struct, frozen=True, gc=False):
-    """A literal of bytes."""
+    """A byte vector."""
 
     value: bytes
 
 
 class StringConst(msgspec.Struct, frozen=True, gc=False):
-    """A literal of text."""
+    """A string."""
 
     value: str
 
 
 class BoolConst(msgspec.Struct, frozen=True, gc=False):
-    """True or false."""
+    """A Boolean."""
 
     value: bool
 
 
 class ListConst(msgspec.Struct, frozen=True, gc=False):
-    """A list of constants; only the arguments of calls are written so."""
+    """A list of constants; it occurs only as an argument of a call."""
 
     items: tuple[Constant, ...]
 
 
 class ObjectConst(msgspec.Struct, frozen=True, gc=False):
-    """An object with constant fields; no script from outside can contain one."""
+    """An object with constant fields; it has no serialized form."""
 
     type_name: str
     fields: tuple[tuple[str, Constant], ...]
 
 
 class Ref(msgspec.Struct, frozen=True, gc=False):
-    """The value of a name."""
+    """A reference to a value."""
 
     name: str
 
 
 class GetField(msgspec.Struct, frozen=True):
-    """One field of an object."""
+    """A field access."""
 
     expression: Expression
     field: str
@@ -82,8 +85,8 @@ class If(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
-    """A call: of a library function by its number, or of a script's function, a named library
-    function or a constructor by name.
+    """A call: of a library function by number, or of a script's function, a named library function
+    or a constructor by name.
     """
 
     function: int | str
@@ -91,7 +94,7 @@ class Call(msgspec.Struct, frozen=True, gc=False):
 
 
 class Let(msgspec.Struct, frozen=True):
-    """A named value, evaluated when it is first asked for."""
+    """A named value, evaluated at its first use."""
 
     name: str
     value: Expression
@@ -106,8 +109,8 @@ class Func(msgspec.Struct, frozen=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A declaration and the expression that may use it; ``old`` marks the form of versions 1 and 2
-    of the language, which knows no functions.
+    """A declaration and the expression in its scope; ``old`` marks the form of versions 1 and 2 of
+    the language, which has no functions.
     """
 
     declaration: Let | Func
@@ -116,8 +119,8 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class AnnotatedFunction(msgspec.Struct, frozen=True):
-    """A function of a dApp that is called from outside; ``invocation`` names the parameter of its
-    annotation (the invocation of a callable function, the transaction of the verifier).
+    """A callable function or verifier of a dApp; ``invocation`` is the name of its annotation's
+    parameter.
     """
 
     invocation: str
@@ -125,7 +128,7 @@ class AnnotatedFunction(msgspec.Struct, frozen=True):
 
 
 class DApp(msgspec.Struct, frozen=True):
-    """The content of a dApp; ``meta`` is its description in bytes, as it was written."""
+    """The content of a dApp; ``meta`` is its serialized metadata."""
 
     meta: bytes
     declarations: tuple[Let | Func, ...]
@@ -140,3 +143,23 @@ Declaration = Let | Func
 CONSTANTS: Final = (LongConst, BytesConst, StringConst, BoolConst, ListConst, ObjectConst)
 TRUE: Final = BoolConst(True)
 FALSE: Final = BoolConst(False)
+
+
+def declared_expression(declaration: Declaration) -> Expression:
+    """Return the value of a ``Let`` or the body of a ``Func``."""
+    return declaration.value if isinstance(declaration, Let) else declaration.body
+
+
+def children(node: Expression) -> tuple[Expression, ...]:
+    """Return the children of a node in order; constants have none."""
+    match node:
+        case If(condition, then, otherwise):
+            return condition, then, otherwise
+        case GetField(inner):
+            return (inner,)
+        case Call(_, arguments):
+            return arguments
+        case Block(declaration, body):
+            return declared_expression(declaration), body
+        case _:
+            return ()

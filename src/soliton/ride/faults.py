@@ -1,7 +1,7 @@
-"""Why a script refused, in terms of its source: function, line, expression, values, who called.
+"""Reports of failed runs in terms of the source: function, line, expression, values, callers.
 
-What lives here: the report, made of where a run stood (``observation``) and of the text that its
-numbers belong to (``source_map``). What does not: how reports are sent or printed (the shell).
+What lives here: the report, made of the state of a run (``observation``) and a source map
+(``source_map``). What does not: output of reports (the shell).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from soliton.ride.source_map import Place, SourceMap, map_decompiled, map_known_
 from soliton.ride.values import Value, weight
 
 MAX_VALUE_WEIGHT: Final = 20_000
-"""Heavier values are not written out to be shortened."""
+"""The weight up to which values are written out (and then shortened)."""
 KNOWN, DECOMPILED, NO_TEXT = "known", "decompiled", "none"
 
 
 class SourceText(msgspec.Struct, frozen=True):
-    """A source with the texts of what it imports, and the name of its file if it has one."""
+    """A source with its imported libraries, and the name of its file, if any."""
 
     text: str
     libraries: dict[str, str] = {}
@@ -34,20 +34,20 @@ class SourceText(msgspec.Struct, frozen=True):
 
 
 class Located(msgspec.Struct, frozen=True):
-    """Places and bodies of some expressions of one script; ``source`` says of which text."""
+    """The positions and bodies of some expressions of a script; ``source`` is the kind of text."""
 
     source: str
     places: dict[int, Place]
     bodies: dict[int, Body]
     name: str = ""
-    """The file of the text."""
+    """The name of the text's file."""
 
 
 class Position(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A place in a script that ran. Without a text that means the script there is no line."""
+    """A position in a script that ran. The line is 0 if no text compiles to the script."""
 
     script: str
-    """The address of the account, or the id of the asset, whose script it is."""
+    """The account's address or the asset's id."""
     function: str
     source: str
     line: int = 0
@@ -56,24 +56,24 @@ class Position(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     values: dict[str, str] = {}
     file: str = ""
     node: int = -1
-    """The number of the expression in the tree of the script, each before what is in it."""
+    """The number of the expression in the script's tree, in preorder."""
 
 
 class FaultReport(msgspec.Struct, frozen=True):
-    """What went wrong, where, and the calls that led there, the innermost first."""
+    """The error, its position, and the calls that led there, innermost first."""
 
     message: str
     position: Position
     calls: tuple[Position, ...]
 
     def members(self) -> dict[str, object]:
-        """It as JSON."""
+        """Return the report as JSON members."""
         calls = [msgspec.to_builtins(each) for each in self.calls]
         return {"message": self.message, **msgspec.to_builtins(self.position), "calls": calls}
 
 
 def read_members(members: Mapping[str, object]) -> FaultReport:
-    """The report that ``members`` gave; raises ``ValueError`` for anything else."""
+    """Reverse ``FaultReport.members``; raise ``ValueError`` for malformed members."""
     plain = {key: value for key, value in members.items() if key not in ("message", "calls")}
     try:
         return FaultReport(
@@ -86,7 +86,7 @@ def read_members(members: Mapping[str, object]) -> FaultReport:
 
 
 def numbers_of(fault: RunFault) -> dict[bytes, tuple[int, ...]]:
-    """The expressions of each script that a report will name."""
+    """Return, by script, the expressions that a report needs."""
     found: dict[bytes, set[int]] = {}
     for spot in fault.spots:
         named = {spot.node, spot.body, *(number for number, _ in spot.values)}
@@ -95,8 +95,8 @@ def numbers_of(fault: RunFault) -> dict[bytes, tuple[int, ...]]:
 
 
 def locate(script: bytes, numbers: Collection[int], known: SourceText | None = None) -> Located:
-    """Where expressions of a script are: in its source where that is known and fits, else in the
-    decompiled text. Raises ``ScriptFormatError``.
+    """Return the positions of expressions in the script's source if it is known and matches, else
+    in the decompiled text. Raises ``ScriptFormatError``.
     """
     found: SourceMap | None = None
     source = KNOWN
@@ -113,7 +113,7 @@ def locate(script: bytes, numbers: Collection[int], known: SourceText | None = N
 def located_in(
     text: SourceMap, numbers: Collection[int], source: str = KNOWN, name: str = ""
 ) -> Located:
-    """Where expressions are in a text that is mapped already."""
+    """Return the positions of expressions in a text with an existing map."""
     places = {number: text.place(number) for number in numbers}
     bodies = {number: body for number in numbers if (body := text.body(number)) is not None}
     return Located(source, places, bodies, name)
@@ -125,25 +125,26 @@ def _without_text(script: bytes, numbers: Collection[int]) -> Located:
 
 
 def report(fault: RunFault, located: Mapping[bytes, Located]) -> FaultReport | None:
-    """The report; nothing where nobody knows a place at all."""
+    """Return the report, or ``None`` without any position."""
     positions = [_position(spot, located[spot.script]) for spot in fault.spots]
     calls: list[Position] = []
     for each in positions:
-        # A loop that the compiler wrote out calls itself from one and the same place.
-        if not calls or _where(each) != _where(calls[-1]):
+        # A loop that the compiler expanded calls itself at the same position.
+        if not calls or _identity(each) != _identity(calls[-1]):
             calls.append(each)
-    return FaultReport(shortened(fault.words), calls[0], tuple(calls[1:])) if calls else None
+    return FaultReport(shortened(fault.message), calls[0], tuple(calls[1:])) if calls else None
 
 
-def _where(position: Position) -> tuple[object, ...]:
+def _identity(position: Position) -> tuple[object, ...]:
     return position.script, position.function, position.line, position.column
 
 
 def report_here(
     fault: RunFault, sources: Mapping[bytes, SourceText] | None = None
 ) -> FaultReport | None:
-    """The report, made at once: compiling takes a while for scripts that nobody asked for yet.
-    ``sources`` are known sources by the bytes of the scripts.
+    """Locate the expressions and return the report. This may compile, which takes a while.
+
+    ``sources`` has known sources by the bytes of the scripts.
     """
     known = sources or {}
     try:
@@ -185,20 +186,20 @@ def _position(spot: Spot, located: Located) -> Position:
 
 
 def value_text(value: Value) -> str:
-    """A value on one line, shortened."""
+    """Return a value on one line, shortened."""
     if weight(value) > MAX_VALUE_WEIGHT:
         return f"({weight(value)} bytes)"
     return shortened(nested_text(value))
 
 
-def lines_of(found: FaultReport, names: Mapping[str, str] | None = None) -> list[str]:
-    """A report as a person reads it; ``names`` are files by the addresses of scripts."""
-    lines = [found.message]
-    for each in (found.position, *found.calls):
+def lines_of(fault: FaultReport, names: Mapping[str, str] | None = None) -> list[str]:
+    """Return a report as lines of text; ``names`` has files by the addresses of scripts."""
+    lines = [fault.message]
+    for each in (fault.position, *fault.calls):
         file = each.file or (names or {}).get(each.script) or each.script
-        where = f"{file}:{each.line}:{each.column}" if each.line else file
-        word = "at" if each is found.position else "called at"
+        position = f"{file}:{each.line}:{each.column}" if each.line else file
+        prefix = "at" if each is fault.position else "called at"
         function = f" in {each.function}" if each.function else ""
-        lines.append(f"  {word} {where}{function}: {each.expression}".rstrip(": "))
+        lines.append(f"  {prefix} {position}{function}: {each.expression}".rstrip(": "))
         lines += [f"      {name} = {value}" for name, value in each.values.items()]
     return lines

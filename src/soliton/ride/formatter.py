@@ -1,15 +1,14 @@
-"""Sources of the script language in one layout: spaces, indentation, blank lines.
+"""The source formatter: spaces, indentation, blank lines.
 
-What lives here: ``format_source``. What does not: reading (``soliton.ride.compiler``), and files
+What lives here: ``format_source``. What does not: parsing (``soliton.ride.compiler``), and files
 (``soliton.cli``).
 
-Where lines end is the author's choice, and comments stay where they are; what is decided here is
-what stands between two words of a line, and how far a line is indented: by one step more than the
-line in which the innermost thing began that it continues (a bracket, a declaration, a branch, a
-case, an expression over several lines). The formatted source has the same words and the same syntax
-tree, which is checked each time. Scripts come out the same as well, but for the names of hidden
-variables: the reference's compiler names those after the offset of the declaration that takes a
-tuple apart.
+Line breaks and comments stay where the author put them. The formatter decides the space between two
+tokens of a line, and the indentation: one step more than the line in which the innermost construct
+began that the line continues (a bracket, a declaration, a branch, a case, an expression over
+several lines). The formatted source has the same tokens and the same syntax tree, which is checked
+each time. It compiles to the same script except for the names of hidden variables: the reference's
+compiler names those after the offset of the declaration that unpacks a tuple.
 """
 
 from __future__ import annotations
@@ -58,43 +57,43 @@ _TIGHT_AFTER: Final = frozenset(("(", "[", ".", "@", "!"))
 
 
 def format_source(text: str) -> str:
-    """The source in its one layout; raises ``CompileError`` for one that cannot be read."""
+    """Format a source; raise ``CompileError`` if it has a syntax error."""
     if len(text) > MAX_SOURCE_CHARS:
         raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
-    said = read_directives(text)
-    tree = _parsed(text, said)
+    directives = read_directives(text)
+    tree = _parsed(text, directives)
     tokens = _tokens(text)
     formatted = _written(tokens, _Layout(tokens, tree))
-    if _shape(_parsed(formatted, said)) != _shape(tree):
+    if _shape(_parsed(formatted, directives)) != _shape(tree):
         raise InvariantBroken("the formatted source would mean something else")
     return formatted
 
 
-def _parsed(text: str, said: Directives) -> Node | ContractNode:
+def _parsed(text: str, directives: Directives) -> Node | ContractNode:
     with bounded():
-        if said.content == DAPP:
-            return parse_contract(Source(text), said.version)
+        if directives.content == DAPP:
+            return parse_contract(Source(text), directives.version)
         # The declarations of a library have no result.
-        whole = f"{text}\nunit" if said.content == LIBRARY else text
-        return parse_expression(Source(whole), said.version)
+        whole = f"{text}\nunit" if directives.content == LIBRARY else text
+        return parse_expression(Source(whole), directives.version)
 
 
 def _shape(tree: object) -> list[object]:
-    """A syntax tree without offsets, flat, in the order of its nodes."""
+    """Return a syntax tree without offsets as a flat list."""
     found: list[object] = []
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
+    pending = [tree]
+    while pending:
+        node = pending.pop()
         if isinstance(node, tuple):
             found.append(len(node))
-            waiting.extend(node)
+            pending.extend(node)
         elif isinstance(node, msgspec.Struct):
             found.append(type(node))
-            waiting.extend(
+            pending.extend(
                 getattr(node, name) for name in node.__struct_fields__ if name not in _OFFSETS
             )
         elif isinstance(node, int) and not isinstance(node, bool):
-            # Parameters of functions have offsets among their words.
+            # The parameters of functions contain offsets.
             found.append(int)
         else:
             found.append(_TUPLE_NAME.sub("$t0", node) if isinstance(node, str) else node)
@@ -104,12 +103,12 @@ def _shape(tree: object) -> list[object]:
 _OFFSETS: Final = ("start", "end")
 
 
-# --- words ----------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------
 
 
 class _Token(msgspec.Struct, frozen=True):
-    """A word or a comment; ``lines`` tells how many line ends stand before it, ``gap`` if there is
-    any space, ``line`` the number of its line. ``sign`` is a minus or plus with one operand.
+    """A token or comment. ``lines`` is the number of line breaks before it, ``gap`` whether there
+    is space before it, ``line`` its line number. ``sign`` marks a unary minus or plus.
     """
 
     kind: str
@@ -124,25 +123,25 @@ class _Token(msgspec.Struct, frozen=True):
 def _tokens(text: str) -> list[_Token]:
     found: list[_Token] = []
     before: _Token | None = None
-    place = line = 0
+    offset = line = 0
     while True:
-        blank = _BLANK.match(text, place)
+        blank = _BLANK.match(text, offset)
         assert blank is not None
-        place = blank.end()
-        if place >= len(text):
+        offset = blank.end()
+        if offset >= len(text):
             return found
-        matched = _TOKEN.match(text, place)
+        matched = _TOKEN.match(text, offset)
         if matched is None or matched.lastgroup is None:
-            raise InvariantBroken(f"no word at offset {place} of a source that was read")
+            raise InvariantBroken(f"no word at offset {offset} of a source that was read")
         lines = blank.group().count("\n") if found else 0
         line += lines
         kind, word = matched.lastgroup, matched.group()
         gap = bool(blank.group())
-        alone = word in ("+", "-") and _has_one_operand(text, place, before, lines)
-        found.append(_Token(kind, word, place, line, lines, gap, alone))
+        alone = word in ("+", "-") and _is_unary(text, offset, before, lines)
+        found.append(_Token(kind, word, offset, line, lines, gap, alone))
         if kind != "comment":
             before = found[-1]
-        place = matched.end()
+        offset = matched.end()
 
 
 def _ends_operand(token: _Token) -> bool:
@@ -151,18 +150,18 @@ def _ends_operand(token: _Token) -> bool:
     return token.kind in ("text", "bytes", "number") or token.text in _CLOSING
 
 
-def _has_one_operand(text: str, place: int, before: _Token | None, lines: int) -> bool:
-    """A number with its sign that begins a line stays in one piece: it may be an expression."""
+def _is_unary(text: str, offset: int, before: _Token | None, lines: int) -> bool:
+    """Whether a sign is unary. One before a number at the start of a line may be."""
     if before is None or not _ends_operand(before):
         return True
-    return lines > 0 and text[place + 1 : place + 2].isdigit()
+    return lines > 0 and text[offset + 1 : offset + 2].isdigit()
 
 
 # --- indentation ----------------------------------------------------------------------------------
 
 
 class _Region(msgspec.Struct, frozen=True):
-    """What stands between two offsets continues something that began in line ``anchor``."""
+    """A range of offsets that continues a construct that began in line ``anchor``."""
 
     start: int
     end: int
@@ -170,7 +169,7 @@ class _Region(msgspec.Struct, frozen=True):
 
 
 class _Layout:
-    """How far lines are indented."""
+    """The indentation of all lines."""
 
     def __init__(self, tokens: list[_Token], tree: Node | ContractNode) -> None:
         self._words = [token for token in tokens if token.kind != "comment"]
@@ -189,7 +188,7 @@ class _Layout:
         self._known: dict[int, int] = {}
 
     def indent(self, line: int) -> int:
-        """The steps by which a line is indented; lines are asked for from top to bottom."""
+        """Return the indentation of a line in steps; call this from top to bottom."""
         known = self._known.get(line)
         if known is None:
             known = self._known[line] = self._found(self._first[line])
@@ -215,7 +214,7 @@ class _Layout:
         return 0 if region is None else self.indent(region.anchor) + 1
 
     def _of_brackets(self) -> Iterator[_Region]:
-        """What is in brackets, and what begins there and goes over several lines."""
+        """Yield the content of brackets, and its parts that span several lines."""
         stack: list[_Bracket] = []
         for token in self._words:
             if token.text in _CLOSING and token.kind == "sign" and stack:
@@ -230,7 +229,7 @@ class _Layout:
                 stack.append(_Bracket(token))
 
     def _of_choices(self, ends: dict[int, int]) -> Iterator[_Region]:
-        """Choices and their branches; an ``else if`` goes on with the choice before it."""
+        """Yield choices and their branches; an ``else if`` continues the choice before it."""
         pending: list[tuple[_Token, int]] = []
         opened: list[tuple[_Token, int, _Token]] = []
         chained: dict[int, int] = {}
@@ -274,7 +273,7 @@ class _Layout:
 
 
 class _Bracket:
-    """A bracket that is open, and the part of its content that is being read."""
+    """An open bracket, and the current part of its content."""
 
     __slots__ = ("_begun", "_part", "opener")
 
@@ -284,7 +283,7 @@ class _Bracket:
         self._begun = False
 
     def take(self, token: _Token) -> Iterator[_Region]:
-        """See a word of the content; declarations and cases are no parts."""
+        """Process a token of the content; declarations and cases are not parts."""
         if token.text == "," and token.kind == "sign":
             yield from self.part_until(token)
             self._begun = False
@@ -293,14 +292,14 @@ class _Bracket:
             self._part = None if token.text in _STATEMENTS else token
 
     def part_until(self, token: _Token) -> Iterator[_Region]:
-        """The part that ends before a word."""
+        """Yield the part that ends before a token."""
         if self._part is not None:
             yield _Region(self._part.start + 1, token.start, self._part.line)
         self._part = None
 
 
 def _rest(node: Declared) -> Node:
-    """What follows a declaration in the source, without the check of a ``strict``."""
+    """Return what follows a declaration in the source, without the expansion of ``strict``."""
     rest = node.body
     if isinstance(rest, Choice) and rest.start == node.start:
         rest = rest.then
@@ -310,24 +309,24 @@ def _rest(node: Declared) -> Node:
 
 
 def _nodes(tree: object) -> Iterator[object]:
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
+    pending = [tree]
+    while pending:
+        node = pending.pop()
         if isinstance(node, tuple):
-            waiting.extend(node)
+            pending.extend(node)
         elif isinstance(node, msgspec.Struct):
             yield node
-            waiting.extend(getattr(node, name) for name in node.__struct_fields__)
+            pending.extend(getattr(node, name) for name in node.__struct_fields__)
 
 
 def _innermost(regions: list[_Region], tokens: list[_Token]) -> dict[int, _Region]:
-    """For the first word of each line the smallest region around it that began in a line before."""
+    """Return, for the first token of each line, the smallest region around it that began before."""
     found: dict[int, _Region] = {}
-    waiting = sorted(regions, key=lambda region: (region.start, -region.end), reverse=True)
+    pending = sorted(regions, key=lambda region: (region.start, -region.end), reverse=True)
     stack: list[_Region] = []
     for token in tokens:
-        while waiting and waiting[-1].start <= token.start:
-            stack.append(waiting.pop())
+        while pending and pending[-1].start <= token.start:
+            stack.append(pending.pop())
         while stack and stack[-1].end <= token.start:
             stack.pop()
         if token.lines or not found:
@@ -339,7 +338,7 @@ def _innermost(regions: list[_Region], tokens: list[_Token]) -> dict[int, _Regio
 
 
 def _words_around(tokens: list[_Token]) -> dict[int, tuple[_Token | None, _Token | None]]:
-    """For each comment the words before and after it."""
+    """Return, for each comment, the tokens before and after it."""
     following: dict[int, _Token | None] = {}
     word: _Token | None = None
     for token in reversed(tokens):
@@ -366,22 +365,22 @@ def _written(tokens: list[_Token], layout: _Layout) -> str:
             parts.append(STEP * layout.indent(token.line))
         else:
             parts.append(_between(earlier, before, token))
-        parts.append(_word(token))
+        parts.append(_token_text(token))
         earlier, before = before, token
     return "".join(parts) + "\n" if parts else ""
 
 
-def _word(token: _Token) -> str:
+def _token_text(token: _Token) -> str:
     if token.kind == "comment":
         return token.text.rstrip()
     if token.kind == "directive":
-        words = token.text[len("{-#") : -len("#-}")].split(maxsplit=1)
-        return f"{{-# {' '.join(words).rstrip()} #-}}"
+        key_and_value = token.text[len("{-#") : -len("#-}")].split(maxsplit=1)
+        return f"{{-# {' '.join(key_and_value).rstrip()} #-}}"
     return token.text
 
 
 def _between(earlier: _Token | None, before: _Token, token: _Token) -> str:
-    """What stands between two words of a line."""
+    """Return the space between two tokens of a line."""
     kept = " " if token.gap else ""
     if "comment" in (before.kind, token.kind) or "directive" in (before.kind, token.kind):
         return " "
@@ -395,9 +394,9 @@ def _between(earlier: _Token | None, before: _Token, token: _Token) -> str:
 
 
 def _after_sign(before: _Token, token: _Token) -> str | None:
-    """The space that a sign wants after itself, ``None`` where it does not matter to it."""
+    """Return the space after a sign, or ``None`` if the next token decides it."""
     if before.sign:
-        # Two signs, or a sign and a number, might be read as one.
+        # Two signs, or a sign and a number, might be parsed as one token.
         digit = token.kind == "number" or token.sign
         return (" " if token.gap else "") if digit else ""
     if before.text in _TIGHT_AFTER:

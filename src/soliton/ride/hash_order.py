@@ -1,8 +1,8 @@
-"""The order in which the reference's hash maps and hash sets list their keys.
+"""The iteration order of the reference's hash maps and hash sets.
 
-What lives here: that order for keys that are texts. It decides in which order the fields of an
-object pattern are checked, and in which order compilers add up the values that a function mentions,
-when there are more than four.
+What lives here: that order for string keys. It decides the order in which the fields of an object
+pattern are tested, and in which compilers add up the values that a function mentions, if there are
+more than four.
 
 Source: scala/scala ``src/library/scala/collection/Hashing.scala`` and, in ``immutable`` beside it,
 ``{Map,HashMap,Set,HashSet}.scala`` (2.13).
@@ -20,17 +20,17 @@ _ALL_BITS: Final = 0xFFFF_FFFF
 
 
 def hash_map_order(keys: list[str]) -> list[str]:
-    """The distinct keys in the order of the reference."""
+    """Return distinct keys in the order of a map or set."""
     return keys if len(keys) <= IN_ORDER else hash_order(keys)
 
 
 def hash_order(keys: list[str]) -> list[str]:
-    """The distinct keys as a map or set lists them that once had more than ``IN_ORDER``."""
+    """Return distinct keys in the order of a map or set that ever had more than ``IN_ORDER``."""
     return _listed([(_improved(_text_hash(key)), key) for key in keys], 0)
 
 
 def _listed(entries: list[tuple[int, str]], shift: int) -> list[str]:
-    """A node lists the keys that it holds itself before those of its children."""
+    """Return the keys of a trie node: its own first, then those of its children."""
     if shift >= 32:
         return [key for _, key in entries]
     slots: dict[int, list[tuple[int, str]]] = {}
@@ -47,7 +47,7 @@ def _listed(entries: list[tuple[int, str]], shift: int) -> list[str]:
 
 
 def _text_hash(text: str) -> int:
-    """As Java computes it, over UTF-16 units; names are Latin."""
+    """Return Java's hash of a string; names have no characters outside the basic plane."""
     value = 0
     for char in text:
         value = 31 * value + ord(char) & _ALL_BITS

@@ -1,7 +1,7 @@
-"""What a source could do without, or means otherwise than it looks: warnings.
+"""Warnings for valid sources: unused and shadowed names, constant conditions, high complexity.
 
-What lives here: the names of a source with their uses (``resolve``), and the warnings made of them.
-What does not: what a compiler refuses (``compiler.all_faults``).
+What lives here: name resolution (``resolve``), and the warnings. What does not: errors
+(``compiler.all_faults``).
 """
 
 from __future__ import annotations
@@ -41,24 +41,26 @@ from soliton.ride.expressions import BytesConst, LongConst, StringConst
 
 MAX_WARNINGS: Final = 200
 FREE_VERIFIER: Final = 200
-"""A verifier beyond it costs each transaction of its account an extra fee."""
+"""A verifier of higher complexity costs each transaction of its account an extra fee."""
 LARGE_SHARE: Final = 0.5
-"""Of the complexity that a function may have."""
+"""The share of a function's limit from which on its complexity is reported."""
 LIMITS: Final = {1: 4_000, 2: 4_000, 3: 4_000, 4: 4_000, 5: 10_000}
 LIMIT_LATER: Final = 52_000
 UNUSED, SHADOWED, CONSTANT, COMPLEXITY = "unused", "shadowed", "always", "complexity"
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A warning: its kind, place and words."""
+    """A warning: its kind, offset and message."""
 
     kind: str
     start: int
-    words: str
+    message: str
 
 
 class Named:
-    """A name that a source declares, and where it is used: begins and ends in the linked text."""
+    """A name that a source declares. ``uses`` has the starts and ends of its uses in the linked
+    text.
+    """
 
     __slots__ = ("end", "kind", "name", "node", "start", "uses")
 
@@ -75,19 +77,19 @@ class Named:
 
 
 class Names:
-    """The names of a source, and the conditions that it asks."""
+    """The names and the conditions of a source."""
 
     def __init__(self) -> None:
         self.declared: list[Named] = []
         self.shadows: list[tuple[Named, Named | None]] = []
-        """A name, and the one that it hides (``None``: one of the library)."""
+        """A name, and the one that it shadows (``None``: one of the library)."""
         self.conditions: list[Node] = []
 
     def at(self, offset: int) -> Named | None:
-        """What the name at a place means: there it is declared or used."""
+        """Return the name that is declared or used at an offset."""
         for each in self.declared:
-            places = [(each.start, each.end), *each.uses]
-            if any(start <= offset < end for start, end in places):
+            spans = [(each.start, each.end), *each.uses]
+            if any(start <= offset < end for start, end in spans):
                 return each
         return None
 
@@ -96,12 +98,12 @@ _Scope = Scope[Named] | None
 
 
 def resolve(checked: Checked) -> Names:
-    """Which name means what."""
+    """Resolve the names of a source."""
     return _Resolver(checked).names
 
 
 class _Resolver:
-    """Walks a tree with a stack of its own: chains in sources are as long as they want."""
+    """Resolves names without recursion, since chains in sources have any length."""
 
     def __init__(self, checked: Checked) -> None:
         self.names = Names()
@@ -129,20 +131,20 @@ class _Resolver:
         self._walk()
 
     def _declare(self, node: LetNode | FunctionNode, scope: _Scope) -> _Scope:
-        """The scope after a declaration, whose inside waits."""
+        """Return the scope after a declaration; push its value or body on the stack."""
         if isinstance(node, FunctionNode):
             self._function(node, scope)
-            return self._bind("function", node.name, self._name_place(node), scope, node)
+            return self._bind("function", node.name, self._name_offset(node), scope, node)
         self._stack.append((node.value, scope))
-        return self._bind("value", node.name, self._name_place(node), scope, node)
+        return self._bind("value", node.name, self._name_offset(node), scope, node)
 
     def _function(self, node: FunctionNode, scope: _Scope) -> None:
         for name, start, _ in node.parameters:
             scope = self._bind("parameter", name, start, scope)
         self._stack.append((node.body, scope))
 
-    def _name_place(self, node: LetNode | FunctionNode) -> int:
-        """Where a declaration has its name: behind its word, or in a tuple that it takes apart."""
+    def _name_offset(self, node: LetNode | FunctionNode) -> int:
+        """Return the offset of a declaration's name, after its keyword or in an unpacked tuple."""
         found = self._text.find(node.name, node.start, max(node.end, node.start))
         return node.start if found < 0 else found
 
@@ -155,28 +157,27 @@ class _Resolver:
         node: LetNode | FunctionNode | None = None,
     ) -> _Scope:
         is_function = kind == "function"
-        made = Named(kind, name, start, start + len(name), node)
+        named = Named(kind, name, start, start + len(name), node)
         if not name.startswith(("$", "@")):
-            self.names.declared.append(made)
+            self.names.declared.append(named)
             hidden = find(scope, (is_function, name))
             known = self._known
             if hidden is not None:
-                self.names.shadows.append((made, hidden.declaration))
-            elif known is not None:
-                taken = known.functions if is_function else known.variables
-                if name in taken:
-                    self.names.shadows.append((made, None))
-        return Scope((is_function, name), made, scope)
+                self.names.shadows.append((named, hidden.declaration))
+            elif known is not None and name in (
+                known.functions if is_function else known.variables
+            ):
+                self.names.shadows.append((named, None))
+        return Scope((is_function, name), named, scope)
 
     def _use(self, is_function: bool, name: str, start: int, scope: _Scope) -> None:
         found = find(scope, (is_function, name))
         if found is None:
             return
-        place = start
         if not self._text.startswith(name, start):
-            # A call with a dot begins with what it is called on.
-            place = self._text.find(name, start)
-        found.declaration.uses.append((place, place + len(name)))
+            # A method call starts with its subject.
+            start = self._text.find(name, start)
+        found.declaration.uses.append((start, start + len(name)))
 
     def _walk(self) -> None:
         while self._stack:
@@ -191,7 +192,7 @@ class _Resolver:
             case Field(subject=subject):
                 stack.append((subject, scope))
             case Apply(start=start, name=name, arguments=arguments):
-                self._use(True, name, self._call_place(node), scope)
+                self._use(True, name, self._call_offset(node), scope)
                 stack.extend((each, scope) for each in arguments)
             case ListLiteral(items=items):
                 stack.extend((each, scope) for each in items)
@@ -204,8 +205,8 @@ class _Resolver:
             case Cast(subject=subject):
                 stack.append((subject, scope))
             case Fold(items=items, first=first, function=function, end=end):
-                place = self._text.rfind(function, node.start, end)
-                self._use(True, function, max(place, node.start), scope)
+                offset = self._text.rfind(function, node.start, end)
+                self._use(True, function, max(offset, node.start), scope)
                 stack += ((items, scope), (first, scope))
             case Match(subject=subject, cases=cases):
                 stack.append((subject, scope))
@@ -214,7 +215,7 @@ class _Resolver:
             case _:
                 pass
 
-    def _call_place(self, node: Apply) -> int:
+    def _call_offset(self, node: Apply) -> int:
         if self._text.startswith(node.name, node.start) or not node.arguments:
             return node.start
         return min(node.arguments[0].end, node.end)
@@ -236,7 +237,7 @@ class _Resolver:
 
 
 def _is_strict(condition: Node) -> bool:
-    """What ``strict`` stands for: a name that is compared with itself, the very same one."""
+    """Whether a condition is the expansion of ``strict``: one node compared with itself."""
     match condition:
         case Apply(name="==", arguments=(one, other)):
             return one is other
@@ -248,27 +249,27 @@ def _is_strict(condition: Node) -> bool:
 
 
 def warnings(checked: Checked, compiled: Compiled | None = None) -> list[Finding]:
-    """What a source could do without, in order of places; of one with faults only some.
+    """Return the warnings for a source in order of offsets; only some for one with faults.
 
-    ``compiled`` tells how complex it is.
+    ``compiled`` is needed for warnings of complexity.
     """
     names = resolve(checked)
-    inside = checked.source.imported
     found = []
     if not checked.faults:
         found += _unused(checked, names)
     found += [
-        Finding(SHADOWED, each.start, _shadow_words(each, hidden)) for each, hidden in names.shadows
+        Finding(SHADOWED, each.start, _shadow_message(each, hidden))
+        for each, hidden in names.shadows
     ]
     for condition in names.conditions:
         truth = _constant_truth(condition)
         if truth is not None:
-            words = f"this is always {'true' if truth else 'false'}"
-            found.append(Finding(CONSTANT, condition.start, words))
+            message = f"this is always {'true' if truth else 'false'}"
+            found.append(Finding(CONSTANT, condition.start, message))
     if compiled is not None:
         found += _complexity(checked, compiled)
-    if inside is not None:
-        begin, end, longer = inside
+    if checked.source.imported is not None:
+        begin, end, longer = checked.source.imported
         found = [each for each in found if not begin <= each.start < end + longer]
     found.sort(key=lambda warning: (warning.start, warning.kind))
     return found[:MAX_WARNINGS]
@@ -285,17 +286,17 @@ def _unused(checked: Checked, names: Names) -> list[Finding]:
             continue
         if is_library and each.kind in ("value", "function"):
             continue
-        words = {
+        message = {
             "value": "the value {} is never used",
             "function": "the function {} is never called",
             "parameter": "the parameter {} is never used",
             "case": "the name {} of this case is never used: write _",
         }[each.kind]
-        found.append(Finding(UNUSED, each.start, words.format(repr(each.name))))
+        found.append(Finding(UNUSED, each.start, message.format(repr(each.name))))
     return found
 
 
-def _shadow_words(each: Named, hidden: Named | None) -> str:
+def _shadow_message(each: Named, hidden: Named | None) -> str:
     whose = "one of the library" if hidden is None else f"the {hidden.kind} declared further out"
     return f"{each.name!r} hides {whose} of the same name"
 
@@ -317,7 +318,7 @@ def _constant_truth(condition: Node) -> bool | None:
 
 
 _SAME: Final[Mapping[str, bool]] = {"==": True, ">=": True, "!=": False, ">": False}
-"""What comparing something with itself gives."""
+"""The results of comparing a value with itself."""
 
 
 def _constant(node: Node) -> int | str | bytes | None:
@@ -352,14 +353,14 @@ def _complexity(checked: Checked, compiled: Compiled) -> list[Finding]:
         name, start = annotated.function.name, annotated.function.start
         taken = numbers.callables.get(name)
         if taken is not None and taken > LARGE_SHARE * limit:
-            words = f"{name} takes up to {taken} of {limit}{_dearest(functions)}"
-            found.append(Finding(COMPLEXITY, start, words))
+            message = f"{name} takes up to {taken} of {limit}{_dearest(functions)}"
+            found.append(Finding(COMPLEXITY, start, message))
         elif annotated.annotations[0].name == "Verifier" and numbers.verifier > FREE_VERIFIER:
-            words = (
+            message = (
                 f"the verifier takes up to {numbers.verifier}: beyond {FREE_VERIFIER} each "
                 "transaction of the account costs 400000 more"
             )
-            found.append(Finding(COMPLEXITY, start, words))
+            found.append(Finding(COMPLEXITY, start, message))
     return found
 
 

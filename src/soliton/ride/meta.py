@@ -1,7 +1,7 @@
-"""The description of a dApp that its script carries: argument types and original names.
+"""The metadata in a dApp's script: argument types and original names.
 
-What lives here: the record, its protobuf form both ways, and the bits that stand for argument
-types. What does not: how the compiler fills it.
+What lives here: the record, its protobuf form, and the bits of argument types. What does not: its
+creation (the compiler).
 
 Sources: wavesplatform/protobuf-schemas ``proto/waves/lang/dapp_meta.proto``; wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/contract/meta``.
@@ -16,7 +16,7 @@ import msgspec
 from soliton.ride.errors import ScriptFormatError
 
 MAX_GROUP_DEPTH: Final = 100
-"""Unknown fields may hold groups; the protobuf library of the reference goes down this far."""
+"""The limit of nested groups in unknown fields, as in the reference's protobuf library."""
 LATEST_META_VERSION: Final = 2
 
 _ARGUMENT_TYPES: Final = ("Int", "ByteVector", "Boolean", "String")
@@ -32,8 +32,8 @@ class ArgumentType(msgspec.Struct, frozen=True, gc=False):
 
 
 class Meta(msgspec.Struct, frozen=True):
-    """``signatures`` has one byte per argument and one entry per callable function; the names say
-    what the compiler shortened.
+    """``signatures`` has an entry per callable function with a byte per argument. The names are
+    those that the compiler shortened.
     """
 
     version: int = 0
@@ -43,9 +43,9 @@ class Meta(msgspec.Struct, frozen=True):
 
 
 def argument_types(meta: Meta) -> tuple[tuple[ArgumentType, ...], ...] | None:
-    """The argument types of all callable functions, ``None`` when the script does not tell.
+    """Return the argument types of all callable functions, or ``None`` if they are not recorded.
 
-    Raises ``ScriptFormatError`` for a version or for bits that nobody knows.
+    Raises ``ScriptFormatError`` for an unknown version or unknown bits.
     """
     if meta.version == 0:
         return None
@@ -62,7 +62,7 @@ def _argument_type(byte: int, version: int) -> ArgumentType:
     bits = byte ^ _LIST_FLAG if is_list else byte
     if not 0 < bits < 1 << len(_ARGUMENT_TYPES):
         raise ScriptFormatError(f"no type of an argument: {byte}")
-    types = tuple(name for place, name in enumerate(_ARGUMENT_TYPES) if bits >> place & 1)
+    types = tuple(name for bit, name in enumerate(_ARGUMENT_TYPES) if bits >> bit & 1)
     return ArgumentType(types, is_list)
 
 
@@ -70,9 +70,8 @@ def _argument_type(byte: int, version: int) -> ArgumentType:
 
 
 def read_meta(data: bytes) -> Meta:
-    """The record in a protobuf message; unknown fields are passed over.
-
-    Raises ``ScriptFormatError``.
+    """Parse the protobuf message, ignoring unknown fields; raise ``ScriptFormatError`` if it is
+    malformed.
     """
     version = 0
     signatures, pairs, originals = [], [], []
@@ -92,7 +91,7 @@ def read_meta(data: bytes) -> Meta:
 
 
 def write_meta(meta: Meta) -> bytes:
-    """The protobuf message of a record."""
+    """Serialize the protobuf message."""
     parts = []
     if meta.version:
         parts.append(b"\x08" + varint(meta.version & 0xFFFF_FFFF_FFFF_FFFF))
@@ -111,7 +110,7 @@ def _member(field: int, data: bytes) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """A number that is not negative, as protobuf writes it: seven bits a byte, low ones first."""
+    """Encode a non-negative number as a protobuf varint: seven bits per byte, low ones first."""
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -132,22 +131,22 @@ def _text(data: bytes) -> str:
         raise ScriptFormatError(f"a name in the meta is no text: {error}") from error
 
 
-def _last_bytes(message: bytes, wanted: int) -> bytes:
-    """A member of bytes; the last one counts when it is repeated."""
-    found = b""
+def _last_bytes(message: bytes, number: int) -> bytes:
+    """Return the last occurrence of a bytes field."""
+    last = b""
     for field, value in _fields(message):
-        if field == wanted and isinstance(value, bytes):
-            found = value
-    return found
+        if field == number and isinstance(value, bytes):
+            last = value
+    return last
 
 
 def _fields(data: bytes) -> list[tuple[int, int | bytes]]:
-    """All fields of a message with their number; groups are read over."""
+    """Return the fields of a message with their numbers, skipping groups."""
     found: list[tuple[int, int | bytes]] = []
     groups: list[int] = []
-    place = 0
-    while place < len(data):
-        tag, place = _read_varint(data, place)
+    offset = 0
+    while offset < len(data):
+        tag, offset = _read_varint(data, offset)
         tag &= 0xFFFF_FFFF
         field, wire = tag >> 3, tag & 7
         if field == 0:
@@ -160,7 +159,7 @@ def _fields(data: bytes) -> list[tuple[int, int | bytes]]:
             if not groups or groups.pop() != field:
                 raise ScriptFormatError("a group in the meta ends that never began")
         else:
-            value, place = _read_value(data, place, wire)
+            value, offset = _read_value(data, offset, wire)
             if not groups:
                 found.append((field, value))
     if groups:
@@ -168,29 +167,29 @@ def _fields(data: bytes) -> list[tuple[int, int | bytes]]:
     return found
 
 
-def _read_value(data: bytes, place: int, wire: int) -> tuple[int | bytes, int]:
+def _read_value(data: bytes, offset: int, wire: int) -> tuple[int | bytes, int]:
     if wire == _VARINT:
-        return _read_varint(data, place)
+        return _read_varint(data, offset)
     if wire == _BYTES:
-        length, place = _read_varint(data, place)
+        length, offset = _read_varint(data, offset)
     elif wire in (_FIXED64, _FIXED32):
         length = 8 if wire == _FIXED64 else 4
     else:
         raise ScriptFormatError(f"a field of the unknown kind {wire} in the meta")
-    if length > len(data) - place:
+    if length > len(data) - offset:
         raise ScriptFormatError("the meta breaks off")
-    piece = data[place : place + length]
-    place += length
-    return (piece if wire == _BYTES else int.from_bytes(piece, "little")), place
+    piece = data[offset : offset + length]
+    offset += length
+    return (piece if wire == _BYTES else int.from_bytes(piece, "little")), offset
 
 
-def _read_varint(data: bytes, place: int) -> tuple[int, int]:
+def _read_varint(data: bytes, offset: int) -> tuple[int, int]:
     number = 0
     for index in range(10):
-        if place + index >= len(data):
+        if offset + index >= len(data):
             raise ScriptFormatError("the meta breaks off")
-        byte = data[place + index]
+        byte = data[offset + index]
         number |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
-            return number, place + index + 1
+            return number, offset + index + 1
     raise ScriptFormatError("a number of more than 10 bytes in the meta")

@@ -1,7 +1,7 @@
-"""Numbers for the expressions of a script, the same for every tree of the same script.
+"""Numbers for the expressions of a script, the same for every tree of the script.
 
-What lives here: the numbers (each expression before what is in it, as ``script.nodes`` walks), and
-which function each belongs to. What does not: where they are in a text (``source_map``).
+What lives here: the numbers (in preorder, like ``script.nodes``), and the function of each
+expression. What does not: positions in a text (``source_map``).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from soliton.ride.expressions import (
     Expression,
     Func,
     GetField,
-    If,
     Let,
     LongConst,
     StringConst,
+    children,
 )
 from soliton.ride.script import nodes
 
-MAX_LOOKED_AT = 500
-"""Expressions inside of one that are looked at for names."""
+_MAX_SEARCHED = 500
+"""The number of inner expressions that are searched for names."""
 
 
 class Body(msgspec.Struct, frozen=True):
-    """What an expression is the body of: a function, or a value of a dApp (without parameters)."""
+    """The function, or the value of a dApp (without parameters), to which a body belongs."""
 
     name: str
     parameters: tuple[str, ...] = ()
@@ -40,31 +40,31 @@ class Body(msgspec.Struct, frozen=True):
 
 
 class Numbering:
-    """The expressions of one tree by number and by identity. It keeps the tree alive."""
+    """The expressions of a tree by number and by ``id``. It keeps the tree alive."""
 
     def __init__(
         self, expressions: list[Expression], owners: list[int], bodies: dict[int, Body]
     ) -> None:
         self.expressions = expressions
         self.owners = owners
-        """For each expression the number of the body that it is in."""
+        """For each expression, the number of the body that contains it."""
         self.bodies = bodies
         self._numbers = {id(each): number for number, each in enumerate(expressions)}
 
     def of(self, expression: Expression) -> int | None:
-        """The number of an expression of this tree."""
+        """Return the number of an expression, or ``None`` if it is not in this tree."""
         return self._numbers.get(id(expression))
 
     def __contains__(self, expression: Expression) -> bool:
         return id(expression) in self._numbers
 
     def inside(self, expression: Expression) -> Iterator[Expression]:
-        """An expression and some of what is in it."""
-        return islice(nodes(expression), MAX_LOOKED_AT)
+        """Iterate over an expression and its first inner expressions."""
+        return islice(nodes(expression), _MAX_SEARCHED)
 
 
 def numbered(content: Expression | DApp) -> Numbering:
-    """The numbers of a tree's expressions."""
+    """Number the expressions of a tree."""
     expressions: list[Expression] = []
     owners: list[int] = []
     bodies: dict[int, Body] = {}
@@ -77,20 +77,9 @@ def numbered(content: Expression | DApp) -> Numbering:
             bodies[number] = body
         expressions.append(node)
         owners.append(owner)
-        match node:
-            case If(condition, then, otherwise):
-                parts = (otherwise, then, condition)
-                stack.extend((part, owner, None) for part in parts)
-            case GetField(inner):
-                stack.append((inner, owner, None))
-            case Call(_, arguments):
-                stack.extend((argument, owner, None) for argument in reversed(arguments))
-            case Block(Let(_, value), rest):
-                stack += ((rest, owner, None), (value, owner, None))
-            case Block(Func() as function, rest):
-                stack += ((rest, owner, None), (function.body, owner, _body(function)))
-            case _:
-                pass
+        stack.extend((child, owner, None) for child in reversed(children(node)))
+        if isinstance(node, Block) and isinstance(node.declaration, Func):
+            stack[-1] = (node.declaration.body, owner, _body(node.declaration))
     return Numbering(expressions, owners, bodies)
 
 
@@ -112,14 +101,14 @@ def _tops(content: Expression | DApp) -> list[tuple[Expression, Body | None]]:
 
 
 def _body(function: Func) -> Body | None:
-    """Functions that the compiler made belong to whoever they are in."""
+    """Return ``None`` for a generated function, which belongs to the body that contains it."""
     if function.name.startswith("$"):
         return None
     return Body(function.name, function.parameters)
 
 
 def shape(expressions: list[Expression]) -> tuple[object, ...]:
-    """What two trees of the same script have in common: all but names."""
+    """Return everything but names, for comparing trees of the same script."""
     return tuple(map(_kind, expressions))
 
 

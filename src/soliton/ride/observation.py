@@ -1,11 +1,11 @@
-"""What happens inside of runs, for those who ask: where a script broke off, and each step before.
+"""Observation of runs: the position of a failure, and each step before it.
 
-What lives here: the observer, the machine that tells it, and where a run stood when it ended badly,
-as numbers of expressions. What does not: what these numbers are in a text (``source_map``), and
-traces in the reference's form (``trace``).
+What lives here: the observer, the machine that notifies it, and the state of a failed run, with
+numbers for expressions. What does not: the positions of these numbers in a text (``source_map``),
+and traces in the reference's form (``trace``).
 
-Who does not ask pays nothing: the fast evaluator knows nothing of this, and a run that is observed
-takes a machine of its own. Runs within one another (a dApp that calls another) share an observer.
+Runs without an observer have no overhead: the fast evaluator does not support observation, and an
+observed run uses a machine of its own. Nested runs (a dApp that calls another) share an observer.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ from soliton.ride.trace import Trace
 from soliton.ride.values import Value
 
 MAX_EVENTS: Final = 200_000
-"""Steps of a recording; a run has 52,000 units of complexity, and most expressions cost none."""
+"""The limit of recorded steps; a run has 52,000 units of complexity, and most steps cost none."""
 MAX_SPOTS: Final = 50
-"""Functions that are told of a fault, the innermost first."""
+"""The number of functions in a fault, innermost first."""
 MAX_VALUES: Final = 20
-"""Values that are told of each."""
+"""The number of values for each of them."""
 MAX_LINKS: Final = 1_000
-"""Declarations that are looked at for names with values."""
-SAID_NO: Final = "the script said no"
+"""The number of declarations that are searched for names with values."""
+DENIED: Final = "the script said no"
 
 
 class Spot(msgspec.Struct, frozen=True):
-    """Where a run stands in one function of one script: ``node`` is the number of an expression,
-    ``body`` that of the function around it (-1 for neither). ``values`` are those of expressions
-    inside, ``parameters`` those of the function.
+    """The position of a run in a function of a script. ``node`` is the number of an expression,
+    ``body`` that of the function around it (-1 for none). ``values`` has the values of inner
+    expressions, ``parameters`` those of the function.
     """
 
     script: bytes
     owner: bytes
-    """The address of the account, or the id of the asset, whose script it is."""
+    """The account's address or the asset's id."""
     node: int
     body: int
     values: tuple[tuple[int, Value], ...] = ()
@@ -66,25 +66,25 @@ class Spot(msgspec.Struct, frozen=True):
 
 
 class RunFault(msgspec.Struct, frozen=True):
-    """Why a run ended badly, and where: the innermost spot first, then who called."""
+    """The error of a failed run, and its positions: the innermost first, then the callers."""
 
-    words: str
+    message: str
     spots: tuple[Spot, ...]
 
 
 class Event(msgspec.Struct, frozen=True):
-    """An expression is entered, or left with a value (``None``: entered)."""
+    """The start of an expression (``value`` is ``None``), or its end with a value."""
 
     run: ObservedRun
     depth: int
-    """Calls of functions around it, those of other dApps included."""
+    """The number of enclosing calls, including those in other dApps."""
     expression: Expression
     scope: MachineScope
     value: Value | None
 
 
 class _Frame:
-    """A function of the script that runs: from where it was called, and with what."""
+    """A running function of the script: its call and its parameters."""
 
     __slots__ = ("call", "caller_scope", "parameters")
 
@@ -97,7 +97,7 @@ class _Frame:
 
 
 class ObservedRun:
-    """One run of one script while it goes on."""
+    """The state of a run."""
 
     __slots__ = ("_numbering", "deciding", "entered", "frames", "open", "owner", "script")
 
@@ -108,7 +108,7 @@ class ObservedRun:
         self.frames: list[_Frame] = []
         self.entered = 0
         self.deciding: tuple[Expression, MachineScope] | None = None
-        """The last question that was answered with yes or no."""
+        """The last expression with a Boolean result."""
         self._numbering: Numbering | None = None
 
     @property
@@ -120,8 +120,8 @@ class ObservedRun:
 
 
 class Observer:
-    """Is told of all runs of a transaction. ``fault`` is the first bad end; with ``record`` all
-    steps are kept in ``events``.
+    """Observes all runs of a transaction. ``fault`` is the first failure; with ``record``,
+    ``events`` has all steps.
     """
 
     def __init__(self, *, record: bool = False) -> None:
@@ -129,7 +129,7 @@ class Observer:
         self.record: Final = record
         self.events: list[Event] = []
         self.known: dict[int, tuple[LetNode, int]] = {}
-        """When a name got its value, by its identity: the number of events before it."""
+        """The number of events before the evaluation of each name, by ``id``."""
         self._runs: list[ObservedRun] = []
 
     def machine(
@@ -141,43 +141,43 @@ class Observer:
         trace: Trace | None,
         watch: Callable[[], None] | None,
     ) -> ObservedMachine:
-        """What runs a script and tells of it."""
+        """Return the machine for an observed run."""
         run = ObservedRun(script, _owner_of(context))
         return ObservedMachine(self, run, library, context, limit, trace, watch)
 
     def begin(self, run: ObservedRun) -> None:
-        """A run begins, inside of the last one that has not ended."""
+        """Handle the start of a run, nested in the current one."""
         self._runs.append(run)
 
     def end(self) -> None:
-        """The innermost run has ended."""
+        """Handle the end of the innermost run."""
         self._runs.pop()
 
-    def failed(self, words: str) -> None:
-        """The innermost run ends badly; what that leads to further out counts no more."""
+    def failed(self, message: str) -> None:
+        """Handle an error in the innermost run; later errors in outer runs are ignored."""
         if self.fault is None:
             spots = [spot for run in reversed(self._runs) for spot in _spots(run)]
-            self.fault = RunFault(words, tuple(spots[:MAX_SPOTS]))
+            self.fault = RunFault(message, tuple(spots[:MAX_SPOTS]))
 
     def denied(self, run: ObservedRun) -> None:
-        """A verifier or the script of an asset has said no."""
+        """Handle the result ``false`` of a verifier or asset script."""
         if self.fault is None and run.deciding is not None:
             expression, scope = run.deciding
             spot = _spot(run, [(expression, expression, scope)], ())
             outer = [spot for run in reversed(self._runs) for spot in _spots(run)]
-            self.fault = RunFault(SAID_NO, tuple([spot, *outer][:MAX_SPOTS]))
+            self.fault = RunFault(DENIED, tuple([spot, *outer][:MAX_SPOTS]))
 
     def note(
         self, run: ObservedRun, expression: Expression, scope: MachineScope, value: Value | None
     ) -> None:
-        """Keep a step where that is wanted."""
+        """Record a step if recording is on."""
         if self.record and len(self.events) < MAX_EVENTS:
             depth = sum(len(each.frames) for each in self._runs)
             self.events.append(Event(run, depth, expression, scope, value))
 
 
 class ObservedMachine(Machine):
-    """The exact evaluator, which tells an observer what it does."""
+    """The exact evaluator, notifying an observer."""
 
     __slots__ = ("_observer", "_run_observed")
 
@@ -230,8 +230,8 @@ class ObservedMachine(Machine):
         value = result[0]
         if is_value(value):
             observer.note(run, expression, scope, value)
-            asks = isinstance(expression, Call) or run.entered == before
-            if isinstance(value, bool) and asks and expression in run.numbering:
+            decides = isinstance(expression, Call) or run.entered == before
+            if isinstance(value, bool) and decides and expression in run.numbering:
                 run.deciding = expression, scope
         return result
 
@@ -259,7 +259,7 @@ class ObservedMachine(Machine):
 
 
 def _owner_of(context: CallContext) -> bytes:
-    """Whose script it is; nobody's where there is no chain."""
+    """Return the owner of the script; empty without a chain."""
     try:
         this = context.environment.this()
     except EvaluationError:
@@ -268,7 +268,7 @@ def _owner_of(context: CallContext) -> bytes:
 
 
 def _expression_of(node: Node) -> Expression | None:
-    """The expression of a script that a node was made of; constants tell nothing."""
+    """Return the expression of a node, or ``None`` for a constant."""
     if isinstance(node, CallNode | IfNode | GetNode | BlockNode):
         return node.source
     if is_value(node) or isinstance(node, CONSTANTS):
@@ -277,7 +277,7 @@ def _expression_of(node: Node) -> Expression | None:
 
 
 def _spots(run: ObservedRun) -> list[Spot]:
-    """Where a run stands: in its innermost function, then where that was called, and so on."""
+    """Return the positions of a run: in its innermost function, then at the call of that, etc."""
     spots = []
     stack = run.open
     for frame in reversed(run.frames):
@@ -308,7 +308,7 @@ def _spot(
 def _values(
     numbering: Numbering, expression: Expression, node: Node, scope: MachineScope
 ) -> tuple[tuple[int, Value], ...]:
-    """What is known of the names in an expression, and of the arguments of a call."""
+    """Return the known values of the names in an expression, and of the arguments of a call."""
     found: dict[int, Value] = {}
     if isinstance(node, CallNode):
         for argument, source in zip(node.arguments, node.source.arguments, strict=False):
@@ -327,16 +327,16 @@ def _values(
 
 
 def value_of(name: str, scope: MachineScope) -> Value | None:
-    """The value of a name, where it is known."""
-    place = find(scope, (False, name))
-    if place is None or not isinstance(place.declaration, LetNode):
+    """Return the value of a name, or ``None`` if it is not evaluated."""
+    link = find(scope, (False, name))
+    if link is None or not isinstance(link.declaration, LetNode):
         return None
-    value = place.declaration.value
+    value = link.declaration.value
     return value if is_value(value) else None
 
 
 def lets_at(observer: Observer, number: int) -> list[LetNode]:
-    """What an event sees and what had a value by then, the innermost first."""
+    """Return the names in the scope of an event that had a value by then, innermost first."""
     event = observer.events[number]
     found: list[LetNode] = []
     hidden: set[str] = set()

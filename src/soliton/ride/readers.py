@@ -1,7 +1,7 @@
-"""Reading the pieces that serialised scripts consist of, in both encodings.
+"""Readers of the primitives of serialized scripts, in both encodings.
 
-What lives here: numbers, lengths, texts and counts, with the bounds of each. What does not: what
-they make up (``serialization``).
+What lives here: numbers, lengths, strings and counts, with their limits. What does not:
+expressions and dApps (``serialization``).
 
 Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang``:
 ``utils/Serialize.scala``, ``v1/serialization/{SerdeV1,SerdeV2}.scala``.
@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 import struct
+from abc import ABC, abstractmethod
 from typing import Final
 
 from soliton.ride.errors import ScriptFormatError
 
 FIRST_VARINT_VERSION: Final = 6
-"""From this version of the language on scripts are written in the varint encoding."""
+"""The first version of the language with the varint encoding."""
 
 _NATIVE, _USER = 0, 1
 _MAX_VARINT_BYTES: Final = 10
@@ -30,165 +31,159 @@ def _decode_text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        # The JVM writes one mark for an encoded surrogate, Python three.
+        # The JVM has one replacement character for an encoded surrogate, Python three.
         return _ENCODED_SURROGATE.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
 
 
 def signed_byte(byte: int) -> int:
-    """A byte as the JVM sees it."""
+    """Convert an unsigned byte to a signed one."""
     return byte - 256 if byte > 127 else byte
 
 
-class _Bytes:
-    """A place in the bytes of a script, which both encodings share."""
+class _Base(ABC):
+    """The common part of both readers. All methods raise ``ScriptFormatError``."""
 
-    __slots__ = ("_data", "_place")
+    __slots__ = ("_data", "_offset")
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._place = 0
+        self._offset = 0
 
     def left(self) -> int:
-        """How many bytes are left."""
-        return len(self._data) - self._place
+        """Return the number of remaining bytes."""
+        return len(self._data) - self._offset
 
     def byte(self) -> int:
-        """One byte."""
-        place = self._place
-        if place >= len(self._data):
+        """Read a byte."""
+        offset = self._offset
+        if offset >= len(self._data):
             raise ScriptFormatError("the script breaks off")
-        self._place = place + 1
-        return self._data[place]
+        self._offset = offset + 1
+        return self._data[offset]
+
+    def text(self) -> str:
+        """Read a string with its length; invalid UTF-8 is replaced."""
+        return _decode_text(self.sized())
+
+    def sized(self) -> bytes:
+        """Read bytes with their length."""
+        length = self._int32()
+        start = self._offset
+        if not 0 <= length <= len(self._data) - start:
+            raise ScriptFormatError(f"Invalid array size ({length})")
+        self._offset = start + length
+        return self._data[start : start + length]
+
+    def function(self) -> int | str:
+        """Read the function of a call: a number or a name."""
+        kind = self.byte()
+        if kind == _NATIVE:
+            return self._int16()
+        if kind == _USER:
+            return self.text()
+        raise ScriptFormatError(f"Unknown function header type: {kind}")
+
+    @abstractmethod
+    def _int16(self) -> int: ...
+
+    @abstractmethod
+    def _int32(self) -> int: ...
 
 
-class FixedReader(_Bytes):
+class FixedReader(_Base):
     """Reads the encoding with numbers of fixed width."""
 
     __slots__ = ()
 
     def long(self) -> int:
-        """A 64-bit signed number."""
+        """Read a 64-bit signed number."""
         return self._number(_I64)
 
-    def sized(self) -> bytes:
-        """Bytes with their length before them."""
-        length = self._number(_I32)
-        start = self._place
-        if not 0 <= length <= len(self._data) - start:
-            raise ScriptFormatError(f"Invalid array size ({length})")
-        self._place = start + length
-        return self._data[start : start + length]
-
-    def text(self) -> str:
-        """Text with its length before it; mistakes in it are repaired."""
-        return _decode_text(self.sized())
-
-    def function(self) -> int | str:
-        """What a call calls: a number or a name."""
-        kind = self.byte()
-        if kind == _NATIVE:
-            return self._number(_I16)
-        if kind == _USER:
-            return self.text()
-        raise ScriptFormatError(f"Unknown function header type: {kind}")
-
     def argument_count(self) -> int:
-        """How many arguments a call has."""
+        """Read the number of arguments of a call."""
         return self._count(1)
 
     list_count = argument_count
     dapp_count = argument_count
 
     def parameter_count(self) -> int:
-        """How many parameters a function has."""
+        """Read the number of parameters of a function."""
         return self._count(2)
 
     def start_of_dapp(self) -> None:
-        """Read over what comes before the description."""
-        self._number(_I32)
+        """Skip the bytes before the metadata."""
+        self._int32()
 
     def has_verifier(self) -> bool:
-        """Whether a verifier follows."""
-        return self._number(_I32) > 0
+        """Read whether a verifier follows."""
+        return self._int32() > 0
 
     def _count(self, bytes_each: int) -> int:
-        count = self._number(_I32)
+        count = self._int32()
         if not 0 <= count <= self.left() // bytes_each:
-            raise ScriptFormatError(f"At position {self._place} array of arguments too big.")
+            raise ScriptFormatError(f"At position {self._offset} array of arguments too big.")
         return count
 
+    def _int16(self) -> int:
+        return self._number(_I16)
+
+    def _int32(self) -> int:
+        return self._number(_I32)
+
     def _number(self, form: struct.Struct) -> int:
-        start = self._place
+        start = self._offset
         if len(self._data) - start < form.size:
             raise ScriptFormatError("the script breaks off")
-        self._place = start + form.size
+        self._offset = start + form.size
         number: int = form.unpack_from(self._data, start)[0]
         return number
 
 
-class VarintReader(_Bytes):
+class VarintReader(_Base):
     """Reads the encoding with numbers as in protobuf."""
 
     __slots__ = ()
 
     def long(self) -> int:
-        """A 64-bit signed number."""
-        number = self._varint() & 0xFFFF_FFFF_FFFF_FFFF
-        return number - (1 << 64) if number >> 63 else number
-
-    def sized(self) -> bytes:
-        """Bytes with their length before them."""
-        length = self._int32()
-        start = self._place
-        if not 0 <= length <= len(self._data) - start:
-            raise ScriptFormatError(f"Invalid array size ({length})")
-        self._place = start + length
-        return self._data[start : start + length]
-
-    def text(self) -> str:
-        """Text with its length before it; mistakes in it are repaired."""
-        return _decode_text(self.sized())
-
-    def function(self) -> int | str:
-        """What a call calls: a number or a name."""
-        kind = self.byte()
-        if kind == _NATIVE:
-            number = self._varint() & 0xFFFF
-            return number - (1 << 16) if number >> 15 else number
-        if kind == _USER:
-            return self.text()
-        raise ScriptFormatError(f"Unknown function header type: {kind}")
+        """Read a 64-bit signed number."""
+        return self._signed(64)
 
     def argument_count(self) -> int:
-        """How many arguments a call has."""
+        """Read the number of arguments of a call."""
         return max(0, signed_byte(self.byte()))
 
     parameter_count = argument_count
 
     def list_count(self) -> int:
-        """How many elements a list has."""
+        """Read the number of elements of a list."""
         return max(0, self._int32())
 
     def dapp_count(self) -> int:
-        """How many declarations of a kind a dApp has."""
+        """Read the number of declarations or callable functions of a dApp."""
         count = self._int32()
         if not 0 <= count <= self.left():
-            raise ScriptFormatError(f"At position {self._place} array of arguments too big.")
+            raise ScriptFormatError(f"At position {self._offset} array of arguments too big.")
         return count
 
     def start_of_dapp(self) -> None:
-        """Nothing comes before the description here."""
+        """Do nothing: the metadata comes first."""
 
     def has_verifier(self) -> bool:
-        """Whether a verifier follows."""
+        """Read whether a verifier follows."""
         flag = self.byte()
         if flag > 1:
-            raise ScriptFormatError(f"At position {self._place} unknown option flag value")
+            raise ScriptFormatError(f"At position {self._offset} unknown option flag value")
         return flag == 1
 
+    def _int16(self) -> int:
+        return self._signed(16)
+
     def _int32(self) -> int:
-        number = self._varint() & 0xFFFF_FFFF
-        return number - (1 << 32) if number >> 31 else number
+        return self._signed(32)
+
+    def _signed(self, bits: int) -> int:
+        number = self._varint() & (1 << bits) - 1
+        return number - (1 << bits) if number >> bits - 1 else number
 
     def _varint(self) -> int:
         number = 0
@@ -204,5 +199,5 @@ Reader = FixedReader | VarintReader
 
 
 def make_reader(data: bytes, version: int) -> Reader:
-    """What reads the encoding of a version."""
+    """Return the reader for the encoding of a version."""
     return FixedReader(data) if version < FIRST_VARINT_VERSION else VarintReader(data)

@@ -1,7 +1,7 @@
-"""A run step by step, in terms of its source, as data: what a debugger walks through.
+"""Recordings of runs in terms of the source, for debuggers.
 
-What lives here: the record, made of what an observer was told. What does not: walking
-(``soliton.workshop.debugger``), running (``evaluator``, the ledger).
+What lives here: the record, made from an observer's events. What does not: the debugger
+(``soliton.workshop.debugger``), evaluation (``evaluator``, the ledger).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from soliton.ride.observation import Event, ObservedRun, Observer, lets_at
 from soliton.ride.source_map import SourceMap, map_decompiled, map_known_source
 
 MAX_STEPS: Final = 20_000
-"""Further ones are left out, and ``truncated`` says so."""
+"""The limit of steps; beyond it, ``truncated`` is set."""
 
 
 class ScriptText(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A script that ran: whose it is, and its texts by file, the empty name being its own."""
+    """A script that ran: its owner, and its texts by file; the main text has the empty name."""
 
     script: str
     source: str
@@ -40,10 +40,10 @@ class NamedValue(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An expression is entered, or left with a value."""
+    """The start of an expression, or its end with a value."""
 
     script: int
-    """Of ``scripts``, by place."""
+    """The index in ``scripts``."""
     depth: int
     function: str
     line: int
@@ -53,13 +53,13 @@ class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     file: str = ""
     value: str | None = None
     names: tuple[int, ...] = ()
-    """What the expression sees and is known by now, the innermost first: places in ``names``."""
+    """The evaluated names in scope, innermost first: indexes in ``names``."""
     parent: int = -1
-    """The step that entered the expression around this one."""
+    """The step that started the enclosing expression."""
 
 
 class Recording(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All steps of a transaction's scripts, and how it ended."""
+    """All steps of a transaction's scripts, and its error, if any."""
 
     scripts: tuple[ScriptText, ...]
     names: tuple[NamedValue, ...]
@@ -72,14 +72,12 @@ class Recording(msgspec.Struct, frozen=True, omit_defaults=True):
 def recording(
     observer: Observer, sources: Mapping[bytes, SourceText] | None = None, error: str = ""
 ) -> Recording:
-    """What an observer that records was told, in terms of the sources that are known, or of
-    decompiled texts.
-    """
-    return _Maker(observer, sources or {}).make(error)
+    """Return the recording of an observer, in terms of known sources or decompiled texts."""
+    return _Builder(observer, sources or {}).build(error)
 
 
 class _Text:
-    """A script's text, its places, and the names that it was written with."""
+    """A script's text, its source map, and its original names."""
 
     def __init__(self, run: ObservedRun, known: SourceText | None) -> None:
         script = run.script
@@ -103,7 +101,7 @@ class _Text:
         self.names = original_names(content) if isinstance(content, DApp) else {}
 
 
-class _Maker:
+class _Builder:
     def __init__(self, observer: Observer, sources: Mapping[bytes, SourceText]) -> None:
         self._observer = observer
         self._sources = sources
@@ -113,7 +111,7 @@ class _Maker:
         self._known: dict[int, int] = {}
         self._steps: list[Step] = []
 
-    def make(self, error: str) -> Recording:
+    def build(self, error: str) -> Recording:
         open_steps: list[int] = []
         truncated = False
         for number, event in enumerate(self._observer.events):
@@ -140,7 +138,7 @@ class _Maker:
     def _step(self, number: int, event: Event, parent: int) -> Step | None:
         run = event.run
         node = run.numbering.of(event.expression)
-        # A block is left with what its last expression gives.
+        # A block ends with the value of its last expression.
         if node is None or isinstance(event.expression, Block):
             return None
         at, text = self._text(run)

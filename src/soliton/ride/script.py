@@ -20,13 +20,11 @@ from soliton.caching import cached_by_weight
 from soliton.ride.errors import ScriptFormatError
 from soliton.ride.expressions import (
     Block,
-    Call,
     DApp,
     Expression,
-    GetField,
-    If,
-    Let,
     ListConst,
+    children,
+    declared_expression,
 )
 from soliton.ride.serialization import read_script, write_script
 
@@ -87,7 +85,7 @@ def expressions(content: Expression | DApp) -> tuple[Expression, ...]:
         return (content,)
     verifier = () if content.verifier is None else (content.verifier,)
     return (
-        *(each.value if isinstance(each, Let) else each.body for each in content.declarations),
+        *map(declared_expression, content.declarations),
         *(each.function.body for each in (*content.callables, *verifier)),
     )
 
@@ -98,20 +96,7 @@ def nodes(content: Expression | DApp) -> Iterator[Expression]:
     while stack:
         node = stack.pop()
         yield node
-        match node:
-            case If(condition, then, otherwise):
-                stack.extend((otherwise, then, condition))
-            case GetField(inner):
-                stack.append(inner)
-            case Call(_, arguments):
-                stack.extend(reversed(arguments))
-            case Block(declaration, body):
-                stack.append(body)
-                stack.append(
-                    declaration.value if isinstance(declaration, Let) else declaration.body
-                )
-            case _:
-                pass
+        stack.extend(reversed(children(node)))
 
 
 def has_lists(content: Expression | DApp) -> bool:

@@ -26,6 +26,8 @@ from soliton.ride.errors import ScriptFormatError
 from soliton.ride.expressions import (
     CONSTANTS,
     FALSE,
+    FIRST_VERSION,
+    LAST_VERSION,
     TRUE,
     AnnotatedFunction,
     Block,
@@ -44,6 +46,7 @@ from soliton.ride.expressions import (
     LongConst,
     Ref,
     StringConst,
+    declared_expression,
 )
 from soliton.ride.meta import read_meta, varint
 from soliton.ride.readers import FIRST_VARINT_VERSION, Reader, make_reader, signed_byte
@@ -57,8 +60,6 @@ from soliton.ride.values import (
 )
 
 CHECKSUM_LENGTH: Final = 4
-FIRST_VERSION: Final = 1
-LAST_VERSION: Final = 8
 EXPRESSION, DAPP, LIBRARY = 1, 2, 3
 MAX_NAME_BYTES: Final = 255
 """The limit for names of callable functions."""
@@ -350,8 +351,7 @@ def _write_annotated(out: bytearray, function: AnnotatedFunction, form: _Form) -
 
 def _write_declaration(out: bytearray, declaration: Declaration, form: _Form) -> None:
     out += _declaration_head(declaration, form)
-    value = declaration.value if isinstance(declaration, Let) else declaration.body
-    _write(out, value, form)
+    _write(out, declared_expression(declaration), form)
 
 
 def _declaration_head(declaration: Declaration, form: _Form) -> bytes:
@@ -389,10 +389,7 @@ def _write(out: bytearray, expression: Expression, form: _Form) -> None:
             case Block(declaration, body):
                 out.append(_BLOCK)
                 out += _declaration_head(declaration, form)
-                stack.append(body)
-                stack.append(
-                    declaration.value if isinstance(declaration, Let) else declaration.body
-                )
+                stack.extend((body, declared_expression(declaration)))
             case ListConst(items):
                 out.append(_LIST)
                 out += form.number(len(items))

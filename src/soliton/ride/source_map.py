@@ -22,7 +22,7 @@ from soliton.ride.compiler.parser import parse_expression
 from soliton.ride.compiler.syntax import Node
 from soliton.ride.decompiler import decompile
 from soliton.ride.errors import RideError
-from soliton.ride.expressions import FALSE, TRUE, Block, Call, Expression, Func, GetField, If, Let
+from soliton.ride.expressions import FALSE, TRUE, Expression, children
 from soliton.ride.numbering import Body, Numbering, numbered, shape
 from soliton.ride.script import Script, parse_script
 
@@ -204,27 +204,11 @@ def _spans(
         if span[0] < 0:
             span = (0, size)
         spans[number] = span
-        for part in _parts(node):
-            inner = numbering.of(part)
+        for child in children(node):
+            inner = numbering.of(child)
             if inner is not None and spans[inner][0] < 0:
                 spans[inner] = span
     return spans
-
-
-def _parts(node: Expression) -> tuple[Expression, ...]:
-    match node:
-        case If(condition, then, otherwise):
-            return condition, then, otherwise
-        case GetField(inner):
-            return (inner,)
-        case Call(_, arguments):
-            return arguments
-        case Block(Let(_, value), rest):
-            return value, rest
-        case Block(Func() as function, rest):
-            return function.body, rest
-        case _:
-            return ()
 
 
 def map_known_source(

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from soliton.ride.errors import RideError
-from soliton.ride.evaluator import watch_runs
+from soliton.ride.evaluator import observe_all_runs
 from soliton.ride.evaluator_machine import MachineScope
 from soliton.ride.expressions import Expression
 from soliton.ride.faults import SourceText
@@ -42,7 +42,7 @@ class Coverage:
     def __init__(self) -> None:
         self._observer = _Watcher()
         self._deployed: dict[bytes, tuple[Path, SourceText, Script]] = {}
-        watch_runs(self._observer)
+        observe_all_runs(self._observer)
 
     def deployed(self, path: Path, text: SourceText, script: Script) -> None:
         """A script of a file is deployed."""
@@ -50,7 +50,7 @@ class Coverage:
 
     def close(self) -> None:
         """Watch no more."""
-        watch_runs(None)
+        observe_all_runs(None)
 
     def rows(self) -> Rows:
         """All that is known, in a form that goes from process to process."""

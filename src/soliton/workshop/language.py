@@ -105,7 +105,7 @@ class Analysis:
         for each in warnings(self.checked, self.compiled):
             start = self._own(each.start)
             if start is not None:
-                found.append(Remark(start, self._end_of(start), each.words, each.kind))
+                found.append(Remark(start, self._end_of(start), each.message, each.kind))
         return found
 
     def _end_of(self, start: int) -> int:

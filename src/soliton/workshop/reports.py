@@ -39,7 +39,7 @@ def lint_lines(path: str, text: str, libraries: Mapping[str, str]) -> list[str]:
             found.append(f"{path}: {fault}")
     for warning in warnings(checked, compiled):
         line, column, _ = checked.source.position(warning.start)
-        found.append(f"{path}:{line}:{column}: {warning.words} [{warning.kind}]")
+        found.append(f"{path}:{line}:{column}: {warning.message} [{warning.kind}]")
         found += excerpt(text, line, column)
     return found
 

@@ -11,7 +11,7 @@ from soliton.ride.compiler.errors import Source
 from soliton.ride.compiler.fragment import compile_fragment
 from soliton.ride.compiler.parser import parse_expression
 from soliton.ride.errors import Interrupted
-from soliton.ride.estimators import estimate
+from soliton.ride.estimators import estimate, estimator
 from soliton.ride.expressions import DApp
 
 HEAD = "{-# STDLIB_VERSION 6 #-}\nlet a = true\n"
@@ -133,7 +133,7 @@ let a0 = 1
 def test_estimating_is_watched(version: int) -> None:
     script = compile_source(DEAR, check_complexity=False).script
     watch = Watch()
-    estimate(script, version, watch=watch)
+    estimate(estimator(version), script, watch=watch)
     assert watch.asked > 10
     with pytest.raises(Interrupted):
-        estimate(script, version, watch=Watch(watch.asked))
+        estimate(estimator(version), script, watch=Watch(watch.asked))

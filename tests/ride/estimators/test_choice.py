@@ -6,7 +6,7 @@ import pytest
 
 from soliton.chain.features import Feature
 from soliton.chain.networks.model import Functionality
-from soliton.ride.estimators import EstimationError, Place, estimate
+from soliton.ride.estimators import EstimationError, Place
 from soliton.ride.estimators.choice import (
     Complexities,
     EstimationRules,
@@ -30,6 +30,7 @@ from soliton.ride.expressions import (
     Ref,
 )
 from soliton.ride.script import Script
+from tests.ride.estimators import estimate
 
 SETTINGS = Functionality(
     feature_check_blocks_period=10,

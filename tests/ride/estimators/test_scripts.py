@@ -9,14 +9,12 @@ from soliton.ride.estimators import (
     EstimationError,
     EstimationTooLong,
     Place,
-    estimate,
-    estimate_fully,
     estimator,
     machine,
     second,
     third,
 )
-from soliton.ride.estimators.scripts import expression_cost
+from soliton.ride.estimators.scripts import estimate_fully, expression_cost
 from soliton.ride.expressions import (
     TRUE,
     AnnotatedFunction,
@@ -33,6 +31,7 @@ from soliton.ride.expressions import (
     Ref,
 )
 from soliton.ride.script import Script
+from tests.ride.estimators import estimate
 
 INVOKE = 1020
 PLUS = 100

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from soliton.ride.errors import RideError
-from soliton.ride.estimators import estimate, estimate_compiled, estimator
+from soliton.ride.estimators import estimate_compiled, estimator
 from soliton.ride.expressions import Call, DApp
 from soliton.ride.script import Script, nodes, parse_script_text
+from tests.ride.estimators import estimate
 from tests.vectors import load_vectors, report
 
 _Numbers = tuple[int, int, dict[str, int]]

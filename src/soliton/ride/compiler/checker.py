@@ -89,7 +89,6 @@ from soliton.ride.types import (
 MAX_NAME_BYTES: Final = 255
 MAX_UNROLLED_STEPS: Final = 50_000
 """The total over all folds of a source: seven times what fits into the largest script."""
-IS_INSTANCE_OF: Final = f"{UTILITY_PREFIX}isInstanceOf"
 
 _CONSTANT_TYPES: Final = {LongConst: INT, StringConst: STRING}
 _EQUAL, _IS_INSTANCE, _THROW, _GET_TYPE = 0, 1, 2, 3

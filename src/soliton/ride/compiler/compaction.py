@@ -33,6 +33,7 @@ from soliton.ride.expressions import (
     If,
     Let,
     Ref,
+    declared_expression,
 )
 from soliton.ride.meta import read_meta, write_meta
 from soliton.ride.script import nodes
@@ -42,9 +43,7 @@ _LETTERS: Final = ascii_lowercase + ascii_uppercase
 
 def without_unused(dapp: DApp) -> DApp:
     """Return the dApp without unused declarations."""
-    values = {
-        each.name: each.value if isinstance(each, Let) else each.body for each in dapp.declarations
-    }
+    values = {each.name: declared_expression(each) for each in dapp.declarations}
     pending = [each.function.body for each in dapp.callables]
     if dapp.verifier is not None:
         pending.append(dapp.verifier.function.body)

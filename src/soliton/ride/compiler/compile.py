@@ -36,6 +36,7 @@ from soliton.ride.estimators import (
 from soliton.ride.estimators.choice import check_limits
 from soliton.ride.expressions import (
     DEFAULT_FUNCTION,
+    LAST_VERSION,
     Block,
     Call,
     DApp,
@@ -178,7 +179,7 @@ def estimate_source(
 
 
 def compile_value(
-    text: str, version: int = heads.LAST_VERSION, *, kind: ScriptKind = ScriptKind.ACCOUNT
+    text: str, version: int = LAST_VERSION, *, kind: ScriptKind = ScriptKind.ACCOUNT
 ) -> tuple[Script, Type]:
     """Compile an expression of any type, without directives; return the script and the type.
 

@@ -16,9 +16,8 @@ from typing import Final
 import msgspec
 
 from soliton.ride.compiler.errors import CompileError, Source
+from soliton.ride.expressions import FIRST_VERSION, LAST_VERSION
 
-FIRST_VERSION: Final = 1
-LAST_VERSION: Final = 8
 DEFAULT_VERSION: Final = 3
 FIRST_DAPP_VERSION: Final = 3
 

@@ -11,9 +11,7 @@ from soliton.ride.estimators.scripts import (
     Estimator,
     FullEstimate,
     estimate,
-    estimate_by,
     estimate_compiled,
-    estimate_fully,
     estimator,
 )
 
@@ -25,8 +23,6 @@ __all__ = [
     "FullEstimate",
     "Place",
     "estimate",
-    "estimate_by",
     "estimate_compiled",
-    "estimate_fully",
     "estimator",
 ]

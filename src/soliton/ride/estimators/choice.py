@@ -26,7 +26,7 @@ from soliton.ride.estimators.scripts import (
     DAppEstimation,
     Estimate,
     Estimator,
-    estimate_by,
+    estimate,
 )
 from soliton.ride.estimators.third import Edition
 from soliton.ride.expressions import DApp
@@ -152,7 +152,7 @@ def _verifier(
         if isinstance(script.content, DApp):
             numbers = _functions(estimator, script, rules, known, watch).all()
         else:
-            numbers = estimate_by(estimator, script, watch=watch)
+            numbers = estimate(estimator, script, watch=watch)
         check_limits(script, numbers, reduced_limit)
         verifier = numbers.verifier
     return verifier

@@ -19,6 +19,7 @@ from enum import Enum
 from functools import cache
 from typing import Final
 
+from soliton.ride.expressions import LAST_VERSION
 from soliton.ride.functions import catalogue
 
 CALLS_OF_DAPPS: Final = (1020, 1021)
@@ -114,6 +115,6 @@ def _lines(table: str, version: int) -> list[str]:
     for line in table.strip().splitlines():
         versions, _, rest = line.partition(" ")
         first, _, last = versions.partition("-")
-        if int(first) <= version <= int(last or catalogue.LAST_VERSION):
+        if int(first) <= version <= int(last or LAST_VERSION):
             lines.append(rest)
     return lines

@@ -37,7 +37,6 @@ MIN_LONG: Final = -(2**63)
 Steps = Generator[Expression, int, int]
 """The handler of a node: yields expressions, receives their costs, returns a cost."""
 
-Key = TypeVar("Key")
 Item = TypeVar("Item")
 
 

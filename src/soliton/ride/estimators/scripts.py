@@ -30,12 +30,12 @@ from soliton.ride.expressions import (
     Block,
     Call,
     DApp,
-    Declaration,
     Expression,
     GetField,
     If,
     Let,
     Ref,
+    declared_expression,
 )
 from soliton.ride.hash_order import hash_map_order
 from soliton.ride.script import Script
@@ -62,32 +62,6 @@ class Estimate(msgspec.Struct, frozen=True):
     verifier: int
     callables: dict[str, int]
     dearest: str = ""
-
-
-def estimate(
-    script: Script,
-    version: int,
-    *,
-    fix_overflow: bool = True,
-    let_fixes: bool = False,
-    old_verifier: bool = False,
-    place: Place = Place.EXPRESSION,
-    watch: Callable[[], None] | None = None,
-) -> Estimate:
-    """Estimate a script by one of ``VERSIONS``, without limits.
-
-    ``fix_overflow`` and ``let_fixes`` select the edition of the third estimator. ``old_verifier``
-    selects the rules before version 6 of the language. ``place`` is the kind of an expression.
-
-    Raises ``EstimationError``.
-    """
-    return estimate_by(
-        estimator(version, fix_overflow=fix_overflow, let_fixes=let_fixes),
-        script,
-        old_verifier=old_verifier,
-        place=place,
-        watch=watch,
-    )
 
 
 class FullEstimate(msgspec.Struct, frozen=True):
@@ -164,7 +138,7 @@ def estimate_compiled(
     """
     content = script.content
     if not isinstance(content, DApp):
-        return estimate_by(estimator, script, place=place, watch=watch), None
+        return estimate(estimator, script, place=place, watch=watch), None
     full = estimate_fully(estimator, script.version, content, watch)
     callables = dict(full.annotated)
     verifier = 0
@@ -181,7 +155,7 @@ def estimator(version: int, *, fix_overflow: bool = True, let_fixes: bool = Fals
     return Estimator(min(version, 3), third.Edition(fix_overflow, version == 3, let_fixes))
 
 
-def estimate_by(
+def estimate(
     estimator: Estimator,
     script: Script,
     *,
@@ -189,9 +163,10 @@ def estimate_by(
     place: Place = Place.EXPRESSION,
     watch: Callable[[], None] | None = None,
 ) -> Estimate:
-    """Estimate a script with an estimator; ``watch`` may raise to cancel.
+    """Estimate a script, without limits; ``watch`` may raise to cancel.
 
-    Raises ``EstimationError``.
+    ``old_verifier`` selects the rules before version 6 of the language for the verifier of a dApp.
+    ``place`` is the kind of an expression. Raises ``EstimationError``.
     """
     content = script.content
     if not isinstance(content, DApp):
@@ -313,7 +288,7 @@ def _may_call_dapps(dapp: DApp, body: Expression) -> bool:
     """Whether code refers to a function that calls dApps, directly or through declarations."""
     declared: dict[str, list[Expression]] = {}
     for declaration in dapp.declarations:
-        declared.setdefault(declaration.name, []).append(_value(declaration))
+        declared.setdefault(declaration.name, []).append(declared_expression(declaration))
     bodies = [body]
     while bodies:
         mentioned = _mentions(bodies.pop())
@@ -352,12 +327,8 @@ def _mentions(body: Expression) -> set[str] | None:
             case Block(declaration, rest):
                 name = declaration.name
                 # The value is outside the scope of the name, so it is visited last.
-                stack += (_value(declaration), name, rest)
+                stack += (declared_expression(declaration), name, rest)
                 inner[name] += 1
             case _:
                 pass
     return mentioned
-
-
-def _value(declaration: Declaration) -> Expression:
-    return declaration.value if isinstance(declaration, Let) else declaration.body

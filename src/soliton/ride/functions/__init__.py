@@ -1,6 +1,6 @@
-"""The library of the language: every function of versions 1 to 8.
+"""The standard library of the language: every function of versions 1 to 8.
 
-``catalogue`` says what there is (``library(version)`` is the way in), ``structures`` which types of
-objects have which fields, ``bodies`` how the named functions are made of others; all the other
-modules implement functions, one module per area.
+``catalogue`` has names, types and costs, ``library`` binds numbers to implementations, and
+``bodies`` has the functions that are written in the language. Each other module implements the
+functions of one area.
 """

@@ -1,7 +1,7 @@
-"""Arithmetic of Int and BigInt: exact, with errors where the result does not fit.
+"""Arithmetic of Int and BigInt: exact, with errors on overflow.
 
-What lives here: operators, comparisons, fractions and the rounding modes, lists of numbers
-(smallest, largest, median). What does not: powers and logarithms (``decimals``), conversions
+What lives here: operators, comparisons, fractions and rounding modes, functions on lists of numbers
+(minimum, maximum, median). What does not: powers and logarithms (``decimals``), conversions
 (``conversions``).
 
 Int has 64 bits, BigInt 512. Division rounds down for Int, toward zero for BigInt.
@@ -46,7 +46,7 @@ def multiply(left: int, right: int) -> Value:
 
 
 def divide(left: int, right: int) -> Value:
-    """``/`` of Int, rounded down; the smallest number divided by -1 wraps around, as in Java."""
+    """``/`` of Int, rounded down; the minimum divided by -1 wraps around, as in Java."""
     if right == 0:
         raise EvaluationError(_NO_DIVISOR)
     result = left // right
@@ -54,7 +54,7 @@ def divide(left: int, right: int) -> Value:
 
 
 def modulo(left: int, right: int) -> Value:
-    """``%`` of Int: the sign of the divisor."""
+    """``%`` of Int; the result has the sign of the divisor."""
     if right == 0:
         raise EvaluationError(_NO_DIVISOR)
     return left % right
@@ -81,7 +81,7 @@ def fraction(value: int, numerator: int, denominator: int) -> Value:
 
 
 def fraction_before_version_5(value: int, numerator: int, denominator: int) -> Value:
-    """The same, refusing the largest and the smallest number too."""
+    """``fraction`` before version 5, where the minimum and the maximum are errors."""
     result = _truncated_fraction(value, numerator, denominator)
     if result >= MAX_INT:
         raise EvaluationError(f"Long overflow: value `{result}` greater than 2^63-1")
@@ -123,7 +123,7 @@ def divide_big(left: BigInt, right: BigInt) -> Value:
 
 
 def modulo_big(left: BigInt, right: BigInt) -> Value:
-    """``%`` of BigInt: the sign of the dividend."""
+    """``%`` of BigInt; the result has the sign of the dividend."""
     if right.value == 0:
         raise EvaluationError("BigInteger divide by zero")
     remainder = abs(left.value) % abs(right.value)
@@ -131,7 +131,7 @@ def modulo_big(left: BigInt, right: BigInt) -> Value:
 
 
 def negate_big(number: BigInt) -> Value:
-    """``-`` of one BigInt."""
+    """Unary ``-`` of BigInt."""
     if number.value == MIN_BIG_INT:
         raise EvaluationError("Positive BigInt overflow")
     return BigInt(-number.value)
@@ -168,7 +168,7 @@ ROUNDING_MODES: Final = frozenset(
 
 
 def rounding_mode(rounding: Value) -> str:
-    """The name of a rounding mode; anything else is what breaks the reference."""
+    """Return the name of a rounding mode; raise ``NativeCrash`` for anything else."""
     if (
         not isinstance(rounding, CaseObject)
         or rounding.type_name not in ROUNDING_MODES
@@ -179,7 +179,7 @@ def rounding_mode(rounding: Value) -> str:
 
 
 def rounded_quotient(dividend: int, divisor: int, rounding: CaseObject) -> int:
-    """A quotient, rounded by its absolute value."""
+    """Return a quotient, rounded by a rounding mode."""
     return _rounded(dividend, divisor, rounding_mode(rounding))
 
 
@@ -207,7 +207,7 @@ def _rounded(dividend: int, divisor: int, mode: str) -> int:
 
 
 def truncated_quotient(dividend: int, divisor: int) -> int:
-    """A quotient, rounded toward zero."""
+    """Return a quotient, rounded toward zero."""
     quotient = abs(dividend) // abs(divisor)
     return -quotient if (dividend < 0) != (divisor < 0) else quotient
 
@@ -233,7 +233,7 @@ def smallest_big(numbers: RideList) -> Value:
 
 
 def median(numbers: RideList) -> Value:
-    """``median`` of a list of Int; of two middle numbers their mean, rounded down."""
+    """``median`` of a list of Int; of two middle numbers, their mean, rounded down."""
     if numbers.items and type(numbers.items[0]) is not int:
         raise mismatch("median", (numbers,))
     if not numbers.items:
@@ -242,7 +242,7 @@ def median(numbers: RideList) -> Value:
 
 
 def median_big(numbers: RideList) -> Value:
-    """``median`` of a list of BigInt; see `_median` about rounding."""
+    """``median`` of a list of BigInt, rounded down as well."""
     if numbers.items and type(numbers.items[0]) is not BigInt:
         raise mismatch("median", (numbers,))
     if not numbers.items:

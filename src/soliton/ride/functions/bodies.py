@@ -1,11 +1,11 @@
-"""The named functions of the library, which are made of other functions.
+"""The named functions of the library, which are written in the language.
 
-What lives here: their parameters and bodies, as expressions, and the words of ``value`` about what
-was missing. What does not: what they cost (``catalogue``), and how they are run: like functions of
-a script, with rules of their own about complexity (the evaluator).
+What lives here: their parameters and bodies, as expressions, and the error messages of ``value``.
+What does not: their costs (``catalogue``), and their evaluation, with its own rules of complexity
+(the evaluator).
 
-The expressions are those of the reference, node by node, because the older way of counting
-complexity counts their nodes, and because an error inside costs what was run until then.
+The expressions are those of the reference, node by node: the older complexity rules count their
+nodes, and an error inside costs the complexity spent so far.
 
 Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
 impl/PureContext.scala`` and ``impl/waves/Functions.scala``.
@@ -91,27 +91,27 @@ class NamedFunction(msgspec.Struct, frozen=True):
 
 @cache
 def named_functions(version: int, chain_id: int) -> dict[str, NamedFunction]:
-    """The named functions of a version by their keys; not to be changed.
+    """Return the named functions of a version by key. Shared; do not modify.
 
-    ``chain_id`` is the byte of the network in addresses, which two bodies contain.
+    ``chain_id`` is the network's byte in addresses, which two bodies contain.
     """
-    made = _all_versions()
+    found = _all_versions()
     if version <= 3:
-        made |= _until_version_3(chain_id)
+        found |= _until_version_3(chain_id)
     if version <= 5:
-        made["addressFromPublicKey"] = _address_from_public_key(version, chain_id)
+        found["addressFromPublicKey"] = _address_from_public_key(version, chain_id)
     for function in catalogue.functions(version):
         if isinstance(function.key, str) and function.key.startswith(_EXTRACT):
-            made[function.key] = _extracting(function.key, version)
+            found[function.key] = _extracting(function.key, version)
     names = {function.key for function in catalogue.functions(version)}
-    return {name: function for name, function in made.items() if name in names}
+    return {name: function for name, function in found.items() if name in names}
 
 
 def missing_value_message(argument: Expression, inner: Sequence[Value]) -> str:
-    """The words of ``value`` about an argument that is ``unit``.
+    """Return the error message of ``value`` for an argument that is ``unit``.
 
-    ``argument`` is the expression that was given, ``inner`` the values of its arguments when it is
-    a call.
+    ``argument`` is the expression of the argument; ``inner`` has the values of its arguments if it
+    is a call.
     """
     base = "value() called on unit value"
     match argument:
@@ -160,7 +160,7 @@ def _source_name(key: int | str) -> str:
 
 
 def _all_versions() -> dict[str, NamedFunction]:
-    made = {
+    found = {
         "!=": _function("@a @b", Call("!", (Call(EQUAL, (Ref("@a"), Ref("@b"))),))),
         "!": _function("@p", If(Ref("@p"), FALSE, TRUE)),
         "-": _function("@n", Call(SUBTRACT, (LongConst(0), Ref("@n")))),
@@ -206,8 +206,8 @@ def _all_versions() -> dict[str, NamedFunction]:
         "dropRightBytes": _from_the_right(TAKE_BYTES, SIZE_OF_BYTES),
     }
     for name, data_type in _DATA_TYPES.items():
-        made[name] = _entry_by_index(data_type)
-    return made
+        found[name] = _entry_by_index(data_type)
+    return found
 
 
 def _function(parameters: str, body: Expression) -> NamedFunction:
@@ -263,15 +263,13 @@ def _entry_by_index(data_type: str) -> NamedFunction:
 
 
 def _extracting(key: str, version: int) -> NamedFunction:
-    """``getIntegerValue`` and the like: the function named inside of the key, and ``value``."""
+    """Return ``getIntegerValue`` or the like: ``value`` of the function in the key's brackets."""
     inside = key[key.index("(") + 1 : -1]
     target: int | str = int(inside) if inside.isdigit() else inside
-    if isinstance(target, str) and target == "addressFromString":
+    if target in ("addressFromString", 1062):
         parameters: tuple[str, ...] = ("@@string",)
     elif target in _DATA_TYPES:
         parameters = ("@@data", "@@index")
-    elif target == 1062:
-        parameters = ("@@string",)
     elif target in (1055, 1056, 1057, 1058):
         parameters = ("@key",)
     elif target in (1040, 1041, 1042, 1043):
@@ -308,7 +306,7 @@ def _address_from_public_key(version: int, chain_id: int) -> NamedFunction:
 
 
 def _address_from_string(chain_id: int) -> NamedFunction:
-    """Versions 1 to 3; bad Base58 is an error there."""
+    """``addressFromString`` of versions 1 to 3, where invalid Base58 is an error."""
     text = Ref("@string")
     prefix_length = LongConst(len(ADDRESS_PREFIX))
     stripped = If(

@@ -1,10 +1,10 @@
-"""How the evaluator calls a function of the library, and the check of types that comes first.
+"""The calling convention of library functions, and the type check of their arguments.
 
-What lives here: the types of implementations, and ``checked`` and ``in_context``, which put the
-check of number and types of the arguments in front of a function. What does not: the functions.
+What lives here: the type of implementations, and the decorators ``checked`` and ``in_context``,
+which check the number and the types of arguments. What does not: the functions.
 
-Compiled scripts come from strangers, so any function may be called with anything. The check costs
-one comparison per argument; functions then work with plain typed arguments.
+Compiled scripts are untrusted and may call a function with any arguments. The check takes one
+comparison per argument; the functions then have typed parameters.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Implementation = Callable[[Sequence[Value], CallContext], Value]
 """A function as the evaluator calls it; raises ``EvaluationError`` and its subclasses."""
 
 ANYTHING = object
-"""In a list of types: an argument of any type."""
+"""In a tuple of types: an argument of any type."""
 
 
 def checked(name: str, kinds: tuple[type, ...], body: Callable[..., Value]) -> Implementation:
-    """An implementation out of a function of nothing but its arguments."""
+    """Return the implementation for a function of its arguments only."""
     if ANYTHING in kinds:
         return _mixed(name, kinds, body)
     match kinds:
@@ -43,7 +43,7 @@ def checked(name: str, kinds: tuple[type, ...], body: Callable[..., Value]) -> I
 
 
 def in_context(name: str, kinds: tuple[type, ...], body: Callable[..., Value]) -> Implementation:
-    """An implementation out of a function that takes the context before its arguments."""
+    """Return the implementation for a function of the context and its arguments."""
 
     def call(arguments: Sequence[Value], context: CallContext) -> Value:
         if not _fits(arguments, kinds):
@@ -54,7 +54,7 @@ def in_context(name: str, kinds: tuple[type, ...], body: Callable[..., Value]) -
 
 
 def mismatch(name: str, arguments: Sequence[Value]) -> EvaluationError:
-    """The error for arguments that a function does not take."""
+    """Return the error for arguments of the wrong number or types."""
     given = ", ".join(type_name(argument) for argument in arguments)
     return EvaluationError(f"Can't apply ({given}) to '{name}'")
 

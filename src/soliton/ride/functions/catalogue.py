@@ -1,18 +1,17 @@
-"""What functions the library has: numbers, names, types and costs, per version of the language.
+"""The functions of the library: numbers, names, types and costs, per version of the language.
 
-What lives here: the table, and the records made from it. What does not: what the functions do
-(``library`` binds the two), and what the types are (``structures``, ``soliton.ride.types``).
+What lives here: the table, and the records made from it. What does not: the implementations
+(``library``), and the types (``compiler.library``).
 
-A line of the table: key, name in sources, types of the arguments, type of the result, costs, and
-where it may be used when that is not everywhere. A cost ``4:20`` holds from version 4 on, until
-the next one; ``4:-`` ends the function. Types are written as in sources, with ``A``, ``B`` and
-``T`` for whatever is given, and these short names: ``Recipient`` is ``Address|Alias``, ``Entry`` a
-``DataEntry`` before version 4 and the five typed entries since, ``Rounding`` the rounding modes,
-``Digest`` the digest algorithms, ``AnyTransaction`` all types of transactions, ``Tuple`` a tuple
-of any length.
+A line of the table has the key, the name in sources, the types of arguments and result, the costs,
+and a restriction of use, if any. A cost ``4:20`` applies from version 4 on, until the next one;
+``4:-`` ends the function. Types are written as in sources, with the type variables ``A``, ``B`` and
+``T``, and these short names: ``Recipient`` is ``Address|Alias``, ``Entry`` is ``DataEntry`` before
+version 4 and the five typed entries since, ``Rounding`` the rounding modes, ``Digest`` the digest
+algorithms, ``AnyTransaction`` all types of transactions, ``Tuple`` a tuple of any length.
 
-Native functions (keys that are numbers) stand by number in compiled scripts, the others by their
-key, which is not always the name in sources.
+Compiled scripts refer to native functions (numeric keys) by number, and to the others by their key,
+which is not always the name in sources.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/FunctionIds.scala`` and
@@ -26,18 +25,16 @@ from typing import Final
 
 import msgspec
 
-FIRST_VERSION: Final = 1
-LAST_VERSION: Final = 8
-VERSIONS: Final = range(FIRST_VERSION, LAST_VERSION + 1)
+from soliton.ride.expressions import LAST_VERSION
 
 IN_DAPPS: Final = "dapp"
-"""Only dApps (and calls of expressions) may call it."""
+"""Only for dApps and called expressions."""
 IN_ACCOUNTS: Final = "account"
-"""Only scripts of accounts may call it, dApps among them, not those of assets."""
+"""Only for scripts of accounts, including dApps, not of assets."""
 
 POW_BIG_INT_TO_HALF: Final = 0x10000 + 118
-"""The square root of a BigInt, as the body of ``sqrtBigInt`` calls it: ``pow`` with a BigInt
-constant as exponent, which no expression can hold. No script can contain a number this large.
+"""The function in the body of ``sqrtBigInt``: ``pow`` with a BigInt constant as exponent, which no
+expression can represent. No script can contain such a large function number.
 """
 
 _POW_BIG_INT: Final = 118
@@ -256,14 +253,14 @@ wavesBalance; wavesBalance; Recipient; Int; 1:109 4:-
 
 
 class Function(msgspec.Struct, frozen=True):
-    """A function of the library, in all versions that have it."""
+    """A function of the library, in all its versions."""
 
     key: int | str
     name: str
     arguments: tuple[str, ...]
     result: str
     costs: dict[int, int]
-    """By version; a version that is missing does not have the function."""
+    """By version; only versions that have the function."""
     where: str = ""
 
 
@@ -297,9 +294,9 @@ def _costs(text: str) -> dict[int, int]:
 
 
 def _families() -> list[Function]:
-    """Functions that differ in a number only: tuples, and Groth16 by number of inputs."""
+    """Return the tuple constructors by size, and the Groth16 functions by number of inputs."""
     functions = []
-    letters = tuple(chr(ord("A") + place) for place in range(_MAX_TUPLE))
+    letters = tuple(chr(ord("A") + index) for index in range(_MAX_TUPLE))
     for size in range(2, _MAX_TUPLE + 1):
         types = letters[:size]
         functions.append(
@@ -312,18 +309,18 @@ def _families() -> list[Function]:
             )
         )
     three = ("ByteVector",) * 3
-    for place, cost in enumerate(_BN256_GROTH16_COSTS):
-        inputs = f"{place + 1}inputs"
+    for index, cost in enumerate(_BN256_GROTH16_COSTS):
+        inputs = f"{index + 1}inputs"
         functions += [
             Function(
-                _FIRST_GROTH16_ID + place,
+                _FIRST_GROTH16_ID + index,
                 f"groth16Verify_{inputs}",
                 three,
                 "Boolean",
-                _costs(f"4:{1200 + 100 * place}"),
+                _costs(f"4:{1200 + 100 * index}"),
             ),
             Function(
-                _FIRST_BN256_GROTH16_ID + place,
+                _FIRST_BN256_GROTH16_ID + index,
                 f"bn256Groth16Verify_{inputs}",
                 three,
                 "Boolean",
@@ -339,13 +336,13 @@ FUNCTIONS: Final = (*_rows(_NATIVE), *_families(), *_rows(_NAMED))
 
 @cache
 def functions(version: int) -> tuple[Function, ...]:
-    """The functions of one version."""
+    """Return the functions of a version."""
     return tuple(function for function in FUNCTIONS if version in function.costs)
 
 
 @cache
 def costs(version: int) -> dict[int | str, int]:
-    """The costs of the functions of one version, by key. Not to be changed."""
+    """Return the costs of the functions of a version, by key. Shared; do not modify."""
     table = {function.key: function.costs[version] for function in functions(version)}
     if "sqrtBigInt" in table:
         table[POW_BIG_INT_TO_HALF] = table[_POW_BIG_INT]

@@ -1,12 +1,11 @@
-"""What scripts ask of the chain, and ids that are computed as the chain does it.
+"""Functions that query the chain, or calculate ids as the chain does.
 
 What lives here: data entries, balances, assets, blocks, transactions, calls of other dApps, and
-the constructors that are functions. What does not: the answers (``soliton.ride.environment``),
-what transactions look like (``soliton.ride.bindings``), and which account is meant
-(``recipients``).
+the constructors that are functions. What does not: the state (``soliton.ride.environment``), the
+objects of transactions (``soliton.ride.bindings``), and resolution of accounts (``recipients``).
 
-An object that calls itself an address can hold anything, also what is no address of this chain: it
-mostly counts as an account without data then.
+An object of type ``Address`` can contain any bytes, even those of no address on this chain. In most
+functions it then counts as an account without data.
 
 Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
 impl/waves/Functions.scala``, ``ctx/impl/EnvironmentFunctions.scala``,
@@ -67,20 +66,20 @@ from soliton.ride.values import (
 MAX_ASSET_NAME_BYTES: Final = 16
 MAX_ASSET_DESCRIPTION_BYTES: Final = 1000
 MAX_CHAIN_ID: Final = 256
-"""Chain ids are bytes."""
+"""The exclusive limit; chain ids are bytes."""
 
 
 # --- data -----------------------------------------------------------------------------------------
 
 
 def entry_of_account(kind: type, context: CallContext, recipient: CaseObject, key: str) -> Value:
-    """``getInteger`` and its like: unit when there is no entry, or one of another type."""
+    """``getInteger`` and the like: unit if there is no entry of this type."""
     address = account(context, recipient)
     return UNIT if address is None else _entry(kind, context, address, key)
 
 
 def own_entry(kind: type, context: CallContext, key: str) -> Value:
-    """The same for the account of the script."""
+    """``getInteger`` and the like for the script's own account."""
     address = context.environment.this()
     if not isinstance(address, bytes):
         raise mismatch("getInteger(s: String)", (key,))
@@ -97,13 +96,13 @@ def _entry(kind: type, context: CallContext, address: bytes, key: str) -> Value:
 
 
 def is_data_untouched(context: CallContext, recipient: CaseObject) -> Value:
-    """``isDataStorageUntouched``: whether an account never had any data."""
+    """``isDataStorageUntouched``: whether an account has never had data."""
     address = account(context, recipient)
     return address is None or not context.environment.has_data(address)
 
 
 def entry_of_list(kind: type, entries: RideList, key: str) -> Value:
-    """``getInteger`` and its like of a list: the first entry with a key decides."""
+    """``getInteger`` and the like of a list: the value of the first entry with the key."""
     for entry in entries.items:
         if not isinstance(entry, CaseObject) or "key" not in entry.fields:
             raise NativeCrash("an element that is no entry")
@@ -119,7 +118,7 @@ def entry_of_list(kind: type, entries: RideList, key: str) -> Value:
 
 
 def balance_before(context: CallContext, recipient: CaseObject, asset: Value) -> Value:
-    """``assetBalance`` until version 3, also of the chain's coin."""
+    """``assetBalance`` until version 3, also of the native token."""
     if not is_unit(asset) and not isinstance(asset, bytes):
         raise mismatch("assetBalance", (recipient, asset))
     asset_id = asset if isinstance(asset, bytes) else None
@@ -132,7 +131,7 @@ def balance(context: CallContext, recipient: CaseObject, asset: bytes) -> Value:
 
 
 def _account_of_any_form(context: CallContext, recipient: CaseObject) -> bytes:
-    """Here the bytes of an address may also be those of an alias."""
+    """Resolve a recipient; here the bytes of an address may also be those of an alias."""
     check_recipient(recipient)
     if recipient.type_name == ADDRESS:
         data = bytes_field(recipient, "bytes")
@@ -175,7 +174,7 @@ def asset_info(context: CallContext, asset_id: bytes) -> Value:
 
 
 def asset_object(info: AssetInfo, version: int) -> CaseObject:
-    """An asset as a version of the language shows it."""
+    """Return the object of an asset in a version of the language."""
     fields: dict[str, Value] = {
         "id": info.id,
         "quantity": info.quantity,
@@ -201,7 +200,7 @@ def block_info(context: CallContext, height: int) -> Value:
 
 
 def block_object(info: BlockInfo, version: int) -> CaseObject:
-    """A block as a version of the language shows it."""
+    """Return the object of a block in a version of the language."""
     fields: dict[str, Value] = {
         "timestamp": info.timestamp,
         "height": info.height,
@@ -234,7 +233,7 @@ def calculate_delay(context: CallContext, generator: CaseObject, balance: int) -
 
 
 def _view(context: CallContext) -> bindings.View:
-    # Transactions that are looked up keep the older rule about long scripts.
+    # The older rule on long scripts still applies to transactions from the chain.
     switches = msgspec.structs.replace(context.switches, whole_script_field=False)
     return bindings.View(context.version, not context.asset_script, switches)
 
@@ -264,7 +263,7 @@ def transaction_height(context: CallContext, transaction_id: bytes) -> Value:
 
 
 def transfer(context: CallContext, transaction_id: bytes) -> Value:
-    """``transferTransactionById``; transfers of Ethereum wallets since version 6."""
+    """``transferTransactionById``; Ethereum transfers since version 6."""
     found = context.environment.transaction(transaction_id)
     if found is None:
         return UNIT
@@ -283,9 +282,9 @@ def transfer(context: CallContext, transaction_id: bytes) -> Value:
 
 
 def transfer_from_protobuf(context: CallContext, data: bytes) -> Value:
-    """``transferTransactionFromProto``: unit for anything but a transfer that could be valid.
+    """``transferTransactionFromProto``: unit for anything but a valid transfer.
 
-    It may be one of another chain; the address of the sender is of this one nevertheless.
+    The transfer may be of another chain, but the sender's address is always of this one.
     """
     try:
         signed = protobuf.parse(SignedTransaction, data)
@@ -319,7 +318,7 @@ def _i64(number: int) -> bytes:
 
 
 def calculate_asset_id(context: CallContext, issue: CaseObject) -> Value:
-    """``calculateAssetId``: the id that an action would have."""
+    """``calculateAssetId``: the asset id of an action."""
     if issue.type_name != "Issue":
         raise mismatch("calculateAssetId(i: Issue)", (issue,))
     name, description = text_field(issue, "name"), text_field(issue, "description")
@@ -347,7 +346,7 @@ def asset_id(
     nonce: int,
     transaction_id: bytes,
 ) -> bytes:
-    """The id of an asset that a dApp issues."""
+    """Return the id of an asset that a dApp issues."""
     return blake2b256(
         _sized(name)
         + _sized(description)
@@ -360,7 +359,7 @@ def asset_id(
 
 
 def calculate_lease_id(context: CallContext, lease: CaseObject) -> Value:
-    """``calculateLeaseId``: the id that an action would have."""
+    """``calculateLeaseId``: the lease id of an action."""
     if lease.type_name != "Lease":
         raise mismatch("calculateLeaseId(l: Lease)", (lease,))
     recipient = field_of(lease, "recipient", CaseObject)
@@ -389,7 +388,7 @@ def calculate_lease_id(context: CallContext, lease: CaseObject) -> Value:
 
 
 def lease_id(target: bytes | str, nonce: int, amount: int, transaction_id: bytes) -> bytes:
-    """The id of a lease that a dApp makes: to an address, or to an alias by its name."""
+    """Return the id of a dApp's lease to an address, or to the name of an alias."""
     recipient = target if isinstance(target, bytes) else _sized(target)
     return blake2b256(recipient + transaction_id + _i64(nonce) + _i64(amount))
 
@@ -409,12 +408,12 @@ _LEASE_FIELDS: Final = ("recipient", "amount", "nonce")
 
 
 def issue(arguments: Sequence[Value], _context: CallContext) -> Value:
-    """``Issue`` with or without a script and a number; takes anything, as constructors do."""
+    """``Issue`` with a script and a nonce; like other constructors, it does not check types."""
     return case_object("Issue", dict(zip(_ISSUE_FIELDS, arguments, strict=False)))
 
 
 def simple_issue(arguments: Sequence[Value], context: CallContext) -> Value:
-    """``Issue`` without a script and a number."""
+    """``Issue`` without a script and a nonce."""
     return issue((*arguments, UNIT, 0), context)
 
 
@@ -424,7 +423,7 @@ def lease(arguments: Sequence[Value], _context: CallContext) -> Value:
 
 
 def simple_lease(arguments: Sequence[Value], context: CallContext) -> Value:
-    """``Lease`` without a number."""
+    """``Lease`` without a nonce."""
     return lease((*arguments, 0), context)
 
 
@@ -432,7 +431,7 @@ def simple_lease(arguments: Sequence[Value], context: CallContext) -> Value:
 
 
 def invoke(reentrant: bool, arguments: Sequence[Value], context: CallContext) -> Value:
-    """``invoke`` and ``reentrantInvoke``; sets the complexity that is left over."""
+    """``invoke`` and ``reentrantInvoke``; sets the remaining complexity."""
     dapp = _called_dapp(context, arguments[0] if arguments else None)
     function = _called_function(arguments[1] if len(arguments) > 1 else None)
     if len(arguments) != 4 or not isinstance(arguments[3], RideList):

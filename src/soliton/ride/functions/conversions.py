@@ -1,7 +1,7 @@
-"""From one type to another: numbers, bytes and text; comparison, types of values, ``throw``.
+"""Conversions between numbers, bytes and strings; comparison, type tests, ``throw``.
 
-What lives here: the functions named ``toInt``, ``toBytes``, ``toString``, ``parse..`` and so on,
-and the handful that work on any value. What does not: Base16, Base58, Base64 (``encodings``).
+What lives here: the functions ``toInt``, ``toBytes``, ``toString``, ``parse..`` and so on, and the
+few that accept any value. What does not: Base16, Base58, Base64 (``encodings``).
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
 impl/PureContext.scala``. Numbers are parsed as java.lang.Long and java.math.BigInteger do it.
@@ -40,18 +40,18 @@ MAX_BIG_INT_BYTES: Final = 64
 MAX_BIG_INT_CHARS: Final = 155
 _BASIC_PLANE: Final = 0x10000
 _MAX_DIGITS: Final = 160
-"""More significant digits than any number here may have."""
+"""More significant digits than any valid number has."""
 
 
 def are_equal(left: Value, right: Value) -> bool:
-    """``==``; one of the two may be of any weight."""
+    """``==``; the weight of one of the values is not limited."""
     if weight(right) > MAX_COMPARED_WEIGHT and weight(left) > MAX_COMPARED_WEIGHT:
         raise EvaluationError("Comparable value too heavy.")
     return same(left, right)
 
 
 def is_instance_of(arguments: Sequence[Value], _context: CallContext) -> Value:
-    """``_isInstanceOf``; false for anything odd."""
+    """``_isInstanceOf``; false for invalid arguments."""
     if len(arguments) != 2:
         return False
     return full_type_name(arguments[0]) == arguments[1]
@@ -63,9 +63,9 @@ def get_type(value: Value) -> Value:
 
 
 def full_type_name(value: Value) -> str:
-    """The name of a type; of a tuple the names of what it holds, in brackets.
+    """Return the name of a value's type; for a tuple, the names of its elements' types in brackets.
 
-    From ten elements on they are out of order: sorted by the names of the fields, as text.
+    As in the reference, the elements are in the alphabetical order of their field names.
     """
     if isinstance(value, CaseObject) and value.type_name == TUPLE:
         return _known_name(value) or _tuple_name(value)
@@ -74,7 +74,8 @@ def full_type_name(value: Value) -> str:
 
 _HEAVY_TUPLE: Final = 1_000
 _KNOWN_NAMES: Final = 64
-"""Heavy tuples whose names are kept: asking costs almost nothing, and scripts may ask often."""
+"""The number of heavy tuples whose names are cached: the function is cheap for a script that calls
+it often."""
 _names: Final[OrderedDict[int, tuple[CaseObject, str]]] = OrderedDict()
 
 
@@ -84,23 +85,23 @@ def _known_name(value: CaseObject) -> str | None:
 
 
 def _tuple_name(value: CaseObject) -> str:
-    # Tuples can be nested deeper than Python's stack: those that are open wait here.
-    waiting: list[tuple[CaseObject, Iterator[Value], list[str]]] = [(value, _elements(value), [])]
+    # An explicit stack: tuples can be nested more deeply than Python's.
+    stack: list[tuple[CaseObject, Iterator[Value], list[str]]] = [(value, _elements(value), [])]
     while True:
-        node, rest, names = waiting[-1]
+        node, rest, names = stack[-1]
         inner = _name_until_tuple(rest, names)
         if inner is not None:
-            waiting.append((inner, _elements(inner), []))
+            stack.append((inner, _elements(inner), []))
             continue
         text = f"({', '.join(names)})"
-        waiting.pop()
+        stack.pop()
         if node.weight > _HEAVY_TUPLE:
             _names[id(node)] = (node, text)
             if len(_names) > _KNOWN_NAMES:
                 _names.popitem(last=False)
-        if not waiting:
+        if not stack:
             return text
-        waiting[-1][2].append(text)
+        stack[-1][2].append(text)
 
 
 def _elements(value: CaseObject) -> Iterator[Value]:
@@ -108,7 +109,7 @@ def _elements(value: CaseObject) -> Iterator[Value]:
 
 
 def _name_until_tuple(rest: Iterator[Value], names: list[str]) -> CaseObject | None:
-    """Take down names until there is a tuple whose name is not known yet."""
+    """Append names until a tuple without a cached name; return that, or ``None`` at the end."""
     for item in rest:
         if isinstance(item, CaseObject) and item.type_name == TUPLE:
             known = _known_name(item)
@@ -143,7 +144,7 @@ def boolean_to_bytes(value: bool) -> Value:
 
 
 def big_int_to_bytes(number: BigInt) -> Value:
-    """``toBytes`` of BigInt: as few as hold it."""
+    """``toBytes`` of BigInt, in as few bytes as possible."""
     value = number.value
     bits = value.bit_length() if value >= 0 else (~value).bit_length()
     return value.to_bytes(bits // 8 + 1, "big", signed=True)
@@ -157,7 +158,7 @@ def bytes_to_int(data: bytes) -> Value:
 
 
 def bytes_to_int_from(data: bytes, offset: int) -> Value:
-    """``toInt`` of eight bytes from an offset on."""
+    """``toInt`` of eight bytes at an offset."""
     if not 0 <= offset <= len(data) - INT_BYTES:
         raise EvaluationError("IndexOutOfBounds")
     return int.from_bytes(data[offset : offset + INT_BYTES], "big", signed=True)
@@ -173,7 +174,7 @@ def bytes_to_big_int(data: bytes) -> Value:
 
 
 def bytes_to_big_int_from(data: bytes, offset: int, size: int) -> Value:
-    """``toBigInt`` of a part of the bytes, which may end early."""
+    """``toBigInt`` of a slice, which may extend beyond the end."""
     if not (0 <= offset <= len(data) and 0 < size <= MAX_BIG_INT_BYTES):
         raise EvaluationError(f"ByteStr too long ({size} > {MAX_BIG_INT_BYTES} bytes)")
     return _big_int_of(data[offset : offset + size])
@@ -236,7 +237,7 @@ def parse_int(text: str) -> Value:
 
 
 def parse_big_int(text: str) -> Value:
-    """``parseBigInt``: unit for what is none."""
+    """``parseBigInt``: unit for an invalid number."""
     if units_length(text) > MAX_BIG_INT_CHARS:
         return UNIT
     number = _number(text)
@@ -244,7 +245,7 @@ def parse_big_int(text: str) -> Value:
 
 
 def parse_big_int_value(text: str) -> Value:
-    """``parseBigIntValue``: an error for what is none."""
+    """``parseBigIntValue``: an error for an invalid number."""
     length = units_length(text)
     if length > MAX_BIG_INT_CHARS:
         raise EvaluationError(
@@ -259,9 +260,9 @@ def parse_big_int_value(text: str) -> Value:
 
 
 def _number(text: str) -> int | None:
-    """An optional sign and decimal digits of any script of the basic plane.
+    """Parse an optional sign and decimal digits of any script in the basic plane.
 
-    ``None`` for anything else, and for numbers too long for any type.
+    Return ``None`` for anything else, and for numbers too long for any type.
     """
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits:
@@ -279,7 +280,7 @@ def _number(text: str) -> int | None:
 
 
 def _without_zeros(digits: str) -> str:
-    """A long text without the zeros in front that make it too long."""
+    """Strip enough leading zeros from digits that exceed the limit."""
     surplus = len(digits) - _MAX_DIGITS
     if digits[:surplus] == digits[0] * surplus and digits[0] in _ZEROS:
         return digits[surplus:]

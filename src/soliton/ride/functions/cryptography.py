@@ -1,6 +1,6 @@
-"""Hashes, signatures, proofs and Merkle trees, with their limits on size.
+"""Hashes, signatures, proofs and Merkle trees, with their limits of size.
 
-What lives here: the functions of scripts. What does not: the cryptography (``soliton.crypto``).
+What lives here: the library functions. What does not: the algorithms (``soliton.crypto``).
 
 Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
 impl/CryptoContext.scala`` and ``lang/jvm/src/main/scala/com/wavesplatform/lang/Global.scala``;
@@ -50,30 +50,30 @@ HASHES: Final[dict[str, Hash]] = {
     "blake2b256": blake2b256,
     "sha256": sha256,
 }
-"""By the beginnings of the functions' names."""
+"""By the prefixes of function names."""
 
 
 def limited_hash(algorithm: Hash, kilobytes: int, message: bytes) -> Value:
-    """A hash of a message up to a limit."""
+    """A hash function with a limit on the message."""
     _check_size(message, kilobytes)
     return algorithm(message)
 
 
 def verify_signature(message: bytes, signature: bytes, public_key: bytes) -> Value:
-    """``sigVerify``: false also for keys and signatures of a wrong length."""
+    """``sigVerify``; false also for keys and signatures of the wrong length."""
     return curve25519.verify(public_key, message, signature)
 
 
 def limited_verify_signature(
     kilobytes: int, message: bytes, signature: bytes, public_key: bytes
 ) -> Value:
-    """The same for a message up to a limit."""
+    """``sigVerify`` with a limit on the message."""
     _check_size(message, kilobytes)
     return curve25519.verify(public_key, message, signature)
 
 
 def verify_rsa(digest: CaseObject, message: bytes, signature: bytes, public_key: bytes) -> Value:
-    """``rsaVerify``: an error for a key that is none."""
+    """``rsaVerify``; an error for an invalid key."""
     name = _DIGESTS.get(digest.type_name)
     if name is None:
         raise EvaluationError("Unknown digest type")
@@ -91,7 +91,7 @@ def verify_rsa(digest: CaseObject, message: bytes, signature: bytes, public_key:
 def limited_verify_rsa(
     kilobytes: int, digest: CaseObject, message: bytes, signature: bytes, public_key: bytes
 ) -> Value:
-    """The same for a message up to a limit."""
+    """``rsaVerify`` with a limit on the message."""
     _check_size(message, kilobytes)
     return verify_rsa(digest, message, signature, public_key)
 
@@ -106,11 +106,11 @@ def _check_size(message: bytes, kilobytes: int) -> None:
 def verify_groth16(
     curve: groth16.Curve, max_inputs: int, key: bytes, proof: bytes, inputs: bytes
 ) -> Value:
-    """``groth16Verify`` and ``bn256Groth16Verify``: sizes are errors, all else is false."""
-    most = max_inputs * groth16.INPUT_LENGTH
-    if len(inputs) > most:
+    """``groth16Verify`` and ``bn256Groth16Verify``; an error for wrong sizes."""
+    limit = max_inputs * groth16.INPUT_LENGTH
+    if len(inputs) > limit:
         raise EvaluationError(
-            f"Invalid inputs size {len(inputs)} bytes, must be not greater than {most} bytes"
+            f"Invalid inputs size {len(inputs)} bytes, must be not greater than {limit} bytes"
         )
     if len(inputs) % groth16.INPUT_LENGTH:
         raise EvaluationError(
@@ -136,24 +136,24 @@ def check_merkle_proof(root: bytes, proof: bytes, value: bytes) -> Value:
 
 
 def create_merkle_root(proofs: RideList, value: bytes, index: int) -> Value:
-    """``createMerkleRoot``: the root that a proof, from the leaf upwards, leads to."""
-    neighbours = [item for item in proofs.items if type(item) is bytes and len(item) == HASH_BYTES]
+    """``createMerkleRoot``: the root that a proof, from the leaf to the root, implies."""
+    siblings = [item for item in proofs.items if type(item) is bytes and len(item) == HASH_BYTES]
     if (
         len(value) != HASH_BYTES
         or len(proofs.items) > MAX_MERKLE_PROOFS
-        or len(neighbours) != len(proofs.items)
+        or len(siblings) != len(proofs.items)
     ):
         raise mismatch("createMerkleRoot", (proofs, value, index))
     if not _MIN_INT32 <= index <= _MAX_INT32:
         raise ThrownError("integer overflow")
-    node, place = value, index
-    for neighbour in neighbours:
-        node = blake2b256(neighbour + node if place % 2 else node + neighbour)
+    node, rest = value, index
+    for sibling in siblings:
+        node = blake2b256(sibling + node if rest % 2 else node + sibling)
         # Halved toward zero, so that -1 is the right child of the first node.
-        place = -(-place // 2) if place < 0 else place // 2
-    if place:
+        rest = -(-rest // 2) if rest < 0 else rest // 2
+    if rest:
         raise ThrownError(
-            f"Index {index} out of range allowed by proof list length {len(neighbours)}"
+            f"Index {index} out of range allowed by proof list length {len(siblings)}"
         )
     return node
 
@@ -161,8 +161,8 @@ def create_merkle_root(proofs: RideList, value: bytes, index: int) -> Value:
 def recover_key(digest: bytes, signature: bytes) -> Value:
     """``ecrecover``: the public key that signed a hash.
 
-    The reference writes the key as a number in hexadecimal and reads that back: zero bytes in front
-    are lost, and a key that begins with half a byte of zeros breaks it.
+    The reference formats the key as a hexadecimal number and parses that: leading zero bytes are
+    lost, and an odd number of digits is an error.
     """
     if len(digest) != HASH_BYTES:
         raise EvaluationError(

@@ -1,7 +1,6 @@
-"""Bytes and lists: parts of them, putting them together, searching lists, tuples.
+"""Functions on ByteVector and List, and ``size`` of tuples.
 
-What lives here: the functions on ByteVector and List, and ``size`` of tuples. What does not: lists
-of numbers (``arithmetic``), lists of data entries (``chain_data``).
+What does not live here: lists of numbers (``arithmetic``), lists of data entries (``chain_data``).
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
 impl/PureContext.scala``.
@@ -24,7 +23,6 @@ from soliton.ride.values import (
     CaseObject,
     RideList,
     Value,
-    case_object,
     equal,
     weighed_list,
     weight,
@@ -34,14 +32,14 @@ _INT32 = 2**32
 
 
 def checked_bytes(data: bytes, limit: int = MAX_BYTES) -> bytes:
-    """Bytes as a result; raises ``EvaluationError`` when they are too many."""
+    """Return the data; raise ``EvaluationError`` if it exceeds the limit."""
     if len(data) > limit:
         raise EvaluationError(f"ByteStr size={len(data)} exceeds {limit} bytes")
     return data
 
 
 def low_int32(number: int) -> int:
-    """The lower 32 bits as a signed number: what Java makes of an index."""
+    """Return the lower 32 bits as a signed number, like Java's conversion to ``int``."""
     number &= _INT32 - 1
     return number - _INT32 if number >= _INT32 // 2 else number
 
@@ -60,7 +58,7 @@ def add_bytes(left: bytes, right: bytes) -> Value:
 
 
 def take_bytes(data: bytes, count: int) -> Value:
-    """``take`` until version 5: counts beyond the ends mean the ends."""
+    """``take`` until version 5; the count is clamped."""
     return checked_bytes(data[: max(low_int32(count), 0)])
 
 
@@ -108,16 +106,16 @@ def size_of_list(items: RideList) -> Value:
     return len(items.items)
 
 
-def element(items: RideList, place: int) -> Value:
-    """``getElement``: one element."""
-    index = low_int32(place)
-    if not 0 <= index < len(items.items):
-        raise EvaluationError(f"Index {place} out of bounds for length {len(items.items)}")
-    return items.items[index]
+def element(items: RideList, index: int) -> Value:
+    """``getElement``."""
+    low_index = low_int32(index)
+    if not 0 <= low_index < len(items.items):
+        raise EvaluationError(f"Index {index} out of bounds for length {len(items.items)}")
+    return items.items[low_index]
 
 
 def prepend(head: Value, tail: RideList) -> Value:
-    """``cons`` in version 3, where only the weight of lists is limited."""
+    """``cons`` in version 3, which limits only the weight."""
     return weighed_list((head, *tail.items), weight(head) + tail.weight + ELEMENT_WEIGHT)
 
 
@@ -182,68 +180,63 @@ def _check_index(index: int, length: int, doing: str) -> None:
         )
 
 
-def index_of_element(items: RideList, wanted: Value) -> Value:
+def index_of_element(items: RideList, target: Value) -> Value:
     """``indexOf`` of a list."""
-    return _search(items, wanted, range(len(items.items)))
+    return _search(items, target, range(len(items.items)))
 
 
-def last_index_of_element(items: RideList, wanted: Value) -> Value:
+def last_index_of_element(items: RideList, target: Value) -> Value:
     """``lastIndexOf`` of a list."""
-    return _search(items, wanted, range(len(items.items) - 1, -1, -1))
+    return _search(items, target, range(len(items.items) - 1, -1, -1))
 
 
-def _search(items: RideList, wanted: Value, places: range) -> Value:
+def _search(items: RideList, target: Value, indexes: range) -> Value:
     elements = items.items
-    if weight(wanted) > MAX_COMPARED_WEIGHT:
-        return _heavy_search(items, wanted, places)
-    # Python takes 1 and True for equal, so what it finds is looked at again.
-    while places:
-        found = _position(elements, wanted, places)
+    if weight(target) > MAX_COMPARED_WEIGHT:
+        return _heavy_search(items, target, indexes)
+    # 1 == True in Python, so each match is checked again.
+    while indexes:
+        found = _position(elements, target, indexes)
         if found is None:
             return UNIT
-        if same(elements[found], wanted):
+        if same(elements[found], target):
             return found
-        places = range(found + places.step, places.stop, places.step)
+        indexes = range(found + indexes.step, indexes.stop, indexes.step)
     return UNIT
 
 
-def _position(elements: tuple[Value, ...], wanted: Value, places: range) -> int | None:
+def _position(elements: tuple[Value, ...], target: Value, indexes: range) -> int | None:
     try:
-        if places.step > 0:
-            return elements.index(wanted, places.start)
-        return places.start - elements[places.start :: -1].index(wanted)
+        if indexes.step > 0:
+            return elements.index(target, indexes.start)
+        return indexes.start - elements[indexes.start :: -1].index(target)
     except ValueError:
         return None
     except RecursionError:
-        return next((place for place in places if equal(elements[place], wanted)), None)
+        return next((index for index in indexes if equal(elements[index], target)), None)
 
 
-def _heavy_search(items: RideList, wanted: Value, places: range) -> Value:
-    for place in places:
-        item = items.items[place]
+def _heavy_search(items: RideList, target: Value, indexes: range) -> Value:
+    for index in indexes:
+        item = items.items[index]
         if weight(item) > MAX_COMPARED_WEIGHT:
             raise EvaluationError(
-                f"Both element to search for `{plain_text(wanted)}` and list element "
+                f"Both element to search for `{plain_text(target)}` and list element "
                 f"`{plain_text(item)}` are too heavy to compare"
             )
-        if same(item, wanted):
-            return place
+        if same(item, target):
+            return index
     return UNIT
 
 
 def same(left: Value, right: Value) -> bool:
-    """Whether two values are equal, quickly: Python's own comparison says no to most, and only
-    what it says yes to is compared type by type.
+    """Whether two values are equal. Python's fast comparison excludes most; only values that are
+    equal by it are compared type by type.
     """
     try:
         return left == right and equal(left, right)
     except RecursionError:
         return equal(left, right)
-
-
-def make_tuple(*items: Value) -> Value:
-    """``_Tuple2`` to ``_Tuple22``."""
-    return case_object(TUPLE, {f"_{place}": item for place, item in enumerate(items, 1)})
 
 
 def size_of_tuple(value: CaseObject) -> Value:

@@ -1,14 +1,13 @@
-"""Powers, roots and logarithms of decimal fractions, to the digit that the reference gets.
+"""Powers, roots and logarithms of decimal fractions, with exactly the reference's digits.
 
-What lives here: ``pow``, ``log`` and the square root, for Int and BigInt. What does not: whole
-fractions with rounding (``arithmetic``).
+What lives here: ``pow``, ``log`` and the square root, for Int and BigInt. What does not:
+``fraction`` (``arithmetic``).
 
-The reference computes with java.math.BigDecimal and the library big-math 2.3.2 (eobermuhlner/
-big-math, ``BigDecimalMath``), in a fixed number of digits, and the last of them depend on its
-intermediate roundings: eight to the base two is 3 or 2.99.. before it is rounded down. So those
-roundings are repeated here, in the same order. Python's decimals and Java's follow the same
-standard for values and exponents. The innermost logarithm and the exponential, which the library
-gets from iterations with many digits to spare, are Python's own.
+The reference uses java.math.BigDecimal and the library big-math 2.3.2 (eobermuhlner/big-math,
+``BigDecimalMath``) with a fixed number of digits. The last digits depend on its intermediate
+roundings: log2(8) is 3 or 2.99.. before it is rounded down. So this module rounds in the same
+steps. Python's and Java's decimals follow the same standard for values and exponents. The innermost
+logarithm and the exponential, which the library iterates with many spare digits, are Python's.
 
 Source: wavesplatform/Waves ``lang/jvm/src/main/scala/com/wavesplatform/lang/Global.scala``.
 """
@@ -47,9 +46,9 @@ from soliton.ride.functions.arithmetic import (
 from soliton.ride.values import MAX_BIG_INT, MIN_BIG_INT, BigInt, CaseObject, Value
 
 MAX_SCALE: Final = 8
-"""Most decimals of an Int."""
+"""The limit of decimals of an Int."""
 MAX_BIG_SCALE: Final = 18
-"""Most decimals of a BigInt."""
+"""The limit of decimals of a BigInt."""
 
 INT_DIGITS: Final = 19
 INT_DIGITS_BEFORE: Final = 34
@@ -63,9 +62,9 @@ _CONSTANT_DIGITS: Final = 600
 _EXACT_DIGITS: Final = 4000
 _FIRST_DIGITS: Final = 15
 _MAX_ROOT_STEPS: Final = 500
-"""An iteration that is still moving after so many steps goes back and forth for ever."""
+"""An iteration that has not converged after this many steps oscillates."""
 _MAX_RESULT_EXPONENT: Final = 400
-"""Results beyond this power of ten are outside of any range, whatever they are exactly."""
+"""Results beyond this power of ten are out of every range."""
 
 _ROUNDINGS: Final = {
     "Down": ROUND_DOWN,
@@ -119,7 +118,7 @@ def power(
     except DecimalException as error:
         raise EvaluationError(_words(error)) from None
     if not MIN_INT <= result <= MAX_INT:
-        # The reference checks this outside of what catches its errors.
+        # In the reference, this error is not caught.
         raise NativeCrash("BigInteger out of long range")
     return result
 
@@ -132,7 +131,7 @@ def logarithm(
     scale: int,
     rounding: Value,
 ) -> Value:
-    """``log`` of Int: of a number, to a base."""
+    """``log`` of Int: of a number to a base."""
     _check_scales("log", MAX_SCALE, number_scale, base_scale, scale)
     result = _logarithm(
         _fraction(number, number_scale),
@@ -230,7 +229,7 @@ def _words(error: Exception) -> str:
 
 
 def _rounded(value: Decimal, scale: int, mode: CaseObject) -> int:
-    """The digits of a value with that many decimals."""
+    """Return a value, rounded to ``scale`` decimals, as an integer without the point."""
     if value and abs(value.adjusted()) > _MAX_RESULT_EXPONENT:
         far = _MAX_RESULT_EXPONENT if value.adjusted() > 0 else -_MAX_RESULT_EXPONENT
         value = _ONE.scaleb(far, _EXACT).copy_sign(value)
@@ -239,7 +238,7 @@ def _rounded(value: Decimal, scale: int, mode: CaseObject) -> int:
 
 
 def _rescaled(value: Decimal, scale: int, digits: int, mode: CaseObject) -> int:
-    """The same without ever making a number of more than twice the digits."""
+    """Like ``_rounded``, but without intermediate numbers of more than twice the digits."""
     sign, coefficient, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     unscaled = int("".join(map(str, coefficient)) or "0")
@@ -288,7 +287,7 @@ def _power(base: Decimal, exponent: Decimal, digits: int, rounding: str) -> Deci
 
 
 def _product(left: Decimal, right: Decimal, context: Context) -> Decimal:
-    """A product, with Java's limit on exponents."""
+    """Return a product; raise ``Overflow`` beyond Java's limit of exponents."""
     product = context.multiply(left, right)
     if product:
         first, second = left.as_tuple().exponent, right.as_tuple().exponent
@@ -319,7 +318,7 @@ def _whole_power(base: Decimal, exponent: int, digits: int, rounding: str) -> De
 
 
 def _huge_power(base: Decimal, exponent: Decimal, digits: int, rounding: str) -> Decimal:
-    """To a whole exponent of more than 64 bits."""
+    """Return a power with an integer exponent of more than 64 bits."""
     context = _context(digits, rounding)
     if exponent < 0:
         return context.divide(_ONE, _huge_power(base, -exponent, digits, rounding))
@@ -361,7 +360,7 @@ def _square_root(number: Decimal, digits: int, rounding: str) -> Decimal:
 
 
 def _of_double(number: float) -> Decimal:
-    """The decimal that Java makes of a double: the digits that it would print."""
+    """Convert a double to the decimal that Java would print."""
     value = Decimal(repr(number)).normalize(_EXACT)
     least = -1 if 1e-3 <= number < 1e7 else value.adjusted() - 1
     exponent = value.as_tuple().exponent
@@ -376,7 +375,7 @@ def _log_of(number: int, digits: int, rounding: str) -> Decimal:
 
 
 def _log(number: Decimal, context: Context) -> Decimal:
-    """The natural logarithm, rounded as big-math does."""
+    """Return the natural logarithm, rounded as big-math does."""
     if number <= 0:
         raise InvalidOperation(f"Illegal log(x) for x <= 0: x = {number}")
     if number == 1:
@@ -395,7 +394,7 @@ def _log(number: Decimal, context: Context) -> Decimal:
 
 
 _FACTORS: Final = (
-    # Below this number, it is divided by these powers of two and three to come close to one.
+    # Numbers below the first column are divided by these powers of 2 and 3, to be close to 1.
     (0.115, 0, -2),
     (0.14, -3, 0),
     (0.2, -1, -1),
@@ -413,7 +412,7 @@ _FACTORS: Final = (
 
 
 def _log_of_small(number: Decimal, context: Context) -> Decimal:
-    """Of a number up to ten, not rounded at the end."""
+    """Return the logarithm of a number up to ten, without the final rounding."""
     inner = _context(context.prec + 4, context.rounding)
     twos, threes = _factors(float(number))
     result = _ZERO
@@ -436,7 +435,7 @@ def _log_of_small(number: Decimal, context: Context) -> Decimal:
 
 
 def _exact_log(number: Decimal, context: Context) -> Decimal:
-    """With digits to spare, where the reference iterates."""
+    """Return the logarithm with spare digits, where the reference iterates."""
     return _context(context.prec + 30, ROUND_HALF_EVEN).ln(number)
 
 

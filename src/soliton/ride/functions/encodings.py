@@ -1,7 +1,7 @@
-"""Base16, Base58 and Base64 of bytes, and back.
+"""Base16, Base58 and Base64: encoding and decoding.
 
-What lives here: the limits on what goes in and comes out, and the two decoders that are stricter or
-laxer than Python's. What does not: Base58 itself (``soliton.crypto.base58``).
+What lives here: the limits of input and output, and the two decoders that are stricter or laxer
+than Python's. What does not: Base58 itself (``soliton.crypto.base58``).
 
 Sources: wavesplatform/Waves ``lang/jvm/src/main/scala/com/wavesplatform/lang/Global.scala``,
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/BaseGlobal.scala``. Base64 is read as
@@ -32,11 +32,11 @@ _BASE64_PREFIX: Final = "base64:"
 _BASE16: Final = re.compile(r"(?:[0-9a-f]{2})*")
 _BASE64: Final = re.compile(r"([A-Za-z0-9+/]*)(={0,2})")
 _PADDING: Final = {0: ("",), 2: ("", "=="), 3: ("", "=")}
-"""By characters over a multiple of four."""
+"""The allowed padding by the number of characters modulo 4."""
 
 
 def to_base58(data: bytes) -> Value:
-    """``toBase58String``; 64 bytes never come near the limits on text."""
+    """``toBase58String``; 64 bytes are far below the limit of the result."""
     if len(data) > MAX_BASE58_BYTES:
         raise EvaluationError(f"base58Encode input exceeds {MAX_BASE58_BYTES}")
     return base58.encode(data)

@@ -1,10 +1,10 @@
-"""The numbered functions of the library, bound to what they do.
+"""The implementations of the numbered library functions.
 
 What lives here: one table per area, and ``implementations``. What does not: names, types and costs
 (``catalogue``), and the functions that are called by name (``bodies``).
 
-A row is a number, or a number with the first version that the row holds for; later rows replace
-earlier ones. Which functions a version has at all is for the catalogue to say.
+The key of a row is a number, or a number and the first version of the row; a later version replaces
+an earlier one. The catalogue decides which functions a version has.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from soliton.ride.values import (
     CaseObject,
     RideList,
     Value,
+    ride_tuple,
 )
 
 Row = tuple[tuple[type, ...], Callable[..., Value]]
@@ -116,7 +117,7 @@ _TEXT: Final[Table] = {
     ),
 }
 _TEXT_IN_CONTEXT: Final[Table] = {
-    # Until version 4 text is measured in code units or in characters, depending on the height.
+    # Until version 4, strings are measured in code units or code points, depending on the height.
     303: (_TEXT_AND_INT, text.take_before),
     304: (_TEXT_AND_INT, text.drop_before),
     305: ((str,), text.size_before),
@@ -177,7 +178,7 @@ _DATA: Final[Table] = {
     1202: (_BYTES_AND_INT, conversions.bytes_to_int_from),
     1206: ((str,), conversions.parse_int),
     1350: ((CaseObject,), data.size_of_tuple),
-    **{1298 + size: ((ANYTHING,) * size, data.make_tuple) for size in range(2, 23)},
+    **{1298 + size: ((ANYTHING,) * size, ride_tuple) for size in range(2, 23)},
 }
 
 _THREE_BYTES: Final = (bytes, bytes, bytes)
@@ -209,27 +210,27 @@ _CRYPTOGRAPHY: Final[Table] = {
         for inputs in range(1, 16)
     },
     **{
-        2500 + place: (_THREE_BYTES, partial(cryptography.limited_verify_signature, limit))
-        for place, limit in enumerate((8, 16, 32, 64, 128))
+        2500 + index: (_THREE_BYTES, partial(cryptography.limited_verify_signature, limit))
+        for index, limit in enumerate((8, 16, 32, 64, 128))
     },
     **{
-        2600 + place: (_DIGEST_AND_BYTES, partial(cryptography.limited_verify_rsa, limit))
-        for place, limit in enumerate((16, 32, 64, 128))
+        2600 + index: (_DIGEST_AND_BYTES, partial(cryptography.limited_verify_rsa, limit))
+        for index, limit in enumerate((16, 32, 64, 128))
     },
     **{
-        first + place: (
+        first + index: (
             (bytes,),
             partial(cryptography.limited_hash, cryptography.HASHES[name], limit),
         )
         for first, name in ((2700, "keccak256"), (2800, "blake2b256"), (2900, "sha256"))
-        for place, limit in enumerate((16, 32, 64, 128))
+        for index, limit in enumerate((16, 32, 64, 128))
     },
 }
 
 _DATA_TYPES: Final = (int, bool, bytes, str)
 _LISTS_OF_ENTRIES: Final[Table] = {
-    1040 + place: ((RideList, str), partial(chain_data.entry_of_list, kind))
-    for place, kind in enumerate(_DATA_TYPES)
+    1040 + index: ((RideList, str), partial(chain_data.entry_of_list, kind))
+    for index, kind in enumerate(_DATA_TYPES)
 }
 _RECIPIENT: Final = (CaseObject,)
 _CHAIN: Final[Table] = {
@@ -251,18 +252,18 @@ _CHAIN: Final[Table] = {
     1080: (_RECIPIENT, chain_data.calculate_asset_id),
     1081: (_RECIPIENT, chain_data.calculate_lease_id),
     **{
-        1050 + place: ((CaseObject, str), partial(chain_data.entry_of_account, kind))
-        for place, kind in enumerate(_DATA_TYPES)
+        1050 + index: ((CaseObject, str), partial(chain_data.entry_of_account, kind))
+        for index, kind in enumerate(_DATA_TYPES)
     },
     **{
-        1055 + place: ((str,), partial(chain_data.own_entry, kind))
-        for place, kind in enumerate(_DATA_TYPES)
+        1055 + index: ((str,), partial(chain_data.own_entry, kind))
+        for index, kind in enumerate(_DATA_TYPES)
     },
 }
 _TEXT_OF_ADDRESS: Final[Table] = {1061: (_RECIPIENT, recipients.address_to_text)}
 
-_AS_THEY_ARE: Final[dict[int, Implementation]] = {
-    # These check their arguments in ways of their own.
+_UNCHECKED: Final[dict[int, Implementation]] = {
+    # These check their arguments themselves.
     1: conversions.is_instance_of,
     2: conversions.throw,
     1020: partial(chain_data.invoke, False),
@@ -276,7 +277,7 @@ _AS_THEY_ARE: Final[dict[int, Implementation]] = {
 
 @cache
 def implementations(version: int) -> dict[int, Implementation]:
-    """All numbered functions of a version, whoever may call them. Not to be changed."""
+    """Return all numbered functions of a version. Shared; do not modify."""
     names = {
         function.key: function.name
         for function in catalogue.functions(version)
@@ -297,4 +298,4 @@ def implementations(version: int) -> dict[int, Implementation]:
                 if number in names and since.get(number, 0) < first <= version:
                     since[number] = first
                     bound[number] = bind(names[number], kinds, body)
-    return bound | {key: body for key, body in _AS_THEY_ARE.items() if key in names}
+    return bound | {key: body for key, body in _UNCHECKED.items() if key in names}

@@ -1,9 +1,9 @@
-"""How values are written as text: by ``makeString`` until version 5, and in messages.
+"""The text form of values, in ``makeString`` until version 5 and in error messages.
 
-What lives here: the two forms of the reference. What does not: values in JSON (the API's business)
-and as source code (``soliton.ride.decompiler``).
+What lives here: the reference's two forms. What does not: values in JSON (the API) and in source
+code (``soliton.ride.decompiler``).
 
-Objects print their fields in the order of the hash map that the reference keeps them in.
+Fields of objects are in the iteration order of the reference's hash map.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/TermPrinter.scala``.
@@ -20,9 +20,9 @@ from soliton.ride.hash_order import hash_map_order
 from soliton.ride.values import BigInt, CaseObject, RideList, Value
 
 MAX_BASE58_IN_OBJECTS: Final = 1024
-"""Bytes inside of lists and objects are written in Base58 up to this length."""
+"""Up to this length, bytes inside lists and objects are written in Base58."""
 MAX_BASE58_ALONE: Final = 1023
-"""And on their own up to this one."""
+"""Up to this length, bytes that are the whole value are written in Base58."""
 
 _ESCAPES: Final = str.maketrans(
     {
@@ -42,7 +42,7 @@ _ESCAPES: Final = str.maketrans(
 
 
 def plain_text(value: Value) -> str:
-    """A value on its own: text and numbers as they are, bytes in Base58."""
+    """Return the text of a value: strings without quotes, bytes in Base58."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -53,18 +53,18 @@ def plain_text(value: Value) -> str:
 
 
 def nested_text(value: Value) -> str:
-    """A value as it stands inside of a list or an object: text in quotes."""
+    """Return the text of a value inside a list or object: strings in quotes."""
     parts: list[str] = []
-    # Values can be nested deeper than Python's stack: what is still to be written waits here.
-    waiting: list[tuple[Value | str, int, bool]] = [(value, 0, True)]
-    while waiting:
-        item, depth, is_value = waiting.pop()
+    # An explicit stack: values can be nested more deeply than Python's.
+    stack: list[tuple[Value | str, int, bool]] = [(value, 0, True)]
+    while stack:
+        item, depth, is_value = stack.pop()
         if not is_value:
             parts.append(str(item))
         elif isinstance(item, RideList):
-            waiting.extend(reversed(_list_parts(item)))
+            stack.extend(reversed(_list_parts(item)))
         elif isinstance(item, CaseObject):
-            waiting.extend(reversed(_object_parts(item, depth)))
+            stack.extend(reversed(_object_parts(item, depth)))
         else:
             parts.append(_simple_text(item))
     return "".join(parts)
@@ -88,8 +88,8 @@ def _simple_text(value: Value) -> str:
 
 def _list_parts(value: RideList) -> list[tuple[Value | str, int, bool]]:
     parts: list[tuple[Value | str, int, bool]] = [("[", 0, False)]
-    for place, item in enumerate(value.items):
-        if place:
+    for index, item in enumerate(value.items):
+        if index:
             parts.append((", ", 0, False))
         parts.append((item, 0, True))
     parts.append(("]", 0, False))

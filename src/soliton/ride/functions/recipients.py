@@ -1,8 +1,8 @@
-"""Accounts as scripts name them: addresses, aliases, and objects that only say that they are one.
+"""Recipients: resolution of addresses and aliases, which scripts can forge.
 
-What lives here: the fields of objects that may hold anything, the account that a recipient stands
-for, and the functions that turn text, keys and recipients into addresses. What does not: what is
-known about an account (``chain_data``).
+What lives here: type-checked access to fields of objects, resolution of recipients, and the
+functions that convert strings, keys and recipients to addresses. What does not: queries on accounts
+(``chain_data``).
 
 Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
 impl/EnvironmentFunctions.scala``, ``impl/waves/Functions.scala`` and
@@ -28,7 +28,7 @@ ALIAS: Final = "Alias"
 
 
 def field_of(subject: CaseObject, name: str, kind: type) -> Value:
-    """A field of an object that may have been made with anything in it; raises ``NativeCrash``."""
+    """Return a field of an object; raise ``NativeCrash`` if it has another type."""
     value = subject.fields.get(name)
     if type(value) is not kind:
         raise NativeCrash(f"{subject.type_name} without a field {name} of its type")
@@ -42,28 +42,28 @@ def is_unit(value: Value | None) -> bool:
 
 
 def text_field(subject: CaseObject, name: str) -> str:
-    """A field of type String; raises ``NativeCrash``."""
+    """Return a field of type String; raise ``NativeCrash`` if it is none."""
     value = field_of(subject, name, str)
     assert isinstance(value, str)
     return value
 
 
 def bytes_field(subject: CaseObject, name: str) -> bytes:
-    """A field of type ByteVector; raises ``NativeCrash``."""
+    """Return a field of type ByteVector; raise ``NativeCrash`` if it is none."""
     value = field_of(subject, name, bytes)
     assert isinstance(value, bytes)
     return value
 
 
 def int_field(subject: CaseObject, name: str) -> int:
-    """A field of type Int; raises ``NativeCrash``."""
+    """Return a field of type Int; raise ``NativeCrash`` if it is none."""
     value = field_of(subject, name, int)
     assert type(value) is int
     return value
 
 
 def resolved(context: CallContext, alias: str) -> bytes:
-    """The address of an alias; raises ``EvaluationError``."""
+    """Return the address of an alias; raise ``EvaluationError`` if there is none."""
     try:
         addresses.make_alias(alias, context.environment.chain_id)
     except AliasError as error:
@@ -82,7 +82,9 @@ def _checked(context: CallContext, address: bytes) -> bytes:
 
 
 def account(context: CallContext, recipient: CaseObject) -> bytes | None:
-    """The address of an account whose absence is no error."""
+    """Return the address of a recipient, or ``None`` if that is invalid. Raise ``EvaluationError``
+    if the object is neither an address nor an alias.
+    """
     if recipient.type_name not in (ADDRESS, ALIAS):
         raise EvaluationError(f"{plain_text(recipient)} neither Address nor alias")
     name = "bytes" if recipient.type_name == ADDRESS else "alias"
@@ -92,7 +94,7 @@ def account(context: CallContext, recipient: CaseObject) -> bytes | None:
 
 
 def account_or_none(context: CallContext, recipient: CaseObject) -> bytes | None:
-    """The same, given an address or an alias."""
+    """Return the address of an address or alias object, or ``None`` if it is invalid."""
     address = bytes_field(recipient, "bytes") if recipient.type_name == ADDRESS else None
     alias = "" if address is not None else text_field(recipient, "alias")
     try:
@@ -108,7 +110,7 @@ def check_recipient(recipient: CaseObject) -> None:
 
 
 def existing_account(context: CallContext, recipient: CaseObject) -> bytes:
-    """The address of an account that must be one."""
+    """Return the address of a recipient; raise ``EvaluationError`` if it is invalid."""
     check_recipient(recipient)
     if recipient.type_name == ALIAS:
         return resolved(context, text_field(recipient, "alias"))
@@ -116,12 +118,12 @@ def existing_account(context: CallContext, recipient: CaseObject) -> bytes:
 
 
 def address_value(address: bytes) -> CaseObject:
-    """An address as a value."""
+    """Return the object of an address; raise ``EvaluationError`` if it is too long."""
     return case_object(ADDRESS, {"bytes": checked_bytes(address)})
 
 
 def address_from_recipient(context: CallContext, recipient: CaseObject) -> Value:
-    """``addressFromRecipient``: an address as it is, an alias looked up."""
+    """``addressFromRecipient``: an address unchanged, an alias resolved."""
     if recipient.type_name == ADDRESS:
         return recipient
     if recipient.type_name != ALIAS:
@@ -135,7 +137,7 @@ def address_from_recipient(context: CallContext, recipient: CaseObject) -> Value
 
 
 def address_from_text(context: CallContext, text: str) -> Value:
-    """``addressFromString`` since version 4: unit for what is no address."""
+    """``addressFromString`` since version 4: unit for an invalid address."""
     try:
         return address_value(addresses.parse_address(text, context.environment.chain_id))
     except AddressError:
@@ -150,7 +152,7 @@ def address_from_public_key(context: CallContext, key: bytes) -> Value:
 
 
 def address_to_text(address: CaseObject) -> Value:
-    """``toString`` of an address: its bytes in Base58, whatever they are."""
+    """``toString`` of an address: its bytes in Base58, without a check."""
     if address.type_name != ADDRESS:
         raise mismatch("toString(a: Address)", (address,))
     return checked_text(plain_text(bytes_field(address, "bytes")))

@@ -1,12 +1,12 @@
-"""Text: its length, parts of it, searching, splitting and joining.
+"""Functions on String: length, slices, searching, splitting and joining.
 
-What lives here: the functions on String. What does not: numbers and bytes as text
-(``conversions``, ``encodings``).
+What does not live here: conversion of numbers and bytes (``conversions``, ``encodings``).
 
-Text of the reference is UTF-16. Versions 1 to 4 measured it in code units of it before the feature
-that the switch ``code_points`` stands for; then, and always since version 5, in characters. Here
-text never holds two halves of a surrogate pair side by side (``joined``), so it has one form only;
-to count code units, characters beyond the basic plane are taken apart (``_units``).
+The reference's strings are UTF-16. Versions 1 to 4 of the language measure them in code units
+before the feature of the switch ``code_points``, and in code points since; version 5 and later
+always in code points. Here strings never contain adjacent halves of a surrogate pair (see
+``joined``), so equal strings have equal representations. To count code units, characters beyond the
+basic plane are split (``_units``).
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
 impl/PureContext.scala``.
@@ -39,7 +39,7 @@ _LAST_SURROGATE: Final = "\udfff"
 
 
 def checked_text(text: str, limit: int = MAX_STRING_BYTES) -> str:
-    """A text as a result; raises ``EvaluationError`` when it is too long."""
+    """Return the string; raise ``EvaluationError`` if it exceeds the limit."""
     size = len(text) if text.isascii() else len(utf8(text))
     if size > limit:
         raise EvaluationError(f"String size={size} exceeds {limit} bytes")
@@ -47,19 +47,19 @@ def checked_text(text: str, limit: int = MAX_STRING_BYTES) -> str:
 
 
 def units_length(text: str) -> int:
-    """The length in UTF-16 code units."""
+    """Return the length in UTF-16 code units."""
     if text.isascii():
         return len(text)
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _units(text: str) -> str:
-    """The text with one character for each UTF-16 code unit."""
+    """Return the string with one character per UTF-16 code unit."""
     if text.isascii() or units_length(text) == len(text):
         return text
     data = text.encode("utf-16-le", "surrogatepass")
     return "".join(
-        chr(int.from_bytes(data[place : place + 2], "little")) for place in range(0, len(data), 2)
+        chr(int.from_bytes(data[start : start + 2], "little")) for start in range(0, len(data), 2)
     )
 
 
@@ -80,7 +80,7 @@ def add(left: str, right: str) -> Value:
 
 
 def size(text: str) -> Value:
-    """``size``, in characters."""
+    """``size``, in code points."""
     return len(text)
 
 
@@ -90,7 +90,7 @@ def size_before(context: CallContext, text: str) -> Value:
 
 
 def take(text: str, count: int) -> Value:
-    """``take`` in version 5: counts beyond the ends mean the ends."""
+    """``take`` in version 5; the count is clamped."""
     return checked_text(text[: max(count, 0)])
 
 
@@ -126,7 +126,7 @@ def limited_drop(text: str, count: int) -> Value:
 
 
 def limited_take_right(text: str, count: int) -> Value:
-    """``takeRight`` since version 6; counts as `_units_of_first` says."""
+    """``takeRight`` since version 6; see ``_units_of_first`` for the count."""
     _check_count(count, "takeRight")
     units = _units(text)
     number = _units_of_first(text, count)
@@ -134,7 +134,7 @@ def limited_take_right(text: str, count: int) -> Value:
 
 
 def limited_drop_right(text: str, count: int) -> Value:
-    """``dropRight`` since version 6; counts as `_units_of_first` says."""
+    """``dropRight`` since version 6; see ``_units_of_first`` for the count."""
     _check_count(count, "dropRight")
     units = _units(text)
     number = _units_of_first(text, count)
@@ -142,8 +142,8 @@ def limited_drop_right(text: str, count: int) -> Value:
 
 
 def _units_of_first(text: str, count: int) -> int:
-    # The reference counts how many code units the first characters take up, and takes as many
-    # from the other end. This may cut a character in two.
+    # The reference counts the code units of the first ``count`` characters, and takes as many from
+    # the other end. This may split a character.
     return units_length(text[:count])
 
 
@@ -174,7 +174,7 @@ def last_index_of(text: str, part: str) -> Value:
 
 
 def last_index_of_from(text: str, part: str, offset: int) -> Value:
-    """``lastIndexOf`` with an offset since version 5: of matches that start there or before."""
+    """``lastIndexOf`` with an offset since version 5: the last match at or before the offset."""
     if offset < 0 or not _is_well_formed(part):
         return UNIT
     return _found(text.rfind(part, 0, min(offset, len(text)) + len(part)))
@@ -208,8 +208,8 @@ def last_index_of_from_before(context: CallContext, text: str, part: str, offset
         return last_index_of_from(text, part, offset)
     if offset < 0:
         return UNIT
-    units, wanted = _units(text), _units(part)
-    return _found(units.rfind(wanted, 0, min(offset, len(units)) + len(wanted)))
+    units, part_units = _units(text), _units(part)
+    return _found(units.rfind(part_units, 0, min(offset, len(units)) + len(part_units)))
 
 
 def _found(index: int) -> Value:
@@ -220,15 +220,19 @@ def split_before(context: CallContext, text: str, separator: str) -> Value:
     """``split`` in versions 3 and 4."""
     if context.switches.code_points:
         return limited_split("split", MAX_STRING_BYTES, MAX_LIST_LENGTH, text, separator)
-    units, wanted = _units(text), _units(separator)
+    units, separator_units = _units(text), _units(separator)
     parts = [text]
-    if len(units):
-        parts = [joined(part) for part in units.split(wanted)] if len(wanted) else list(units)
+    if units:
+        parts = (
+            [joined(part) for part in units.split(separator_units)]
+            if separator_units
+            else list(units)
+        )
     return _parts(parts)
 
 
 def limited_split(name: str, max_bytes: int, max_parts: int, text: str, separator: str) -> Value:
-    """``split`` and its relatives: in characters, limited in what goes in and comes out."""
+    """``split`` and its variants: in code points, with limits of input and output."""
     size = weight(text)
     if size > max_bytes:
         raise EvaluationError(
@@ -258,7 +262,7 @@ def join(
     items: RideList,
     separator: str,
 ) -> Value:
-    """``makeString`` and its relatives; before version 6 any values were printed."""
+    """``makeString`` and its variants; before version 6, elements of any type are printed."""
     count = len(items.items)
     if count > max_items:
         raise EvaluationError(f"Input list size = {count} for {name} should not exceed {max_items}")
