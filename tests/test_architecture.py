@@ -67,7 +67,17 @@ PURE = {
         "contextlib",
         "dataclasses",
     ),
-    *("decimal", "difflib", "enum", "fractions", "functools", "google", "hashlib", "importlib"),
+    *(
+        "dataclasses",
+        "decimal",
+        "difflib",
+        "enum",
+        "fractions",
+        "functools",
+        "google",
+        "hashlib",
+        "importlib",
+    ),
     *(
         "ipaddress",
         "itertools",
