@@ -46,7 +46,7 @@ class Place(msgspec.Struct, frozen=True):
     file: str = ""
 
 
-class NotedChecker(Checker):
+class RecordingChecker(Checker):
     """Records the span of each expression by its ``id``. The expressions are kept alive, so that no
     ``id`` is reused.
     """
@@ -169,10 +169,10 @@ def map_source(
     watch: Callable[[], None] | None = None,
 ) -> SourceMap:
     """Compile a source and return its map; raise ``CompileError`` for a fault."""
-    checkers: list[NotedChecker] = []
+    checkers: list[RecordingChecker] = []
 
     def make(source: Source, library: Library) -> Checker:
-        checkers.append(NotedChecker(source, library))
+        checkers.append(RecordingChecker(source, library))
         return checkers[-1]
 
     directives = read_directives(text)
@@ -186,7 +186,7 @@ def map_source(
 def map_value(text: str, version: int, kind: ScriptKind = ScriptKind.ACCOUNT) -> SourceMap:
     """Return the map of an expression of any type, as in ``compile_value``."""
     source = Source(text)
-    checker = NotedChecker(source, library(version, kind))
+    checker = RecordingChecker(source, library(version, kind))
     with bounded():
         content = checker.expression(parse_expression(source, version)).expression
     numbering = numbered(content)
