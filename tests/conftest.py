@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from soliton.ride.evaluator import RECURSION_LIMIT
 from tests.amounts import EXAMPLES
@@ -44,12 +45,35 @@ def shared() -> Path:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests come first: a long one at the end would keep one core busy alone."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
+    slow |= {item.path for item in items if item.path.parent == Path(__file__).parent}
     items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_collection_finish() -> None:
     """Take the tests out of garbage collection: they live as long as the run, and are many."""
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """The same for what a file of tests leaves in caches, once its garbage is collected."""
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
+class FilesTogether(LoadFileScheduling):
+    """A file's tests stay in one process, and so do those that parse all of the source."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path, _, _ = nodeid.partition("::")
+        return "tests" if path.count("/") == 1 else path
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesTogether:
+    """How tests are shared out among processes."""
+    return FilesTogether(config, log)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

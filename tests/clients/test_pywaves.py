@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.amounts import if_long
 from tests.clients.generations import chain_of
 from tests.clients.scripts import HERE, by_key, run_client
 
@@ -70,7 +71,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", params=["waves", "tn"])
+@pytest.fixture(scope="module", params=["waves", if_long("tn")])
 def family(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 
 from soliton.devnet.accounts import funded_accounts
+from tests.amounts import if_long
 from tests.clients.generations import chain_of
 from tests.clients.scripts import HERE, run_client
 
@@ -69,7 +70,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.fixture(scope="module", params=["waves", "tn"])
+@pytest.fixture(scope="module", params=["waves", if_long("tn")])
 def family(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name

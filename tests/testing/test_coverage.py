@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from tests.amounts import only_long
 from tests.testing.test_plugin import run
 from tests.vectors import REPOSITORY
 
@@ -177,6 +178,7 @@ def test_what_is_not_reached_is_told(pytester: pytest.Pytester) -> None:
     assert any("is less than 90%" in each for each in result.outlines)
 
 
+@only_long
 def test_more_tests_reach_more(pytester: pytest.Pytester) -> None:
     write(pytester, SOME, MORE)
     pytester.makefile(".ride", other=OTHER)
@@ -186,6 +188,7 @@ def test_more_tests_reach_more(pytester: pytest.Pytester) -> None:
     assert result.ret == 0
 
 
+@only_long
 def test_cases_count_one_by_one(pytester: pytest.Pytester) -> None:
     pytester.makefile(".ride", cases=CASES)
     pytester.makepyfile("""
@@ -212,6 +215,7 @@ def test_cases_count_one_by_one(pytester: pytest.Pytester) -> None:
     )
 
 
+@only_long
 def test_what_a_test_less_does_not_reach_is_told(pytester: pytest.Pytester) -> None:
     for path in (REPOSITORY / "examples" / "exchange").iterdir():
         if path.is_file():
