@@ -17,7 +17,7 @@ from soliton.ride.compiler.directives import CALL
 from soliton.ride.compiler.fragment import compile_fragment
 from soliton.ride.decompiler import decompile
 from soliton.ride.errors import RideError, ScriptFormatError
-from soliton.ride.estimators import Estimate, Estimator, Place, estimate
+from soliton.ride.estimators import CodeKind, Estimate, Estimator, estimate
 from soliton.ride.estimators.choice import EstimationRules, check_limits
 from soliton.ride.expressions import DApp
 from soliton.ride.faults import SourceText, locate
@@ -116,7 +116,9 @@ class EstimateText(Work[Estimated], frozen=True, tag=True):
     def do(self) -> Estimated:
         """Raises ``RideError``."""
         script, rules = parse_script_text(self.text), self.rules
-        numbers = estimate(rules.current, script, old_verifier=rules.old_verifier, place=Place.ANY)
+        numbers = estimate(
+            rules.current, script, old_verifier=rules.old_verifier, kind=CodeKind.ANY
+        )
         check_limits(script, numbers, reduced_verifier_limit=False)
         return Estimated(numbers, tree_text(script))
 

@@ -17,7 +17,13 @@ from soliton.ride.functions.printing import nested_text
 from soliton.ride.numbering import Body, numbered
 from soliton.ride.observation import RunFault, Spot
 from soliton.ride.script import parse_script
-from soliton.ride.source_map import Place, SourceMap, map_decompiled, map_known_source, shortened
+from soliton.ride.source_map import (
+    SourceMap,
+    TextRange,
+    map_decompiled,
+    map_known_source,
+    shortened,
+)
 from soliton.ride.values import Value, weight
 
 MAX_VALUE_WEIGHT: Final = 20_000
@@ -37,7 +43,7 @@ class Located(msgspec.Struct, frozen=True):
     """The positions and bodies of some expressions of a script; ``source`` is the kind of text."""
 
     source: str
-    places: dict[int, Place]
+    ranges: dict[int, TextRange]
     bodies: dict[int, Body]
     name: str = ""
     """The name of the text's file."""
@@ -114,9 +120,9 @@ def located_in(
     text: SourceMap, numbers: Collection[int], source: str = KNOWN, name: str = ""
 ) -> Located:
     """Return the positions of expressions in a text with an existing map."""
-    places = {number: text.place(number) for number in numbers}
+    ranges = {number: text.range_of(number) for number in numbers}
     bodies = {number: body for number in numbers if (body := text.body(number)) is not None}
-    return Located(source, places, bodies, name)
+    return Located(source, ranges, bodies, name)
 
 
 def _without_text(script: bytes, numbers: Collection[int]) -> Located:
@@ -164,23 +170,23 @@ def _position(spot: Spot, located: Located) -> Position:
         pairs = zip(body.parameters, spot.parameters, strict=False)
         values |= {name: value_text(value) for name, value in pairs}
     for number, value in spot.values:
-        place = located.places.get(number)
-        if place is not None and not place.text.startswith(('"', "base")):
-            values[place.text] = value_text(value)
+        text_range = located.ranges.get(number)
+        if text_range is not None and not text_range.text.startswith(('"', "base")):
+            values[text_range.text] = value_text(value)
     owner = base58.encode(spot.owner)
     function = "" if body is None else body.name
-    place = located.places.get(spot.node)
-    if place is None:
+    text_range = located.ranges.get(spot.node)
+    if text_range is None:
         return Position(owner, function, located.source, values=values, node=spot.node)
     return Position(
         owner,
         function,
         located.source,
-        place.line,
-        place.column,
-        place.text,
+        text_range.line,
+        text_range.column,
+        text_range.text,
         values,
-        place.file or located.name,
+        text_range.file or located.name,
         spot.node,
     )
 

@@ -353,7 +353,7 @@ def _complexity(checked: Checked, compiled: Compiled) -> list[Finding]:
         name, start = annotated.function.name, annotated.function.start
         taken = numbers.callables.get(name)
         if taken is not None and taken > LARGE_SHARE * limit:
-            message = f"{name} takes up to {taken} of {limit}{_dearest(functions)}"
+            message = f"{name} takes up to {taken} of {limit}{_costliest(functions)}"
             found.append(Finding(COMPLEXITY, start, message))
         elif annotated.annotations[0].name == "Verifier" and numbers.verifier > FREE_VERIFIER:
             message = (
@@ -364,7 +364,7 @@ def _complexity(checked: Checked, compiled: Compiled) -> list[Finding]:
     return found
 
 
-def _dearest(functions: Mapping[str, int]) -> str:
+def _costliest(functions: Mapping[str, int]) -> str:
     if not functions:
         return ""
     name = max(functions, key=lambda each: functions[each])

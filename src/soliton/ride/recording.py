@@ -144,18 +144,18 @@ class _Builder:
         at, text = self._text(run)
         if text.map is None:
             return None
-        place = text.map.place(node)
+        text_range = text.map.range_of(node)
         body = text.map.body(text.map.owners[node])
         value = event.value
         return Step(
             at,
             event.depth,
             "" if body is None else body.name,
-            place.line,
-            place.column,
-            place.end_line,
-            place.end_column,
-            place.file,
+            text_range.line,
+            text_range.column,
+            text_range.end_line,
+            text_range.end_column,
+            text_range.file,
             None if value is None else value_text(value),
             tuple(self._name(let, text) for let in lets_at(self._observer, number)),
             parent,

@@ -33,7 +33,7 @@ _MAP_FACTOR: Final = 400
 _Span = tuple[int, int]
 
 
-class Place(msgspec.Struct, frozen=True):
+class TextRange(msgspec.Struct, frozen=True):
     """A range of a text. Lines and columns count from 1, and the end is exclusive. ``file`` is the
     name of an imported library, empty for the text itself.
     """
@@ -100,7 +100,7 @@ class SourceMap:
         """Return the start and end of an expression in the text."""
         return self._spans[number]
 
-    def place(self, number: int) -> Place:
+    def range_of(self, number: int) -> TextRange:
         """Return the position of an expression."""
         start, end = self._spans[number]
         text = self._source.text
@@ -109,7 +109,7 @@ class SourceMap:
         start, end = _balanced(text, start, end)
         file, line, column = self._position(start)
         _, end_line, end_column = self._position(end)
-        return Place(line, column, end_line, end_column, shortened(text[start:end]), file)
+        return TextRange(line, column, end_line, end_column, shortened(text[start:end]), file)
 
     def body(self, number: int) -> Body | None:
         """Return the declaration of which an expression is the body."""

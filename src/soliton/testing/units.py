@@ -18,7 +18,7 @@ import msgspec
 from soliton.ride.expressions import CONSTANTS, Block, BoolConst, Expression, If
 from soliton.ride.numbering import Numbering, numbered
 from soliton.ride.script import Script
-from soliton.ride.source_map import Place, SourceMap
+from soliton.ride.source_map import SourceMap, TextRange
 
 LINE: Final = "line"
 BRANCH: Final = "branch"
@@ -61,12 +61,12 @@ class _Finder:
         self._whole = (0, len(text.text))
 
     def lines(self) -> Iterator[tuple[Unit, bool]]:
-        reached: dict[tuple[str, int], tuple[Place, bool]] = {}
+        reached: dict[tuple[str, int], tuple[TextRange, bool]] = {}
         for number, node in enumerate(self._nodes):
             # A block is what it ends with.
             if isinstance(node, (*CONSTANTS, Block)) or self._text.span(number) == self._whole:
                 continue
-            place = self._text.place(number)
+            place = self._text.range_of(number)
             key = place.file, place.line
             known, before = reached.get(key, (place, False))
             first = min(known, place, key=lambda each: each.column)
@@ -88,7 +88,7 @@ class _Finder:
                     yield unit, (condition, answer) in self._seen.said
 
     def _arm(self, number: int, node: If, answer: bool) -> Unit:
-        whole = self._text.place(number)
+        whole = self._text.range_of(number)
         place = self._place_of(node.then if answer else node.otherwise, number)
         if answer and self._begins(number, _CASE):
             place, words = whole, whole.text
@@ -139,12 +139,12 @@ class _Finder:
                     stack += (each.condition, each.then, each.otherwise)
         return found
 
-    def _place_of(self, arm: Expression, number: int) -> Place | None:
+    def _place_of(self, arm: Expression, number: int) -> TextRange | None:
         """Where an arm stands; of one that begins with what the compiler declares, what follows."""
         while not isinstance(arm, BoolConst):
             inner = self._number(arm)
             if self._text.span(inner) != self._text.span(number):
-                return self._text.place(inner)
+                return self._text.range_of(inner)
             if not isinstance(arm, Block):
                 return None
             arm = arm.body

@@ -240,7 +240,7 @@ class LocalFiles:
         known = self.map_of(position.script)
         if known is None or position.node < 0:
             return position
-        place = known.place(position.node)
+        place = known.range_of(position.node)
         return msgspec.structs.replace(
             position,
             source=KNOWN,

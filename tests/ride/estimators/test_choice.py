@@ -6,7 +6,7 @@ import pytest
 
 from soliton.chain.features import Feature
 from soliton.chain.networks.model import Functionality
-from soliton.ride.estimators import EstimationError, Place
+from soliton.ride.estimators import CodeKind, EstimationError
 from soliton.ride.estimators.choice import (
     Complexities,
     EstimationRules,
@@ -146,7 +146,7 @@ def test_limits_of_expressions(version: int, asset: bool, expression_limit: int)
         match=f"Script is too complex: {expression_limit + 1} > {expression_limit}",
     ):
         check_limits(script, Estimate(expression_limit + 1, 0, {}), not asset)
-    check_limits(script, Estimate(4_000, 0, {}), True, Place.FREE_CALL)
+    check_limits(script, Estimate(4_000, 0, {}), True, CodeKind.FREE_CALL)
 
 
 @pytest.mark.parametrize(("version", "limit"), [(3, 4_000), (4, 4_000), (5, 10_000), (6, 52_000)])

@@ -6,9 +6,9 @@ import pytest
 
 from soliton.ride.errors import RideError
 from soliton.ride.estimators import (
+    CodeKind,
     EstimationError,
     EstimationTooLong,
-    Place,
     estimator,
     machine,
     second,
@@ -72,12 +72,12 @@ def test_numbers_of_a_dapp() -> None:
     result = estimate(script, 4, let_fixes=True)
     assert (result.max, result.verifier) == (4, 4)
     assert result.callables == {"a": 4, "b": 1}
-    assert result.dearest == "a"
+    assert result.costliest == "a"
 
 
 def test_an_empty_dapp_costs_nothing() -> None:
     result = estimate(_dapp(Let("x", Call("unknown", ()))), 4)
-    assert (result.max, result.verifier, result.callables, result.dearest) == (0, 0, {}, "")
+    assert (result.max, result.verifier, result.callables, result.costliest) == (0, 0, {}, "")
 
 
 @pytest.mark.parametrize("version", [1, 2, 4])
@@ -267,13 +267,13 @@ def test_functions_of_dapps_and_of_accounts() -> None:
     own_data = Call(1055, (TRUE,))
     latest = estimator(4)
     for place, call, known in (
-        (Place.EXPRESSION, CALL, False),
-        (Place.FREE_CALL, CALL, True),
-        (Place.DAPP, CALL, True),
-        (Place.ANY, CALL, True),
-        (Place.EXPRESSION, own_data, True),
-        (Place.FREE_CALL, own_data, False),
-        (Place.DAPP, own_data, True),
+        (CodeKind.EXPRESSION, CALL, False),
+        (CodeKind.FREE_CALL, CALL, True),
+        (CodeKind.DAPP, CALL, True),
+        (CodeKind.ANY, CALL, True),
+        (CodeKind.EXPRESSION, own_data, True),
+        (CodeKind.FREE_CALL, own_data, False),
+        (CodeKind.DAPP, own_data, True),
     ):
         if known:
             assert expression_cost(latest, 6, call, place) > 0
@@ -283,7 +283,7 @@ def test_functions_of_dapps_and_of_accounts() -> None:
 
 
 def test_calls_without_a_script_have_no_verifier() -> None:
-    result = estimate(_script(_plus(TRUE, TRUE)), 4, place=Place.FREE_CALL)
+    result = estimate(_script(_plus(TRUE, TRUE)), 4, kind=CodeKind.FREE_CALL)
     assert (result.max, result.verifier) == (1, 0)
 
 
@@ -306,7 +306,7 @@ def test_constructors_that_scripts_can_name(name: str, known: range | tuple[int,
     for version in range(1, 9):
         expression = Call(name, ())
         if version in known:
-            assert expression_cost(estimator(3), version, expression, Place.EXPRESSION) >= 0
+            assert expression_cost(estimator(3), version, expression, CodeKind.EXPRESSION) >= 0
         else:
             with pytest.raises(EstimationError, match="not found"):
-                expression_cost(estimator(3), version, expression, Place.EXPRESSION)
+                expression_cost(estimator(3), version, expression, CodeKind.EXPRESSION)

@@ -26,10 +26,10 @@ from soliton.ride.compiler.parser import parse_contract, parse_expression
 from soliton.ride.compiler.syntax import AnnotatedNode, Annotation, ContractNode, FunctionNode
 from soliton.ride.errors import RideError
 from soliton.ride.estimators import (
+    CodeKind,
     Estimate,
     Estimator,
     FullEstimate,
-    Place,
     estimate_compiled,
     estimator,
 )
@@ -168,11 +168,9 @@ def estimate_source(
 
     ``reduced_verifier_limit`` applies the lower limit of account verifiers.
     """
-    place = Place.FREE_CALL if directives.script == heads.CALL else Place.EXPRESSION
-    numbers, parts = estimate_compiled(by, script, place, watch)
-    check_limits(
-        script, numbers, reduced_verifier_limit and directives.script != heads.ASSET, place
-    )
+    kind = CodeKind.FREE_CALL if directives.script == heads.CALL else CodeKind.EXPRESSION
+    numbers, parts = estimate_compiled(by, script, kind, watch)
+    check_limits(script, numbers, reduced_verifier_limit and directives.script != heads.ASSET, kind)
     if directives.content == heads.LIBRARY:
         numbers = Estimate(numbers.max, 0, {})
     return numbers, parts

@@ -4,7 +4,7 @@
 height, and the limits.
 """
 
-from soliton.ride.estimators.library import Place
+from soliton.ride.estimators.library import CodeKind
 from soliton.ride.estimators.machine import EstimationError, EstimationTooLong
 from soliton.ride.estimators.scripts import (
     Estimate,
@@ -16,12 +16,12 @@ from soliton.ride.estimators.scripts import (
 )
 
 __all__ = [
+    "CodeKind",
     "Estimate",
     "EstimationError",
     "EstimationTooLong",
     "Estimator",
     "FullEstimate",
-    "Place",
     "estimate",
     "estimate_compiled",
     "estimator",

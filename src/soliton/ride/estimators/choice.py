@@ -20,7 +20,7 @@ import msgspec
 
 from soliton.chain.features import Feature
 from soliton.chain.networks.model import Functionality
-from soliton.ride.estimators.library import Place
+from soliton.ride.estimators.library import CodeKind
 from soliton.ride.estimators.machine import EstimationError
 from soliton.ride.estimators.scripts import (
     DAppEstimation,
@@ -178,7 +178,7 @@ def check_limits(
     script: Script,
     numbers: Estimate,
     reduced_verifier_limit: bool,
-    place: Place = Place.EXPRESSION,
+    kind: CodeKind = CodeKind.EXPRESSION,
 ) -> None:
     """Raise ``ScriptTooComplex`` if an estimate exceeds the limits of the script's version."""
     limit = _MAX_CALLABLE.get(script.version, _MAX_CALLABLE_LATER)
@@ -189,10 +189,10 @@ def check_limits(
             )
         if numbers.max > limit:
             raise ScriptTooComplex(
-                f"Contract function ({numbers.dearest}) is too complex: {numbers.max} > {limit}"
+                f"Contract function ({numbers.costliest}) is too complex: {numbers.max} > {limit}"
             )
         return
-    if place is not Place.FREE_CALL:
+    if kind is not CodeKind.FREE_CALL:
         limit = (
             MAX_VERIFIER_COMPLEXITY
             if reduced_verifier_limit

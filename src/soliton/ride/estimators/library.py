@@ -27,7 +27,7 @@ CALLS_OF_DAPPS: Final = (1020, 1021)
 _FIRST_WITH_CALLS: Final = 5
 
 
-class Place(Enum):
+class CodeKind(Enum):
     """The kinds of code that is estimated, which differ in their functions."""
 
     EXPRESSION = "expression"
@@ -79,7 +79,7 @@ _SUBJECT: Final = "tx"
 
 
 @cache
-def costs(version: int, place: Place) -> Mapping[int | str, int | None]:
+def costs(version: int, kind: CodeKind) -> Mapping[int | str, int | None]:
     """Return the costs of functions; ``None`` for those that are known but not allowed."""
     table: dict[int | str, int | None] = {}
     for rest in _lines(_CONSTRUCTORS, version):
@@ -87,26 +87,26 @@ def costs(version: int, place: Place) -> Mapping[int | str, int | None]:
             name, fields = entry.split()
             table[name] = int(fields)
     for function in catalogue.functions(version):
-        if _is_known(function.where, place):
+        if _is_known(function.where, kind):
             table[function.key] = function.costs[version]
-    if place is Place.DAPP_VERIFIER and version >= _FIRST_WITH_CALLS:
+    if kind is CodeKind.DAPP_VERIFIER and version >= _FIRST_WITH_CALLS:
         table.update(dict.fromkeys(CALLS_OF_DAPPS))
     return table
 
 
 @cache
-def names(version: int, place: Place) -> frozenset[str]:
+def names(version: int, kind: CodeKind) -> frozenset[str]:
     """Return the names of the library's values."""
     found = {name for rest in _lines(_VALUES, version) for name in rest.split()}
-    if place in (Place.EXPRESSION, Place.FREE_CALL, Place.ANY):
+    if kind in (CodeKind.EXPRESSION, CodeKind.FREE_CALL, CodeKind.ANY):
         found.add(_SUBJECT)
     return frozenset(found)
 
 
-def _is_known(where: str, place: Place) -> bool:
+def _is_known(where: str, kind: CodeKind) -> bool:
     if where == catalogue.IN_DAPPS:
-        return place is not Place.EXPRESSION
-    return where != catalogue.IN_ACCOUNTS or place is not Place.FREE_CALL
+        return kind is not CodeKind.EXPRESSION
+    return where != catalogue.IN_ACCOUNTS or kind is not CodeKind.FREE_CALL
 
 
 def _lines(table: str, version: int) -> list[str]:

@@ -22,7 +22,7 @@ import msgspec
 
 from soliton.ride.errors import RideError
 from soliton.ride.estimators import first, second, third
-from soliton.ride.estimators.library import CALLS_OF_DAPPS, Place, costs, names
+from soliton.ride.estimators.library import CALLS_OF_DAPPS, CodeKind, costs, names
 from soliton.ride.estimators.machine import EstimationError
 from soliton.ride.expressions import (
     TRUE,
@@ -55,24 +55,24 @@ class Estimator(msgspec.Struct, frozen=True):
 
 class Estimate(msgspec.Struct, frozen=True):
     """The maximal complexity of a script, of its verifier (0 without one), and of each callable
-    function of a dApp; ``dearest`` is the function with the maximum.
+    function of a dApp; ``costliest`` is the function with the maximum.
     """
 
     max: int
     verifier: int
     callables: dict[str, int]
-    dearest: str = ""
+    costliest: str = ""
 
 
 class FullEstimate(msgspec.Struct, frozen=True):
     """The complexities of a dApp's parts: annotated functions including the verifier, values, and
-    other functions; ``dearest`` is the function with the maximum.
+    other functions; ``costliest`` is the function with the maximum.
     """
 
     annotated: dict[str, int]
     values: dict[str, int]
     functions: dict[str, int]
-    dearest: str = ""
+    costliest: str = ""
 
 
 def estimate_fully(
@@ -88,7 +88,7 @@ def estimate_fully(
         annotated.append(dapp.verifier.function)
     if estimator.number < 3:
         return _estimate_fully_by_names(estimator, version, dapp, watch)
-    estimation = third.Estimation(estimator.edition, costs(version, Place.DAPP), watch)
+    estimation = third.Estimation(estimator.edition, costs(version, CodeKind.DAPP), watch)
     values, functions = estimation.each((*dapp.declarations, *annotated))
     plain = {each.name for each in dapp.declarations}
     by_name = {name: cost for name, cost in functions.items() if name not in plain}
@@ -97,7 +97,7 @@ def estimate_fully(
         by_name,
         values,
         {name: cost for name, cost in functions.items() if name in plain},
-        _dearest([(name, by_name[name]) for name in order if name in by_name]),
+        _costliest([(name, by_name[name]) for name in order if name in by_name]),
     )
 
 
@@ -117,10 +117,10 @@ def _estimate_fully_by_names(
         else:
             call = Call(each.name, (TRUE,) * len(each.parameters))
             functions[each.name] = estimation.inside(call)
-    return FullEstimate(annotated, values, functions, numbers.dearest)
+    return FullEstimate(annotated, values, functions, numbers.costliest)
 
 
-def _dearest(numbers: list[tuple[str, int]]) -> str:
+def _costliest(numbers: list[tuple[str, int]]) -> str:
     """Return the last name with the largest number."""
     most = max((number for _, number in numbers), default=0)
     return next((name for name, number in reversed(numbers) if number == most), "")
@@ -129,23 +129,23 @@ def _dearest(numbers: list[tuple[str, int]]) -> str:
 def estimate_compiled(
     estimator: Estimator,
     script: Script,
-    place: Place = Place.EXPRESSION,
+    kind: CodeKind = CodeKind.EXPRESSION,
     watch: Callable[[], None] | None = None,
 ) -> tuple[Estimate, FullEstimate | None]:
     """Estimate a script as compilers do; the second result is for dApps only.
 
-    ``place`` and ``watch`` are as in ``estimate``. Raises ``EstimationError``.
+    ``kind`` and ``watch`` are as in ``estimate``. Raises ``EstimationError``.
     """
     content = script.content
     if not isinstance(content, DApp):
-        return estimate(estimator, script, place=place, watch=watch), None
+        return estimate(estimator, script, kind=kind, watch=watch), None
     full = estimate_fully(estimator, script.version, content, watch)
     callables = dict(full.annotated)
     verifier = 0
     if content.verifier is not None:
         verifier = callables.pop(content.verifier.function.name, 0)
     most = max(full.annotated.values(), default=0)
-    return Estimate(most, verifier, callables, full.dearest), full
+    return Estimate(most, verifier, callables, full.costliest), full
 
 
 def estimator(version: int, *, fix_overflow: bool = True, let_fixes: bool = False) -> Estimator:
@@ -160,18 +160,18 @@ def estimate(
     script: Script,
     *,
     old_verifier: bool = False,
-    place: Place = Place.EXPRESSION,
+    kind: CodeKind = CodeKind.EXPRESSION,
     watch: Callable[[], None] | None = None,
 ) -> Estimate:
     """Estimate a script, without limits; ``watch`` may raise to cancel.
 
     ``old_verifier`` selects the rules before version 6 of the language for the verifier of a dApp.
-    ``place`` is the kind of an expression. Raises ``EstimationError``.
+    ``kind`` is that of an expression. Raises ``EstimationError``.
     """
     content = script.content
     if not isinstance(content, DApp):
-        total = expression_cost(estimator, script.version, content, place, watch)
-        return Estimate(total, 0 if place is Place.FREE_CALL else total, {})
+        total = expression_cost(estimator, script.version, content, kind, watch)
+        return Estimate(total, 0 if kind is CodeKind.FREE_CALL else total, {})
     return DAppEstimation(estimator, script.version, content, old_verifier, watch).all()
 
 
@@ -179,7 +179,7 @@ def expression_cost(
     estimator: Estimator,
     version: int,
     expression: Expression,
-    place: Place,
+    kind: CodeKind,
     watch: Callable[[], None] | None = None,
 ) -> int:
     """Return the complexity of a script that is an expression; raise ``EstimationError`` if it
@@ -188,8 +188,8 @@ def expression_cost(
     if version >= _FIRST_WITH_FREE_CALLS:
         expression = Block(Let(_FREE_CALL_INVOCATION, TRUE), expression)
     if estimator.number < 3:
-        return _by_names(estimator, version, place, expression, watch)
-    return third.Estimation(estimator.edition, costs(version, place), watch).cost(expression)
+        return _by_names(estimator, version, kind, expression, watch)
+    return third.Estimation(estimator.edition, costs(version, kind), watch).cost(expression)
 
 
 class DAppEstimation:
@@ -207,15 +207,15 @@ class DAppEstimation:
         self._estimator = estimator
         self._version = version
         self._dapp = dapp
-        self._verifier_place = Place.DAPP_VERIFIER if old_verifier else Place.DAPP
-        self._declared: dict[Place, third.Declared] = {}
+        self._verifier_kind = CodeKind.DAPP_VERIFIER if old_verifier else CodeKind.DAPP
+        self._declared: dict[CodeKind, third.Declared] = {}
         self._callables: list[tuple[str, int]] | None = None
 
     def callables(self) -> list[tuple[str, int]]:
         """Return the callable functions with their complexities."""
         if self._callables is None:
             self._callables = [
-                (function.function.name, self._cost(function, Place.DAPP))
+                (function.function.name, self._cost(function, CodeKind.DAPP))
                 for function in self._dapp.callables
             ]
         return self._callables
@@ -227,7 +227,7 @@ class DAppEstimation:
             return None
         if _may_call_dapps(self._dapp, verifier.function.body):
             raise EstimationError(third.CALL_FROM_VERIFIER)
-        return self._cost(verifier, self._verifier_place)
+        return self._cost(verifier, self._verifier_kind)
 
     def all(self, with_verifier: bool = True) -> Estimate:
         """Return all complexities."""
@@ -242,46 +242,46 @@ class DAppEstimation:
             # name replaces it.
             verifier = by_name.get(name, verifier)
         most = max((number for _, number in numbers), default=0)
-        return Estimate(most, verifier or 0, by_name, _dearest(numbers))
+        return Estimate(most, verifier or 0, by_name, _costliest(numbers))
 
-    def _cost(self, function: AnnotatedFunction, place: Place) -> int:
+    def _cost(self, function: AnnotatedFunction, kind: CodeKind) -> int:
         called = function.function
         expression: Expression = Block(
             Let(function.invocation, TRUE),
             Block(called, Call(called.name, (TRUE,) * len(called.parameters))),
         )
-        return self.inside(expression, place)
+        return self.inside(expression, kind)
 
-    def inside(self, expression: Expression, place: Place = Place.DAPP) -> int:
+    def inside(self, expression: Expression, kind: CodeKind = CodeKind.DAPP) -> int:
         """Return the complexity of an expression in the scope of all declarations."""
         declarations = self._dapp.declarations
         if self._estimator.number < 3:
             for declaration in reversed(declarations):
                 expression = Block(declaration, expression)
-            return _by_names(self._estimator, self._version, place, expression, self._watch)
-        declared = self._declared.get(place)
+            return _by_names(self._estimator, self._version, kind, expression, self._watch)
+        declared = self._declared.get(kind)
         if declared is None:
             estimation = third.Estimation(
-                self._estimator.edition, costs(self._version, place), self._watch
+                self._estimator.edition, costs(self._version, kind), self._watch
             )
-            declared = self._declared[place] = estimation.after(declarations)
+            declared = self._declared[kind] = estimation.after(declarations)
         return declared.cost(expression)
 
 
 def _by_names(
     estimator: Estimator,
     version: int,
-    place: Place,
+    kind: CodeKind,
     expression: Expression,
     watch: Callable[[], None] | None,
 ) -> int:
     """Estimate with one of the first two estimators, which need the names of all values."""
-    table = costs(version, place)
+    table = costs(version, kind)
     if None in table.values():
         raise EstimationError(third.CALL_FROM_VERIFIER)
     known = cast(Mapping[int | str, int], table)
     rules = first.estimate if estimator.number == 1 else second.estimate
-    return rules(known, names(version, place), expression, watch)
+    return rules(known, names(version, kind), expression, watch)
 
 
 def _may_call_dapps(dapp: DApp, body: Expression) -> bool:
