@@ -110,12 +110,12 @@ class Peer:
 
     def _run_turn(self) -> None:
         rounds, waiting = self._connection.shared.rounds, self._waiting
-        self._connection.ends_at = rounds.ends_at
+        self._connection.begin_turn()
         for _ in range(len(waiting)):
             call, data = waiting.popleft()
             if not call.stream.is_closed:
                 self._perform(call, data)
-            if perf_counter() >= rounds.ends_at:
+            if self._connection.is_late():
                 break
         if waiting:
             rounds.join(self._run_turn)

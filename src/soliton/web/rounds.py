@@ -47,16 +47,19 @@ class Rounds:
     the seconds of ``time.perf_counter``.
     """
 
-    __slots__ = ("_is_set", "_waiting", "ends_at")
+    __slots__ = ("_is_set", "_short", "_waiting", "ends_at")
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
+        self._short: deque[Callable[[], None]] = deque()
         self._is_set = False
         self.ends_at = 0.0
 
-    def join(self, go_on: Callable[[], None]) -> None:
-        """Go on in one of the next rounds, in the order of asking."""
-        self._waiting.append(go_on)
+    def join(self, go_on: Callable[[], None], *, is_short: bool = False) -> None:
+        """Go on in one of the next rounds, in the order of asking. Those that are short take turns
+        with the others, and so need not wait for all of them.
+        """
+        (self._short if is_short else self._waiting).append(go_on)
         self._set()
 
     def end(self) -> None:
@@ -64,15 +67,18 @@ class Rounds:
         self.ends_at = 0.0
 
     def _set(self) -> None:
-        if self._waiting and not self._is_set:
+        if (self._waiting or self._short) and not self._is_set:
             self._is_set = True
             asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
         self.ends_at = time.perf_counter() + SLICE_SECONDS
         try:
-            while self._waiting:
-                self._waiting.popleft()()
+            while self._waiting or self._short:
+                if self._short:
+                    self._short.popleft()()
+                if self._waiting:
+                    self._waiting.popleft()()
                 if time.perf_counter() >= self.ends_at:
                     break
         finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import hpack
@@ -107,11 +106,10 @@ class Wire:
         limits: Http2Limits | None = None,
         *,
         begins: bool = True,
-        is_late: Callable[[], bool] = lambda: False,
     ) -> None:
         self.handler = Recorder(answers)
         self.machine = self.handler.machine = Machine(
-            self.handler, limits or Http2Limits(), lambda: None, is_late
+            self.handler, limits or Http2Limits(), lambda: None
         )
         self.now = 0.0
         self.decoder = hpack.Decoder()

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from soliton.web.http2 import limits as named
 from soliton.web.http2.connection import Http2Connection
 from soliton.web.http2.limits import Http2Limits
 from soliton.web.http2.server import Http2Server, serve
+from soliton.web.rounds import Rounds
 from soliton.web.server import bind
 from soliton.web.shared_counters import SharedCounters
 from tests.web.http2.client import (
@@ -216,20 +218,33 @@ def _costly(count: int) -> bytes:
 
 
 async def test_headers_that_take_long_wait_for_their_turns() -> None:
-    """A packet holds hundreds of them; others are answered in between."""
-    count = 400
+    """A packet holds hundreds of them; others are answered in between, however many there are."""
+    count, connections = 200, 8
     async with serving() as (server, connect):
         kind = await connect()
         await kind.next(SETTINGS)
         [other] = server.shared.connections
-        costly = await connect(HELLO + _costly(count))
-        await costly.next(HEADERS)
-        [hostile] = server.shared.connections - {other}
+        costly = [await connect(HELLO + _costly(count)) for _ in range(connections)]
+        await costly[0].next(HEADERS)
         kind.writer.write(request(1, ended=True))
         await kind.next(HEADERS)
-        handler: Any = hostile._handler
-        told = [each[1] for each in handler.told if each[0] == "request"]
-        assert len(told) < count, "it has waited for all of them"
+        hostile: Any = [each._handler for each in server.shared.connections - {other}]
+        begun = sum(told[0] == "request" for each in hostile for told in each.told)
+        assert begun < count * connections / 2, "it has waited for all of them"
         # Nothing is lost.
-        for _ in range(count * 2 - 1):
-            await costly.next(HEADERS)
+        for each in costly[1:]:
+            for _ in range(count * 2):
+                await each.next(HEADERS)
+
+
+def test_what_is_short_takes_turns_with_what_is_long() -> None:
+    async def run() -> list[str]:
+        rounds, done = Rounds(), []
+        for name in "abcd":
+            rounds.join(partial(done.append, name))
+        for name in "xy":
+            rounds.join(partial(done.append, name), is_short=True)
+        await asyncio.sleep(MOMENT)
+        return done
+
+    assert "".join(asyncio.run(run())) == "xaybcd"

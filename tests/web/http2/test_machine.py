@@ -462,33 +462,6 @@ def test_what_a_short_block_means_is_not_kept_where_it_is_long() -> None:
     assert 0 < max(sum(32 + len(n) + len(v) for n, v in each.fields) for each in kept) <= most
 
 
-def test_frames_wait_for_the_next_turn() -> None:
-    """Whatever has come is processed frame by frame, and no more of it than there is time for."""
-    late = [True]
-    wire = Wire(b"x", is_late=lambda: late[0], begins=False)
-    wire.feed(PREFACE + settings() + request(1, ended=True) + request(3) + data(3, b"rest")[:-1])
-    paths: list[int] = []
-    while wire.machine.is_behind:
-        paths.append(len(wire.told))
-        wire.feed(b"")
-    # One frame at each turn; the last one is not whole.
-    assert paths == [0, 2, 3] and wire.told[-1][:2] == ("request", 3)
-    wire.feed(data(3, b"rest")[-1:])
-    assert wire.told[-2:] == [("body", 3, b"rest"), ("closed", 3)]
-    # What comes meanwhile is processed behind the rest.
-    wire.feed(request(5, ended=True) + request(7, ended=True))
-    assert wire.machine.is_behind
-    late[0] = False
-    wire.feed(request(9, ended=True))
-    assert not wire.machine.is_behind
-    assert [each[1] for each in wire.told if each[0] == "closed"] == [1, 3, 5, 7, 9]
-    # A fault ends that, too.
-    late[0] = True
-    wire.feed(request(11, ended=True) + data(0, b"") + request(13, ended=True))
-    wire.feed(b"")
-    assert wire.machine.is_over and not wire.machine.is_behind
-
-
 def test_goaway_never_names_a_later_stream() -> None:
     """RFC 9113, section 6.8: what was ignored after the first one is not said to be taken."""
     wire = Wire().feed(request(1))

@@ -19,10 +19,19 @@ from soliton.web.peers import host_of
 from soliton.web.rounds import Rounds
 from soliton.web.shared_counters import CONNECTIONS, SharedCounters
 
-TURN_SECONDS: Final = 0.005
-"""How long what has come in one go is answered before others get their turn."""
+PASS_SECONDS: Final = 0.005
+"""Of each pass of the event loop in which the input of all connections is processed as it arrives.
+"""
+TURN_SECONDS: Final = 0.0005
+"""Of a connection whose input, or calls, wait for their turn: others wait for theirs."""
+PIECE_BYTES: Final = 512
+"""Input that is processed in one go: a few requests, or one that takes long to read."""
 CLOSE_SECONDS: Final = 5.0
 """How long a connection that ends may take to take what was sent."""
+CLOSE_BYTES: Final = 8 * 1024 * 1024
+"""What is still read, and ignored, of a client that has broken the rules: closing a socket with
+unread input would discard the GOAWAY frame.
+"""
 _LEAST_LOOK_SECONDS: Final = 0.01
 
 
@@ -42,6 +51,20 @@ class Shared:
         self.connections: set[Http2Connection] = set()
         self.all_left = asyncio.Event()
         self._open = counters.counts(CONNECTIONS)
+        self._loop = asyncio.get_running_loop()
+        self._pass_ends_at = 0.0
+
+    def pass_ends_at(self) -> float:
+        """When the time is over in which this pass of the event loop processes input as it arrives,
+        in the seconds of ``perf_counter``.
+        """
+        if not self._pass_ends_at:
+            self._pass_ends_at = perf_counter() + PASS_SECONDS
+            self._loop.call_soon(self._end_pass)
+        return self._pass_ends_at
+
+    def _end_pass(self) -> None:
+        self._pass_ends_at = 0.0
 
     def opens(self, connection: Http2Connection) -> bool:
         """Count a connection; whether its client has more than it may have."""
@@ -75,10 +98,13 @@ class Http2Connection(asyncio.Protocol):
         self._handler = shared.make(self)
         self.ends_at = 0.0
         """When this connection's turn is over, in the seconds of ``perf_counter``."""
-        self.machine = Machine(self._handler, shared.limits, self._wake, self.is_late)
+        self.machine = Machine(self._handler, shared.limits, self._wake)
+        self._input = b""
+        """What has arrived; all behind ``_at`` is still to be processed."""
+        self._at = 0
         self._is_due = False
         self._is_ending = False
-        self._holds = 0
+        self._holds = self._ignored = 0
         self._heard = self._made = self._loop.time()
         self._paused = self._asked = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -88,6 +114,10 @@ class Http2Connection(asyncio.Protocol):
     def is_late(self) -> bool:
         """Whether this connection's turn is over."""
         return perf_counter() > self.ends_at
+
+    def begin_turn(self) -> None:
+        """Begin a turn among the connections that wait for one."""
+        self.ends_at = min(self.shared.rounds.ends_at, perf_counter() + TURN_SECONDS)
 
     def hold(self) -> None:
         """Read nothing until ``go_on`` is called as often."""
@@ -136,29 +166,49 @@ class Http2Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Frames, or parts of them."""
-        self._is_due = True
-        self._heard = now = self._loop.time()
-        self.ends_at = perf_counter() + TURN_SECONDS
-        was_behind = self.machine.is_behind
-        self.machine.receive(data, now)
-        if self.machine.is_behind and not was_behind:
+        if self._is_ending:
+            self._ignored += len(data)
+            if self._ignored > CLOSE_BYTES:
+                self._transport.abort()
+            return
+        self._heard = self._loop.time()
+        if self._input:
+            # It waits for its turn.
+            self._input += data
+            return
+        self._input, self._at = data, 0
+        self.ends_at = self.shared.pass_ends_at()
+        if not self.is_late():
+            self._process()
+        if self._input:
             self.hold()
-            self.shared.rounds.join(self._take_turn)
+            self.shared.rounds.join(self._take_turn, is_short=len(self._input) <= PIECE_BYTES)
         self._flush()
 
     def _take_turn(self) -> None:
-        """Process more of the input, in turns with other connections."""
         if self._is_ending:
             return
-        rounds = self.shared.rounds
-        self._is_due = True
-        self.ends_at = rounds.ends_at
-        self.machine.receive(b"", self._loop.time())
-        if self.machine.is_behind:
-            rounds.join(self._take_turn)
+        self.begin_turn()
+        self._process()
+        if self._input:
+            self.shared.rounds.join(self._take_turn)
         else:
             self.go_on()
         self._flush()
+
+    def _process(self) -> None:
+        """Process input, piece by piece, until the turn is over."""
+        self._is_due = True
+        data, at, now = self._input, self._at, self._loop.time()
+        while at < len(data):
+            self.machine.receive(data[at : at + PIECE_BYTES], now)
+            at += PIECE_BYTES
+            if self.is_late():
+                break
+        if at < len(data):
+            self._at = at
+        else:
+            self._input = b""
 
     def eof_received(self) -> None:
         """The client says no more; the transport closes."""
@@ -210,7 +260,14 @@ class Http2Connection(asyncio.Protocol):
     def _close(self) -> None:
         """Close when all has been sent, or soon."""
         self._is_ending = True
-        self._transport.close()
+        self._input = b""
+        is_told_why = self.machine.is_over and self.machine.has_begun
+        if is_told_why and not self._transport.is_closing():
+            self._transport.write_eof()
+            if self._holds:
+                self._transport.resume_reading()
+        else:
+            self._transport.close()
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(CLOSE_SECONDS, self._transport.abort)

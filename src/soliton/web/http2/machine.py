@@ -71,18 +71,9 @@ class Handler(Protocol):
 class Machine:
     """One connection."""
 
-    def __init__(
-        self,
-        handler: Handler,
-        limits: Http2Limits,
-        wake: Callable[[], None],
-        is_late: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """``wake`` is called when there are bytes to write again, ``is_late`` after each frame:
-        whether the rest of the input waits for the connection's next turn.
-        """
+    def __init__(self, handler: Handler, limits: Http2Limits, wake: Callable[[], None]) -> None:
+        """``wake`` is called when there are bytes to write again."""
         self._handler = handler
-        self._is_late = is_late
         self._most_streams = limits.streams
         self._floods = Floods(limits.ping_seconds)
         self.lives = Lives(handler.on_closed, self._floods)
@@ -94,8 +85,6 @@ class Machine:
         """Whether new streams are refused."""
         self.has_begun = False
         """Whether the client has said what it wants."""
-        self.is_behind = False
-        """True while input waits for another call of ``receive``."""
         self._blocks = Blocks()
         # The last stream, and the last one that was not ignored: GOAWAY never names a later one.
         self._last = self._accepted = 0
@@ -133,10 +122,9 @@ class Machine:
     # --- what comes -------------------------------------------------------------------------------
 
     def receive(self, data: bytes, now: float) -> None:
-        """Process input at a time in seconds, or with ``b""`` more of what waits for a turn."""
+        """Process input at a time in seconds."""
         if self.is_over:
             return
-        self.is_behind = False
         self._floods.tick(now, self.out.total)
         if self._rest:
             self._rest += data
@@ -164,7 +152,7 @@ class Machine:
         return len(part)
 
     def _take_frames(self, data: bytes, at: int) -> int:
-        """Process the whole frames until the turn is over; returns where the next one begins."""
+        """All frames that are whole; where the next one begins."""
         end, unpack = len(data), HEAD.unpack_from
         while end - at >= HEAD_BYTES:
             high, low, kind, flags, number = unpack(data, at)
@@ -185,9 +173,6 @@ class Machine:
                 self._headers(flags, number, data[start:stop])
             else:
                 self._other(kind, flags, number, data[start:stop])
-            if self._is_late() and at < end:
-                self.is_behind, self._needed = True, 0
-                return at
         self._needed = HEAD_BYTES
         return at
 
