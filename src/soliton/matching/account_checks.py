@@ -1,8 +1,8 @@
-"""Whether an account may place an order: its signature or its scripts, how many orders it has, and
-what it can afford.
+"""Checks of an order against its account: the signature or scripts, the number of active orders,
+and the balance.
 
-What lives here: these checks, which come after those of ``validation``. What does not: running
-scripts (the node does), and what an account has free (``balances``).
+What lives here: these checks, which follow those of ``validation``. What does not: running scripts
+(the node does), and computing free balances (``balances``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/model/OrderValidator.scala`` and
@@ -41,10 +41,11 @@ SCRIPT_EXCEPTION: Final = "ScriptException"
 
 
 def signature_to_verify(order: Order) -> SignedMessage | None:
-    """What is still to be verified of an order of an account without a script; ``None`` where a
-    wallet signed it, which is known already.
+    """The signature still to verify for an order of an account without a script; ``None`` if a
+    wallet signed it, which is verified already.
 
-    Raises ``MatcherError`` for one that cannot be valid; ``forged`` is the refusal if it is not.
+    Raises ``MatcherError`` if the order cannot be valid. If the verification fails, the caller
+    raises ``forged``.
     """
     if order.eip712_signature is None and len(order.proofs) != 1:
         raise invalid_signature(
@@ -57,9 +58,9 @@ def signature_to_verify(order: Order) -> SignedMessage | None:
 
 
 def signed_name(order: Order) -> bytes | None:
-    """What stands for an order that a wallet signed, whatever its signature looks like: who signed,
-    and what. Such an order's id depends on the signature, and there are many of the same. ``None``
-    for other orders, whose id says it already.
+    """A digest of the signer and the signed data of an order that a wallet signed. Such an order's
+    id depends on the signature, so the same order may have many ids. ``None`` for other orders,
+    whose id is unique.
     """
     if order.eip712_signature is None:
         return None
@@ -67,26 +68,26 @@ def signed_name(order: Order) -> bytes | None:
 
 
 def forged(order: Order) -> MatcherError:
-    """The refusal of an order whose signature is not valid."""
+    """The error for an order with an invalid signature."""
     return invalid_signature(order, "Proof doesn't validate as signature")
 
 
 def other_price_mode(order: Order, amount_decimals: int, price_decimals: int) -> MatcherError:
-    """The refusal of an order that is signed with a price mode that a matcher does not take."""
+    """The error for an order signed with a price mode that the matcher does not accept."""
     shift = price_decimals - amount_decimals
     price = Fraction(order.price) * Fraction(10) ** shift
-    told = f", and the price {price}" if price.denominator == 1 and shift else ""
+    scaled = f", and the price {price}" if price.denominator == 1 and shift else ""
     given = MODE_NAMES[order.price_mode] or "default"
     return invalid_signature(
         order,
         f"it was signed with the price mode {given}, a matcher takes assetDecimals: set priceMode "
-        f'to "assetDecimals"{told} before signing',
+        f'to "assetDecimals"{scaled} before signing',
     )
 
 
 def check_script_version(order: Order) -> None:
-    """An order of an account with a script; raises ``MatcherError`` where its version has no proofs
-    for one.
+    """Check an order of an account with a script; raises ``MatcherError`` if its version has no
+    proofs.
     """
     if order.version < _FIRST_PROOFS_VERSION:
         raise MatcherError(
@@ -98,7 +99,7 @@ def check_script_version(order: Order) -> None:
 
 
 class ScriptFault(Enum):
-    """Why a script did not let an order pass."""
+    """Why a script rejected an order."""
 
     DENIED = "denied"
     RETURNED_ERROR = "returned an error"
@@ -121,37 +122,35 @@ _BY_ASSET: Final = {
 
 
 def account_script_refusal(
-    order: Order, fault: ScriptFault, words: str, name: str = SCRIPT_EXCEPTION
+    order: Order, fault: ScriptFault, message: str, name: str = SCRIPT_EXCEPTION
 ) -> MatcherError:
-    """The refusal of an order by its sender's script; ``words`` are the script's or the node's,
-    ``name`` is what went wrong where it could not be run.
+    """The error for an order rejected by its sender's script. ``message`` is the script's or the
+    node's; ``name`` is the error's name if the script could not be run.
     """
-    return _script_refusal(_BY_ACCOUNT, fault, words, name, address=_sender_text(order))
+    return _script_refusal(_BY_ACCOUNT, fault, message, name, address=_sender_text(order))
 
 
 def asset_script_refusal(
-    asset: Asset, fault: ScriptFault, words: str, name: str = SCRIPT_EXCEPTION
+    asset: Asset, fault: ScriptFault, message: str, name: str = SCRIPT_EXCEPTION
 ) -> MatcherError:
-    """The refusal of an order by an asset's script; ``words`` are the script's or the node's,
-    ``name`` is what went wrong where it could not be run.
-    """
-    return _script_refusal(_BY_ASSET, fault, words, name, assetId=asset_text(asset))
+    """The error for an order rejected by an asset's script; parameters as above."""
+    return _script_refusal(_BY_ASSET, fault, message, name, assetId=asset_text(asset))
 
 
 def _script_refusal(
-    kinds: Mapping[ScriptFault, ErrorKind], fault: ScriptFault, words: str, name: str, **whose: str
+    kinds: Mapping[ScriptFault, ErrorKind],
+    fault: ScriptFault,
+    message: str,
+    name: str,
+    **owner: str,
 ) -> MatcherError:
-    told: dict[str, str] = {}
-    match fault:
-        case ScriptFault.DENIED:
-            pass
-        case ScriptFault.RETURNED_ERROR:
-            told = {"scriptError": words}
-        case ScriptFault.UNEXPECTED_RESULT:
-            told = {"returnedObject": words}
-        case ScriptFault.EXCEPTION:
-            told = {"errorName": name, "errorText": words}
-    return MatcherError(kinds[fault], form=0, **whose, **told)
+    params: dict[str, str] = {
+        ScriptFault.DENIED: {},
+        ScriptFault.RETURNED_ERROR: {"scriptError": message},
+        ScriptFault.UNEXPECTED_RESULT: {"returnedObject": message},
+        ScriptFault.EXCEPTION: {"errorName": name, "errorText": message},
+    }[fault]
+    return MatcherError(kinds[fault], form=0, **owner, **params)
 
 
 def _sender_text(order: Order) -> str:
@@ -167,11 +166,11 @@ def check_account(
     counter_levels: Sequence[LevelTotal],
     assets: Assets,
 ) -> None:
-    """Whether the account can afford an order; raises ``MatcherError``.
+    """Check that the account can afford an order; raises ``MatcherError``.
 
-    ``tradable`` are its free balances. ``counter_levels`` is the other side of the book, best
-    first, which only market orders need: one whose price does not reach as deep as its amount does
-    is refused. Of what it spends a market order needs one unit only.
+    ``tradable`` returns its free balances. ``counter_levels`` is the other side of the book, best
+    first; it is used only for market orders, which are rejected if their price is too low (or high)
+    to fill their amount. A market order needs only one unit of the asset it spends.
     """
     order = active.order
     if active.is_market:
@@ -190,8 +189,8 @@ def check_account(
 
 
 def available_for_spending(order: Order, tradable: Callable[[Asset], int]) -> int:
-    """What a market order may spend of the asset that it gives: as much as it needs at its own
-    price, its fee with it where that is paid in the same asset, or all there is.
+    """What a market order may spend: what it needs at its own price, including a fee in the same
+    asset, or the whole free balance if that is less.
     """
     active = limit_order(order)
     spent = active.spent_asset
@@ -199,15 +198,15 @@ def available_for_spending(order: Order, tradable: Callable[[Asset], int]) -> in
 
 
 def check_order_count(active_orders: int, settings: PlacementSettings) -> None:
-    """Raises ``MatcherError`` where an account has so many orders already, those that wait for
-    their placement among them.
+    """Raises ``MatcherError`` if an account has the maximum number of orders, including those whose
+    placement is pending.
     """
     if active_orders >= settings.max_active_orders:
         raise MatcherError(errors.ACTIVE_ORDERS_LIMIT_REACHED, limit=settings.max_active_orders)
 
 
 def duplicate(order: Order) -> MatcherError:
-    """The refusal of an order that was placed already, or executed on the chain."""
+    """The error for an order that was placed before, or executed on the chain."""
     return MatcherError(errors.ORDER_DUPLICATE, id=base58.encode(order.id))
 
 

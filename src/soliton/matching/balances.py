@@ -1,14 +1,14 @@
-"""What an account has, what is set aside for its orders, and what it can still offer.
+"""An account's balances: what it has, what its orders reserve, and what it can still offer.
 
     node      = regular - leased out (native coin) + unconfirmed - not observed
     tradable  = max(0, node - reserved)
 
-*Unconfirmed* are the negative parts of all transactions in the node's pool. *Not observed* are
-executions whose transaction the node has not shown yet: what they took is no longer reserved, and
-would look free until then.
+*Unconfirmed* are the negative balance changes of all transactions in the node's pool. *Not
+observed* are executions whose transaction the node has not reported yet: what they spent is no
+longer reserved, and would look free until then.
 
-What lives here: this arithmetic for one account, and which orders to cancel when it has lost
-something. What does not: where the balances come from (``soliton.matcher``).
+What lives here: this arithmetic for one account, and which orders to cancel when a balance falls.
+What does not: where the balances come from (``soliton.matcher``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/actors/address/{AddressBalance,AddressActor}.scala``,
@@ -26,7 +26,7 @@ from soliton.matching.pairs import Asset
 
 Amounts = Mapping[Asset, int]
 Touched = frozenset[Asset]
-"""The assets whose tradable balance may differ after a step."""
+"""The assets whose tradable balance may have changed."""
 
 _NOTHING: Final[Touched] = frozenset()
 
@@ -52,16 +52,16 @@ class AccountBalances:
 
     @property
     def reserved(self) -> dict[Asset, int]:
-        """What is set aside for active orders; no zeros."""
+        """The amounts reserved for active orders; no zeros."""
         return dict(self._reserved)
 
     @property
     def not_observed(self) -> int:
-        """How many executions' transactions the node has not shown yet."""
+        """The number of executions whose transaction the node has not reported yet."""
         return len(self._not_observed)
 
     def node_balance(self, asset: Asset) -> int:
-        """What the account has, executions that the node will learn of included."""
+        """The account's balance, including executions that the node does not know yet."""
         balance = (
             self.regular.get(asset, 0)
             + self.unconfirmed.get(asset, 0)
@@ -74,15 +74,15 @@ class AccountBalances:
         return max(0, self.node_balance(asset) - self._reserved.get(asset, 0))
 
     def all_tradable(self) -> dict[Asset, int]:
-        """What new orders may offer of every asset that is known."""
+        """What new orders may offer of every known asset."""
         return {asset: self.tradable(asset) for asset in self.regular}
 
     def uncovered(self) -> tuple[ActiveOrder, ...]:
-        """The limit orders that the balances do not cover, to be cancelled."""
+        """The limit orders that the balances do not cover, which should be cancelled."""
         held = {asset: max(0, self.node_balance(asset)) for asset in self._reserved}
         return uncovered(self.orders.values(), held)
 
-    # --- what the node says -----------------------------------------------------------------------
+    # --- the node's updates -----------------------------------------------------------------------
 
     def update(
         self,
@@ -90,10 +90,10 @@ class AccountBalances:
         leased_out: int | None = None,
         unconfirmed: Amounts | None = None,
     ) -> tuple[ActiveOrder, ...]:
-        """Balances that changed (new values, zero and below for ``unconfirmed``). Gives back the
-        limit orders that are no longer covered, to be cancelled.
+        """Set changed balances (new values; ``unconfirmed`` are zero or negative). Returns the
+        limit orders that are no longer covered, which should be cancelled.
 
-        Transactions that made the change are ``observed`` before: they would count twice meanwhile.
+        Call ``observed`` for the transactions behind the change first: otherwise they count twice.
         """
         changed = {*(regular or ()), *(unconfirmed or ())}
         if leased_out is not None:
@@ -110,10 +110,10 @@ class AccountBalances:
         }
         return uncovered(self.orders.values(), fallen) if fallen else ()
 
-    # --- what the engine says ---------------------------------------------------------------------
+    # --- the engine's events ----------------------------------------------------------------------
 
     def place(self, order: ActiveOrder) -> Touched:
-        """Set aside what an order needs. Placing one that is active already changes nothing."""
+        """Reserve what an order needs. Idempotent for an order that is active already."""
         order_id = order.order.id
         if order_id in self.orders:
             return _NOTHING
@@ -123,7 +123,7 @@ class AccountBalances:
         return frozenset(reserve)
 
     def release(self, order_id: bytes) -> Touched:
-        """An order is out: what was set aside for it is free."""
+        """Remove an order and release its reserve."""
         order = self.orders.pop(order_id, None)
         if order is None:
             return _NOTHING
@@ -134,9 +134,9 @@ class AccountBalances:
     def executed(
         self, transaction_id: bytes | None, states: Collection[tuple[ActiveOrder, bool]]
     ) -> None:
-        """An execution: the account's orders in it (two, if it traded with itself) as they are now,
-        each with whether it is done. ``transaction_id`` is ``None`` where there is none to wait
-        for. Raises ``InvariantBroken`` for a transaction that was executed already.
+        """Record an execution. ``states`` are the account's orders in it (two, if it traded with
+        itself) after the execution, each with whether it is done. ``transaction_id`` is ``None`` if
+        there is no transaction to wait for. Raises ``InvariantBroken`` for a repeated transaction.
         """
         released: dict[Asset, int] = {}
         for state, is_done in states:
@@ -156,8 +156,8 @@ class AccountBalances:
             _add(self._not_observed_sum, released)
 
     def expect(self, transaction_id: bytes, spent: Amounts) -> Touched:
-        """An exchange whose executions are already in the state of the orders, and which the node
-        does not show (any more): what it takes (positive) is not free until it does.
+        """Wait for an exchange that the node does not report (any more), and whose execution is
+        already in the state of the orders: what it spends (positive) is not free until it does.
         """
         if transaction_id in self._not_observed:
             return _NOTHING
@@ -166,8 +166,8 @@ class AccountBalances:
         return frozenset(spent)
 
     def observed(self, transaction_id: bytes) -> Touched:
-        """The node showed the transaction of an execution for the first time, or never will, since
-        it was refused for good.
+        """The node reported the transaction of an execution for the first time, or rejected it for
+        good.
         """
         spent = self._not_observed.pop(transaction_id, None)
         if spent is None:
@@ -177,8 +177,8 @@ class AccountBalances:
 
 
 def uncovered(orders: Iterable[ActiveOrder], balance: Amounts) -> tuple[ActiveOrder, ...]:
-    """Which limit orders a balance does not cover, of the assets in it. The oldest are served
-    first; one that does not fit is passed over, so that a younger, smaller one may stay.
+    """The limit orders that a balance does not cover, checking only its assets. The oldest are
+    served first; one that does not fit is skipped, so that a later, smaller one may stay.
     """
     rest = dict(balance)
     out = []

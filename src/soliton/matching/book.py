@@ -1,11 +1,11 @@
-"""One order book: levels of prices, first come first served on each, and the matching loop.
+"""One order book: price levels with time priority, and the matching loop.
 
-A side keeps the ranks of its levels in ascending order, the best at the end: a bid's rank is its
-price, an ask's rank is its negative price, so that both sides are the same code. Levels keep their
+A side keeps the ranks of its levels in ascending order, the best at the end. A bid's rank is its
+price and an ask's rank its negated price, so that both sides share the code. Levels keep their
 orders in the order of arrival; a partly filled order keeps its place.
 
-What lives here: the structure, adding, cancelling, and aggregated views. What does not: which books
-there are and which rules are in force (``engine``).
+What lives here: the structure, adding, cancelling, and aggregated views. What does not: the set of
+books and the rules in force (``engine``).
 
 Source: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/model/OrderBook.scala``.
 """
@@ -28,14 +28,14 @@ from soliton.matching.rules import Terms
 from soliton.matching.validity import order_fault
 
 _MAX_FEW: Final = 7
-"""Orders of a level behind its first that are gone through rather than looked up."""
+"""Up to so many orders after a level's first are kept in a tuple and searched linearly."""
 _MAX_REMOVALS: Final = 1_024
-"""A dictionary finds its first entry behind the places of those removed: after so many removals it
-is made anew."""
+"""Finding a dictionary's first entry skips the slots of removed ones: after so many removals it is
+rebuilt."""
 
 
 class LevelTotal(msgspec.Struct, frozen=True, gc=False):
-    """What lies at a price: the raw remaining amounts of all its orders."""
+    """A price and the sum of the remaining amounts of all its orders."""
 
     price: int
     amount: int
@@ -58,12 +58,12 @@ class MarketStatus(msgspec.Struct, frozen=True, gc=False):
 
 
 class Level(msgspec.Struct, gc=False):
-    """The orders at one price and the sum of their remaining amounts. It belongs to one side, and
-    only that side changes it; ``removals`` counts those from its dictionary.
+    """The orders at one price and the sum of their remaining amounts. Only the side that owns the
+    level changes it; ``removals`` counts removals from its dictionary.
 
-    The oldest order stands by itself, the ``later`` ones behind it in the order of arrival: in a
-    dictionary where they are many, but most levels hold few orders, and a dictionary is larger than
-    a quarter of an order.
+    ``first`` is the oldest order; ``later`` are the others in the order of arrival. ``later`` is a
+    dictionary only if there are many: most levels hold few orders, and a dictionary takes more
+    memory than a quarter of an order.
     """
 
     rank: int
@@ -78,7 +78,7 @@ class Level(msgspec.Struct, gc=False):
         return abs(self.rank)
 
     def get(self, order_id: bytes) -> ActiveOrder:
-        """An order that is on this level; raises ``KeyError`` for any other."""
+        """An order on this level; raises ``KeyError`` if it is not here."""
         if self.first.order.id == order_id:
             return self.first
         if isinstance(self.later, dict):
@@ -94,24 +94,24 @@ class Level(msgspec.Struct, gc=False):
         return [self.first, *(later.values() if isinstance(later, dict) else later)]
 
     def add_to_few(self, order: ActiveOrder, later: tuple[ActiveOrder, ...]) -> None:
-        """Add an order behind all others, which are few."""
+        """Append an order; ``later`` is the tuple of the others."""
         few = (*later, order)
         self.later = few if len(few) <= _MAX_FEW else {each.order.id: each for each in few}
 
     def take_from_few(self, order_id: bytes, later: tuple[ActiveOrder, ...]) -> ActiveOrder:
-        """Take an order out, which is not the only one; the others are few."""
+        """Remove one of several orders; ``later`` is a tuple."""
         order = self.first
         if order.order.id == order_id:
             self.first, self.later = later[0], later[1:]
             return order
-        place = 0
-        while later[place].order.id != order_id:
-            place += 1
-        self.later = later[:place] + later[place + 1 :]
-        return later[place]
+        index = 0
+        while later[index].order.id != order_id:
+            index += 1
+        self.later = later[:index] + later[index + 1 :]
+        return later[index]
 
     def take_from_many(self, order_id: bytes, later: dict[bytes, ActiveOrder]) -> ActiveOrder:
-        """Take an order out; the ones behind the first are in a dictionary."""
+        """Remove an order; ``later`` is a dictionary."""
         order = self.first
         if order.order.id == order_id:
             self.first = later.pop(next(iter(later)))
@@ -136,11 +136,11 @@ class BookSide:
         self.ranks: list[int] = []
         self.changed: set[int] | None = None
         self.kept: dict[int, list[ActiveOrder]] | None = None
-        """While a snapshot is written: what was on the levels that have changed since it began."""
+        """While a snapshot is written: the former orders of levels that changed since it began."""
 
     def put(self, price: int, order: ActiveOrder) -> Level:
-        """Add an order behind all others of a level."""
-        # A bid's level is named by the very number that the order holds, which saves another.
+        """Append an order to a level."""
+        # For a bid, the key is the order's own int object: no second one is allocated.
         rank = price if self.sign > 0 else -price
         level = self.levels.get(rank)
         if level is None:
@@ -164,7 +164,7 @@ class BookSide:
         return level
 
     def remove(self, level: Level, order_id: bytes) -> ActiveOrder:
-        """Take an order out, and its level if that is empty then."""
+        """Remove an order, and its level if that becomes empty."""
         if self.kept is not None:
             self.keep(level)
         later = level.later
@@ -189,7 +189,7 @@ class BookSide:
             del self.ranks[bisect_left(self.ranks, rank)]
 
     def replace_first(self, level: Level, order: ActiveOrder, executed: int) -> None:
-        """The oldest order of a level was executed in part."""
+        """Replace the oldest order of a level after a partial execution."""
         if self.kept is not None:
             self.keep(level)
         level.first = order
@@ -198,8 +198,8 @@ class BookSide:
             self.changed.add(level.rank)
 
     def keep(self, level: Level) -> None:
-        """Remember for a snapshot what is on a level, before it changes for the first time."""
-        assert self.kept is not None, "nobody writes a snapshot"
+        """Save a level's orders for the snapshot before the level changes for the first time."""
+        assert self.kept is not None, "no snapshot is being written"
         if level.rank not in self.kept:
             self.kept[level.rank] = level.orders()
 
@@ -213,7 +213,7 @@ class BookSide:
     def depth(self, limit: int) -> list[LevelTotal]:
         """The best levels, best first."""
         levels, sign = self.levels, self.sign
-        # The slice below would take all for a limit of zero.
+        # With a limit of zero the slice would return everything.
         ranks = self.ranks[: -limit - 1 : -1] if limit > 0 else []
         return [LevelTotal(rank * sign, levels[rank].amount) for rank in ranks]
 
@@ -223,8 +223,8 @@ class BookSide:
             yield from self.levels[rank].orders()
 
     def take_changes(self) -> list[LevelTotal]:
-        """The levels that changed since the last call, gone ones with amount 0; the first call
-        begins to watch.
+        """The levels that changed since the last call; removed ones have amount 0. The first call
+        starts the tracking.
         """
         changed, self.changed = self.changed, set()
         return [
@@ -235,8 +235,8 @@ class BookSide:
 
 class OrderBook:
     """The bids and asks of one pair. ``created`` and ``changed_at`` are timestamps of commands in
-    milliseconds; ``next_timestamp`` is the least that the next exchange transaction may have where
-    those of a book have to differ.
+    milliseconds. ``next_timestamp`` is the minimum timestamp of the next exchange transaction where
+    the timestamps within a book must be distinct.
     """
 
     __slots__ = (
@@ -277,7 +277,7 @@ class OrderBook:
         return self.bids.depth(limit), self.asks.depth(limit)
 
     def cancel(self, order_id: bytes, reason: CancelReason, timestamp: int) -> OrderCanceled | None:
-        """Take an order out, or None where it is not in the book."""
+        """Cancel an order; None if it is not in the book."""
         level = self.index.pop(order_id, None)
         if level is None:
             return None
@@ -286,7 +286,7 @@ class OrderBook:
         return OrderCanceled(side.remove(level, order_id), reason, timestamp)
 
     def cancel_all(self, reason: CancelReason, timestamp: int) -> list[Event]:
-        """Take all orders out: bids, then asks, each by priority."""
+        """Cancel all orders: bids, then asks, each by priority."""
         ids = [order.order.id for order in self.orders()]
         events: list[Event] = []
         for order_id in ids:
@@ -296,7 +296,7 @@ class OrderBook:
         return events
 
     def add(self, submitted: ActiveOrder, timestamp: int, terms: Terms, offset: int) -> list[Event]:
-        """Match an order with those of the other side; keep the rest of a limit order."""
+        """Match an order against the other side; the rest of a limit order stays in the book."""
         events: list[Event] = [OrderAdded(submitted, timestamp)]
         self.changed_at = timestamp
         if order_fault(submitted.order, timestamp) is not None:
@@ -313,14 +313,14 @@ class OrderBook:
         if terms.tick_size > 1:
             price = correct_by_tick(price, order.side, terms.tick_size)
         if price == 0:
-            # Validation refuses it, but a greater tick may have come into force since.
+            # Validation rejects this, but a larger tick may have come into force since.
             events.append(OrderCanceled(rest, CancelReason.BECAME_INVALID, timestamp))
             return events
         self.rest(price, rest)
         return events
 
     def rest(self, level_price: int, active: ActiveOrder) -> None:
-        """Put a limit order behind all others of a level."""
+        """Append a limit order to a level without matching it."""
         order = active.order
         side = self.bids if order.side is Side.BUY else self.asks
         self.index[order.id] = side.put(level_price, active)
@@ -333,11 +333,11 @@ class OrderBook:
         offset: int,
         events: list[Event],
     ) -> ActiveOrder | None:
-        """Execute while prices overlap. Returns what finds no counter order any more, or None where
-        the submitted order is done with.
+        """Execute while prices overlap. Returns the remainder if there are no more counter orders,
+        or None if the submitted order is finished.
         """
         order = submitted.order
-        # An ask overlaps while its price is at most the buyer's; in ranks both sides compare alike.
+        # An ask overlaps while its price is at most the buyer's. Compared by rank, so does a bid.
         counters, limit = (
             (self.asks, -order.price) if order.side is Side.BUY else (self.bids, order.price)
         )
@@ -436,9 +436,9 @@ class OrderBook:
 
 
 def executed_amount(taker: ActiveOrder, maker: ActiveOrder) -> int:
-    """How much of the amount asset two orders exchange at the maker's price."""
+    """The amount that two orders exchange at the maker's price."""
     price = maker.order.price
-    # What is worth as many units comes out the same for the lesser amount as the lesser of both.
+    # Correcting the lesser amount gives the same as the lesser of the two corrected amounts.
     amount = min(maker.amount, taker.amount)
     amount = corrected_amount(amount, price)
     if not taker.is_market:
@@ -456,8 +456,8 @@ def executed_amount(taker: ActiveOrder, maker: ActiveOrder) -> int:
 
 
 def check_invariants(book: OrderBook) -> None:
-    """Raises ``InvariantBroken`` unless the book is not crossed, every level is in its place and
-    adds up, and the index names exactly the orders of the levels.
+    """Raises ``InvariantBroken`` if the book is crossed, a level is misplaced or its amount wrong,
+    or the index does not list exactly the orders of the levels.
     """
     for side in (book.bids, book.asks):
         if side.ranks != sorted(side.levels) or len(set(side.ranks)) != len(side.ranks):

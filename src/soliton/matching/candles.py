@@ -1,11 +1,11 @@
-"""Candles and tickers: executions of a pair, gathered by time.
+"""Candles and tickers: executions of a pair, aggregated by time.
 
-Each interval keeps its last ``MAX_CANDLES`` candles with trades in them; a time without trades has
-no candle of its own, and ``candles`` fills it with the last price before it.
+Each interval keeps its last ``MAX_CANDLES`` candles with trades; ``candles`` fills an interval
+without trades with the last price before it.
 
-What lives here: gathering and reading. What does not: routes and streams that show them
-(``soliton.matcher``). The reference matcher has nothing like it; the meaning of the fields is what
-exchanges agree on (open, high, low, close, volume).
+What lives here: aggregation and queries. What does not: the routes and streams that serve them
+(``soliton.matcher``). The reference matcher has no candles; the fields have the meaning common
+among exchanges (open, high, low, close, volume).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import msgspec
 from soliton.chain.orders import PRICE_CONSTANT
 
 MAX_CANDLES: Final = 1_500
-"""Of one pair and interval. A day has 1,440 minutes."""
+"""Per pair and interval. A day has 1,440 minutes."""
 MAX_ANSWER: Final = 1_000
-"""Candles in one answer, empty ones included."""
+"""The maximum number of candles in one response, including empty ones."""
 DAY_MS: Final = 86_400_000
 _TICKER_STEP_MS: Final = 60_000
 
@@ -54,14 +54,14 @@ INTERVALS: Final = {
     "12h": Interval.TWELVE_HOURS,
     "1d": Interval.DAY,
 }
-"""By the names that clients use."""
+"""Intervals by the names that clients use."""
 
 
 class Candle(msgspec.Struct, frozen=True, gc=False):
-    """Executions from ``start`` (milliseconds, a multiple of the interval) on.
+    """Executions of the interval from ``start`` (milliseconds, a multiple of the interval).
 
-    Prices are normalised. ``volume`` is in the amount asset, ``price_nominator`` the sum of amounts
-    times prices.
+    Prices are normalised. ``volume`` is in the amount asset; ``price_nominator`` is the sum of
+    amounts times prices.
     """
 
     start: int
@@ -80,12 +80,12 @@ class Candle(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def average_price(self) -> int:
-        """The mean price, weighed by amounts; the close where there were no trades."""
+        """The mean price weighted by amount; the close if there were no trades."""
         return self.price_nominator // self.volume if self.volume else self.close
 
 
 class Ticker(msgspec.Struct, frozen=True, gc=False):
-    """The last 24 hours, to the minute; ``close`` is the last price ever."""
+    """The last 24 hours, to the minute; ``close`` is the last price, however old."""
 
     open: int
     high: int
@@ -97,8 +97,8 @@ class Ticker(msgspec.Struct, frozen=True, gc=False):
 
 
 class Candles:
-    """The candles of one pair. Executions come in the order of the engine's events; one that is
-    older than the last candle counts to that one, so that clocks set back do no harm.
+    """The candles of one pair. Executions arrive in the order of the engine's events. One older
+    than the last candle counts towards that candle, so a clock set back does no harm.
     """
 
     __slots__ = ("_series",)
@@ -109,7 +109,7 @@ class Candles:
         }
 
     def add(self, timestamp: int, price: int, amount: int) -> None:
-        """An execution at a time in milliseconds."""
+        """Add an execution at a time in milliseconds."""
         for interval, series in self._series.items():
             start = timestamp - timestamp % interval
             last = series[-1] if series else None
@@ -130,9 +130,9 @@ class Candles:
     def candles(
         self, interval: Interval, since: int, until: int, limit: int = MAX_ANSWER
     ) -> list[Candle]:
-        """The candles that begin from ``since`` to ``until`` (inclusive, milliseconds), oldest
-        first; the last ``limit`` of them, at most ``MAX_ANSWER``. Times before the first trade that
-        is still known have none.
+        """The candles that start between ``since`` and ``until`` (inclusive, milliseconds), oldest
+        first; the last ``limit`` of them, at most ``MAX_ANSWER``. There are none before the first
+        known trade.
         """
         series = self._series[interval]
         if not series or until < since:
@@ -141,26 +141,25 @@ class Candles:
         last_start = until - until % interval
         first = max(-(-since // interval) * interval, last_start - (count - 1) * interval)
         starts = [candle.start for candle in series]
-        place = bisect_right(starts, first) - 1
-        if place < 0:
-            first, place = starts[0], 0
-        previous = series[place]
+        index = bisect_right(starts, first) - 1
+        if index < 0:
+            first, index = starts[0], 0
         out = []
         for start in range(first, last_start + 1, interval):
-            while place + 1 < len(series) and series[place + 1].start <= start:
-                place += 1
-            previous = series[place]
-            out.append(previous if previous.start == start else _empty(start, previous.close))
+            while index + 1 < len(series) and series[index + 1].start <= start:
+                index += 1
+            latest = series[index]
+            out.append(latest if latest.start == start else _empty(start, latest.close))
         return out
 
     def ticker(self, now: int) -> Ticker | None:
-        """The 24 hours before a time in milliseconds, or None where nothing was ever traded."""
+        """The ticker at a time in milliseconds, or None if nothing was ever traded."""
         series = self._series[Interval.MINUTE]
         if not series:
             return None
         starts = [candle.start for candle in series]
         begin = bisect_left(starts, now - DAY_MS + _TICKER_STEP_MS - now % _TICKER_STEP_MS)
-        recent = [series[place] for place in range(begin, len(series))]
+        recent = [series[index] for index in range(begin, len(series))]
         close = series[-1].close
         if not recent:
             return Ticker(close, close, close, close, 0, 0, 0)
@@ -176,7 +175,7 @@ class Candles:
         )
 
     def last_start(self, interval: Interval) -> int | None:
-        """Where the newest candle begins, or None."""
+        """The start of the newest candle, or None."""
         series = self._series[interval]
         return series[-1].start if series else None
 

@@ -1,9 +1,9 @@
-"""What the engine is told: commands, and their bytes in a journal.
+"""The engine's commands, and their bytes in a journal.
 
-A record is ``version ‖ kind ‖ fields``; numbers are big endian. An order is stored in its own
-signed form, so that a journal proves what its owner asked for.
+A record is ``version ‖ kind ‖ fields``; numbers are big endian. An order is stored in its signed
+form, so that the journal proves what its owner requested.
 
-What lives here: the commands, ``encode`` and ``decode``. What does not: where they are kept
+What lives here: the commands, ``encode`` and ``decode``. What does not: their storage
 (``soliton.matcher``), and what they do (``engine``).
 
 Source: the commands are those of wavesplatform/matcher
@@ -28,15 +28,15 @@ from soliton.matching.pairs import AssetPair, pair_of, pair_to_bytes, read_pair
 
 FORMAT_VERSION: Final = 1
 MAX_COMMAND_BYTES: Final = 8_192
-"""Far above the longest order (8 proofs of 64 bytes and 1,024 bytes of attachment)."""
+"""Well above the longest order (8 proofs of 64 bytes and 1,024 bytes of attachment)."""
 MAX_SHARED: Final = 65_536
-"""Keys, assets and fees of orders that are kept once; beyond, sharing begins anew."""
+"""The maximum number of interned keys, assets and fees of orders; then the cache is cleared."""
 
 _FIRST_PROTOBUF_VERSION: Final = 4
 
 
 class CancelSource(IntEnum):
-    """Why an order is to be cancelled."""
+    """Who requested a cancellation, and why."""
 
     NOT_TRACKED = 0
     REQUEST = 1
@@ -45,10 +45,10 @@ class CancelSource(IntEnum):
 
 
 class PlaceOrder(msgspec.Struct, frozen=True, gc=False):
-    """Match a limit order, and keep its rest in the book.
+    """Match a limit order and keep its remainder in the book.
 
-    The percent fees are those that validation found, in units of the fee asset, if the fees of the
-    pair are percents.
+    The percent fees are those computed by validation, in units of the fee asset, if the pair is
+    charged by percentage.
     """
 
     order: Order
@@ -57,13 +57,13 @@ class PlaceOrder(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def pair(self) -> AssetPair:
-        """The book that it goes to."""
+        """The pair of its book."""
         return pair_of(self.order)
 
 
 class PlaceMarketOrder(msgspec.Struct, frozen=True, gc=False):
-    """Match a market order, which may spend ``available_for_spending`` of what it gives, and drop
-    its rest.
+    """Match a market order, which may spend up to ``available_for_spending``, and drop its
+    remainder.
     """
 
     order: Order
@@ -73,12 +73,12 @@ class PlaceMarketOrder(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def pair(self) -> AssetPair:
-        """The book that it goes to."""
+        """The pair of its book."""
         return pair_of(self.order)
 
 
 class CancelOrder(msgspec.Struct, frozen=True, gc=False):
-    """Take an order out of its book. ``owner`` is the address of its sender, where known."""
+    """Cancel an order. ``owner`` is its sender's address, if known."""
 
     pair: AssetPair
     order_id: bytes
@@ -87,13 +87,13 @@ class CancelOrder(msgspec.Struct, frozen=True, gc=False):
 
 
 class CancelAllOrders(msgspec.Struct, frozen=True, gc=False):
-    """Take all orders out of a book."""
+    """Cancel all orders of a book."""
 
     pair: AssetPair
 
 
 class DeleteOrderBook(msgspec.Struct, frozen=True, gc=False):
-    """Cancel all orders of a book and forget it."""
+    """Cancel all orders of a book and delete it."""
 
     pair: AssetPair
 
@@ -104,7 +104,7 @@ _PLACE, _PLACE_MARKET, _CANCEL, _CANCEL_ALL, _DELETE = range(1, 6)
 
 
 def encode(command: Command) -> bytes:
-    """The record of a command; raises ``FormatError`` for an order that its version cannot hold."""
+    """The record of a command; raises ``FormatError`` for an order its version cannot represent."""
     match command:
         case PlaceOrder():
             fees = _write_fees(command.percent_min_fee, command.percent_const_min_fee)
@@ -124,8 +124,8 @@ def encode(command: Command) -> bytes:
 
 
 def decode(data: bytes) -> Command:
-    """The inverse of ``encode``; raises ``FormatError`` (or another ``ChainError`` that an order's
-    own rules raise) for any other bytes.
+    """The inverse of ``encode``; raises ``FormatError`` (or another ``ChainError`` of an order's
+    own rules) for invalid bytes.
     """
     if len(data) > MAX_COMMAND_BYTES:
         raise FormatError(f"a command of {len(data)} bytes, at most {MAX_COMMAND_BYTES}")
@@ -151,7 +151,7 @@ def decode(data: bytes) -> Command:
 
 
 def write_order(order: Order) -> bytes:
-    """``version ‖ chain id ‖ signed form``: binary to version 3, a message from 4 on."""
+    """``version ‖ chain id ‖ signed form``: binary up to version 3, protobuf from version 4."""
     head = bytes((order.version, order.chain_id))
     if order.version < _FIRST_PROTOBUF_VERSION:
         return head + orders.to_bytes(order)
@@ -159,7 +159,7 @@ def write_order(order: Order) -> bytes:
 
 
 def read_order(data: bytes) -> Order:
-    """The inverse of ``write_order`` over the whole of ``data``; raises ``ChainError``."""
+    """The inverse of ``write_order``; reads all of ``data``; raises ``ChainError``."""
     version, chain_id = take(data, 0, 2)
     if version < _FIRST_PROTOBUF_VERSION:
         return _shared(orders.from_bytes(version, data[2:], chain_id))
@@ -171,7 +171,7 @@ def read_order(data: bytes) -> Order:
 
 
 class _Shared(dict[Any, Any]):
-    """What stands in many orders, by itself: the first of equal values stands for all."""
+    """An intern table: maps each value to the first equal one."""
 
     def __missing__(self, value: object) -> object:
         if len(self) >= MAX_SHARED:
@@ -184,11 +184,11 @@ _SHARED: Final = _Shared()
 
 
 def _shared(order: Order) -> Order:
-    """The same order, which has its keys, assets and fee in common with those read before it: many
-    of them rest in books, and have to be small there.
+    """The order with interned keys, assets and fee. Many orders rest in books, so each should be
+    small.
     """
     known = _SHARED
-    # By position: it takes a sixth of the time.
+    # Positional arguments take a sixth of the time.
     return Order(
         order.version,
         order.chain_id,

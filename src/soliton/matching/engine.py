@@ -1,10 +1,10 @@
 """The engine: all order books, driven by the commands of a journal.
 
-The same commands with the same offsets and timestamps, under the same settings, give the same
-events and the same books, always. It raises for no command that ``commands.decode`` returns.
+The engine is deterministic: the same commands with the same offsets, timestamps and settings give
+the same events and the same books. It raises for no command that ``commands.decode`` returns.
 
-What lives here: the books, and what each command does. What does not: whether a command may be
-given (``validation``), its way here and the way of its events (``soliton.matcher``).
+What lives here: the books, and what each command does. What does not: whether a command is allowed
+(``validation``), and the transport of commands and events (``soliton.matcher``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/actors/orderbook/OrderBookActor.scala``.
@@ -31,7 +31,7 @@ from soliton.matching.pairs import Asset, AssetPair
 from soliton.matching.rules import MatchingSettings
 
 NOTHING_APPLIED: Final = -1
-"""The offset of an engine that has seen no command."""
+"""The offset of an engine that has applied no command."""
 
 _REASONS: Final = {
     CancelSource.NOT_TRACKED: CancelReason.NOT_TRACKED,
@@ -50,14 +50,15 @@ class Engine:
         self.settings = settings
         self.last_offset = NOTHING_APPLIED
         self.last_timestamp = 0
-        # By the assets themselves: a pair would have to be made for every command.
+        # Keyed by a tuple, which spares making an ``AssetPair`` for every command.
         self._books: dict[tuple[Asset, Asset], OrderBook] = {}
 
     def apply(self, offset: int, timestamp: int, command: Command) -> list[Event]:
-        """What a command does, as events in their order; timestamps in milliseconds.
+        """Apply a command and return its events in order; timestamps are in milliseconds.
 
         A command at or before ``last_offset`` was applied already and does nothing, so that a
-        journal may be read again from before a snapshot. Nor does an order that rests in its book.
+        journal can be replayed from before a snapshot. An order already in its book does nothing
+        either.
         """
         if offset <= self.last_offset:
             return []
@@ -85,7 +86,7 @@ class Engine:
                 return self._delete(pair, timestamp)
 
     def pass_over(self, offset: int, timestamp: int) -> None:
-        """A command that is not applied stands here."""
+        """Advance past a command that is not applied."""
         if offset > self.last_offset:
             self.last_offset = offset
             self.last_timestamp = timestamp
@@ -123,11 +124,11 @@ class Engine:
     # --- reading ----------------------------------------------------------------------------------
 
     def book(self, pair: AssetPair) -> OrderBook | None:
-        """The book of a pair, to be read only, or None if nothing was ever placed."""
+        """The book of a pair (read only), or None if nothing was ever placed."""
         return self._books.get((pair.amount_asset, pair.price_asset))
 
     def books(self) -> list[OrderBook]:
-        """All books, to be read only, in the order in which they came to be."""
+        """All books (read only), in the order of creation."""
         return list(self._books.values())
 
     def tick_size(self, pair: AssetPair) -> int:
@@ -137,16 +138,16 @@ class Engine:
     # --- snapshots --------------------------------------------------------------------------------
 
     def snapshot(self) -> bytes:
-        """Everything that the engine knows, settings aside."""
+        """The engine's whole state as bytes, without the settings."""
         return snapshots.write(self.last_offset, self.last_timestamp, self.books())
 
     def begin_snapshot(self) -> snapshots.Writing:
-        """The same, to be written in slices between further commands."""
+        """The same snapshot, written in slices between further commands."""
         return snapshots.Writing(self.last_offset, self.last_timestamp, self.books())
 
     def restore(self, data: bytes) -> None:
-        """Become the engine that ``snapshot`` was called on; raises ``SnapshotError`` and changes
-        nothing for any other bytes.
+        """Restore the state that ``snapshot`` wrote; raises ``SnapshotError`` and changes nothing
+        if the bytes are not a snapshot.
         """
         offset, timestamp, books = snapshots.read(data)
         self.last_offset, self.last_timestamp = offset, timestamp

@@ -1,12 +1,12 @@
-"""Every way in which the matcher refuses: a table of codes and templates, and the error
-that carries one of them with its parameters.
+"""The matcher's errors: a table of codes and templates, and the exception that carries one of them
+with its parameters.
 
-A code is made of what is refused, which part of it, and how: ``(object << 20) + (part << 8) +
-class``. The rules of this package raise the kinds that concern orders; the service around it raises
-the rest, so that all are in one table.
+A code combines an object, a part of it and a class: ``(object << 20) + (part << 8) + class``. The
+rules of this package raise the errors that concern orders; ``soliton.matcher`` raises the rest, so
+that all are in one table.
 
-What lives here: the table, the kinds of parameters and how they read as text and in JSON. What does
-not: their HTTP statuses and the envelopes around them, which differ from route to route.
+What lives here: the table, the types of parameters and their forms as text and JSON. What does not:
+HTTP statuses and response bodies, which differ from route to route.
 
 Source: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/error/MatcherError.scala``
 and ``error/Implicits.scala``.
@@ -24,7 +24,7 @@ from soliton.matching.pairs import AssetPair
 
 
 class ErrorKind(msgspec.Struct, frozen=True):
-    """One row of the table. ``templates`` has two forms where the words depend on the case."""
+    """One row of the table. ``templates`` has two forms if the message depends on the case."""
 
     code: int
     name: str
@@ -32,7 +32,7 @@ class ErrorKind(msgspec.Struct, frozen=True):
 
 
 class Amount(msgspec.Struct, frozen=True):
-    """So much (decimal text) of an asset (its text, ``WAVES`` for the native coin)."""
+    """An amount (decimal text) of an asset (base58, or ``WAVES`` for the native coin)."""
 
     volume: str
     asset: str
@@ -48,7 +48,7 @@ Param = int | str | AssetPair | Amount | Balance | tuple[str, ...] | tuple[int, 
 
 
 class MatcherError(InputError):
-    """A refusal of one kind. ``form`` picks among the kind's templates."""
+    """An error of one kind. ``form`` selects one of the kind's templates."""
 
     def __init__(self, kind: ErrorKind, /, *, form: int = 0, **params: Param) -> None:
         self.kind = kind
@@ -61,7 +61,7 @@ class MatcherError(InputError):
 
     @property
     def code(self) -> int:
-        """The number that clients know the kind by."""
+        """The error code that clients see."""
         return self.kind.code
 
     def to_json(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class MatcherError(InputError):
 
 
 def param_text(value: Param) -> str:
-    """A parameter as it stands in a message."""
+    """A parameter as text, for a message."""
     match value:
         case AssetPair():
             return value.key
@@ -312,4 +312,4 @@ JWT_PAYLOAD_BROKEN: Final = _row("110127617 JwtPayloadBroken",
 # fmt: on
 
 NOT_KNOWN_TO_BE_STORED: Final = frozenset((CAN_NOT_PERSIST_EVENT, COMMAND_OUTCOME_UNKNOWN))
-"""Said of commands, whatever is in them: the trouble is the journal's."""
+"""Errors of the journal, independent of the command."""

@@ -1,8 +1,8 @@
-"""What the engine answers: events, in the order in which things happened.
+"""The engine's events, in the order in which they happened.
 
-An order's state in an event is the one after the event.
+An order in an event has its state after the event.
 
-What lives here: the events and the reasons of cancellations. What does not: who is told
+What lives here: the events and the reasons for cancellations. What does not: who receives them
 (``soliton.matcher``).
 
 Source: wavesplatform/matcher
@@ -22,7 +22,7 @@ from soliton.matching.pairs import Asset, AssetPair
 
 
 class CancelReason(Enum):
-    """Why an order left its book, or never came into it."""
+    """Why an order left its book, or never entered it."""
 
     NOT_TRACKED = "NotTracked"
     REQUEST_EXECUTED = "RequestExecuted"
@@ -34,18 +34,18 @@ class CancelReason(Enum):
 
 
 class OrderAdded(msgspec.Struct, frozen=True, gc=False):
-    """An order came to the book. Executions and a cancellation of it may follow at once."""
+    """An order arrived at the book. Executions and its cancellation may follow immediately."""
 
     order: ActiveOrder
     timestamp: int
 
 
 class OrderExecuted(msgspec.Struct, frozen=True, gc=False):
-    """Two orders met at the maker's price.
+    """Two orders matched at the maker's price.
 
-    ``taker`` and ``maker`` are as they stand afterwards; ``taker_is_done`` and ``maker_is_done``
-    tell which of them is filled (with or without dust), so that what is reserved for it is free.
-    ``offset`` is the command's; ``timestamp`` (milliseconds) is that of the exchange transaction.
+    ``taker`` and ``maker`` have their states after it. ``taker_is_done`` and ``maker_is_done`` are
+    true for a filled order (with or without dust), whose reserve is released. ``offset`` is the
+    command's; ``timestamp`` (milliseconds) is that of the exchange transaction.
     """
 
     taker: ActiveOrder
@@ -61,35 +61,35 @@ class OrderExecuted(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def price_volume(self) -> int:
-        """What was paid in the price asset."""
+        """The amount paid in the price asset."""
         return self.amount * self.price // PRICE_CONSTANT
 
     @property
     def buyer(self) -> ActiveOrder:
-        """The buying order, after it."""
+        """The buy order after the execution."""
         return self.taker if self.taker.order.side is Side.BUY else self.maker
 
     @property
     def seller(self) -> ActiveOrder:
-        """The selling order, after it."""
+        """The sell order after the execution."""
         return self.maker if self.taker.order.side is Side.BUY else self.taker
 
     @property
     def buy_fee(self) -> int:
-        """The fee of the buyer."""
+        """The buyer's fee."""
         return self.taker_fee if self.taker.order.side is Side.BUY else self.maker_fee
 
     @property
     def sell_fee(self) -> int:
-        """The fee of the seller."""
+        """The seller's fee."""
         return self.maker_fee if self.taker.order.side is Side.BUY else self.taker_fee
 
     def taker_spending(self) -> dict[Asset, int]:
-        """What the taker gave, its fee with it, by asset."""
+        """What the taker spent, including its fee, by asset."""
         return self._spending(self.taker, self.taker_fee)
 
     def maker_spending(self) -> dict[Asset, int]:
-        """What the maker gave, its fee with it, by asset."""
+        """What the maker spent, including its fee, by asset."""
         return self._spending(self.maker, self.maker_fee)
 
     def _spending(self, order: ActiveOrder, fee: int) -> dict[Asset, int]:
@@ -101,7 +101,7 @@ class OrderExecuted(msgspec.Struct, frozen=True, gc=False):
 
 
 class OrderCanceled(msgspec.Struct, frozen=True, gc=False):
-    """An order is out, with what remained of it."""
+    """An order was cancelled; it has its remaining amounts."""
 
     order: ActiveOrder
     reason: CancelReason
@@ -109,8 +109,8 @@ class OrderCanceled(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def status(self) -> OrderStatus:
-        """What it counts as. The rest of an order that could not be matched any further is no
-        cancellation to its owner if part of it was filled, or if it was a market order.
+        """The status reported to the owner. An order whose remainder became unmatchable is filled,
+        not cancelled, if part of it was executed or it was a market order.
         """
         unmatchable = self.reason is CancelReason.BECAME_UNMATCHABLE
         if unmatchable and (self.order.filled_amount > 0 or self.order.is_market):
@@ -119,7 +119,7 @@ class OrderCanceled(msgspec.Struct, frozen=True, gc=False):
 
 
 class OrderCancelFailed(msgspec.Struct, frozen=True, gc=False):
-    """An order that was to be cancelled is not in the book."""
+    """An order to cancel was not in the book."""
 
     order_id: bytes
     owner: Address | None
@@ -127,7 +127,7 @@ class OrderCancelFailed(msgspec.Struct, frozen=True, gc=False):
 
 
 class BookDeleted(msgspec.Struct, frozen=True, gc=False):
-    """A book is gone; the cancellations of its orders came before."""
+    """A book was deleted; the cancellations of its orders came before."""
 
     pair: AssetPair
     timestamp: int

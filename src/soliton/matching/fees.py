@@ -1,7 +1,7 @@
-"""What a matcher charges: the modes, and what an execution costs each side.
+"""The matcher's fees: the fee modes, and the fees of an execution.
 
-What lives here: the modes as data, and fees at execution. What does not: which mode is in force
-(``rules``), and the least fee that an order has to offer (``minimum_fees``).
+What lives here: the modes as data, and the fees of executions. What does not: which mode is in
+force (``rules``), and the minimum fee of an order (``minimum_fees``).
 
 Sources: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/model/Fee.scala`` and
 ``settings/OrderFeeSettings.scala``.
@@ -30,16 +30,16 @@ from soliton.matching.pairs import (
 )
 
 FeeFunction = Callable[[ActiveOrder, ActiveOrder, int], tuple[int, int]]
-"""``(taker, maker, executed amount) -> (taker's fee, maker's fee)``; states before execution."""
+"""``(taker, maker, executed amount) -> (taker's fee, maker's fee)``; orders before execution."""
 
 _SCALED_FEES: Final = 4_096
-"""Offered fees repeat: so many products with a ratio are remembered."""
+"""The size of the caches of scaled fees: offered fees repeat."""
 _FIRST_VERSION_WITH_LEAST_FEE: Final = 3
 _LEAST_FEE: Final = 1
 
 
 class AssetType(Enum):
-    """Which asset's amount a percentage is taken of, and paid in."""
+    """The asset that a percentage is computed on and paid in."""
 
     AMOUNT = "amount"
     PRICE = "price"
@@ -48,7 +48,7 @@ class AssetType(Enum):
 
 
 class DynamicFee(msgspec.Struct, frozen=True):
-    """Base fees in units of the native coin. An order offers the greater; makers and takers pay
+    """Base fees in units of the native coin. An order offers the greater one; makers and takers pay
     their share of it. ``zero_fee_accounts`` are public keys that pay nothing.
     """
 
@@ -58,20 +58,20 @@ class DynamicFee(msgspec.Struct, frozen=True):
 
     @property
     def base_fee(self) -> int:
-        """What an order has to offer."""
+        """The minimum fee of an order."""
         return max(self.base_maker_fee, self.base_taker_fee)
 
 
 class FixedFee(msgspec.Struct, frozen=True):
-    """At least ``min_fee`` units of one asset, whatever the order."""
+    """At least ``min_fee`` units of one asset, for any order."""
 
     asset: Asset
     min_fee: int
 
 
 class PercentFee(msgspec.Struct, frozen=True):
-    """``min_fee`` percent of what ``asset_type`` says, and not less than ``min_fee_in_waves`` units
-    of the native coin are worth.
+    """``min_fee`` percent of the amount that ``asset_type`` selects, but at least the value of
+    ``min_fee_in_waves`` units of the native coin.
     """
 
     asset_type: AssetType
@@ -79,7 +79,7 @@ class PercentFee(msgspec.Struct, frozen=True):
     min_fee_in_waves: int
 
     def fee_asset(self, pair: AssetPair, side: Side) -> Asset:
-        """The asset that the percentage is paid in."""
+        """The asset the percentage is paid in."""
         match self.asset_type:
             case AssetType.AMOUNT:
                 return pair.amount_asset
@@ -102,7 +102,7 @@ class Discount(msgspec.Struct, frozen=True):
 
     @property
     def factor(self) -> Decimal:
-        """What a fee is multiplied by."""
+        """The factor for a fee."""
         return 1 - EXACT.divide(self.value, Decimal(100))
 
 
@@ -114,10 +114,6 @@ class CompositeFee(msgspec.Struct, frozen=True):
     discount: Discount | None = None
     zero_fee_accounts: frozenset[bytes] = frozenset()
 
-    def mode_for(self, pair: AssetPair) -> SimpleFee:
-        """The mode of one pair."""
-        return self.custom.get(pair, self.default)
-
 
 OrderFee = SimpleFee | CompositeFee
 
@@ -125,14 +121,14 @@ OrderFee = SimpleFee | CompositeFee
 def custom_pairs(
     assets: Collection[Asset], mode: SimpleFee, price_assets: Sequence[Asset]
 ) -> dict[AssetPair, SimpleFee]:
-    """One mode for all correctly ordered pairs of some assets, as ``CompositeFee.custom`` wants."""
+    """One mode for all correctly ordered pairs of some assets, for ``CompositeFee.custom``."""
     pairs = (AssetPair(*both) for both in permutations(assets, 2))
     return {pair: mode for pair in pairs if is_correctly_ordered(pair, price_assets)}
 
 
 def mode_of(fee: OrderFee, pair: AssetPair) -> SimpleFee:
-    """The mode that a pair is charged by."""
-    return fee.mode_for(pair) if isinstance(fee, CompositeFee) else fee
+    """The fee mode of a pair."""
+    return fee.custom.get(pair, fee.default) if isinstance(fee, CompositeFee) else fee
 
 
 def zero_fee_accounts(fee: OrderFee, pair: AssetPair) -> frozenset[bytes]:
@@ -143,9 +139,7 @@ def zero_fee_accounts(fee: OrderFee, pair: AssetPair) -> frozenset[bytes]:
 
 
 def fee_function(fee: OrderFee, pair: AssetPair, without_fee: frozenset[bytes]) -> FeeFunction:
-    """How executions of a pair are charged; ``without_fee`` are public keys that pay nothing
-    whatever the mode.
-    """
+    """The fee function of a pair; ``without_fee`` are public keys that pay nothing in any mode."""
     match mode_of(fee, pair):
         case PercentFee(asset_type=asset_type):
             charge = _percent_function(asset_type)
@@ -180,7 +174,7 @@ def _absolute(active: ActiveOrder, fee: int, amount: int) -> int:
     part = partial_fee(fee, order.amount, amount)
     if part:
         return part
-    # Later versions pay something at their first execution, however small it is.
+    # Later versions pay at least one unit at their first execution, however small it is.
     first = order.version >= _FIRST_VERSION_WITH_LEAST_FEE and active.amount == order.amount
     return _LEAST_FEE if first else 0
 
@@ -238,8 +232,8 @@ def _percent_share(
 
 
 def charged_amount(asset_type: AssetType, side: Side, amount: int, price: int) -> int | Decimal:
-    """What a percentage is taken of, for an amount at a price: not rounded where it is counted in
-    the price asset.
+    """The amount that a percentage is computed on, for an amount at a price; not rounded if it is
+    in the price asset.
     """
     in_price_asset = asset_type is AssetType.PRICE or (
         asset_type is (AssetType.SPENDING if side is Side.BUY else AssetType.RECEIVING)

@@ -1,7 +1,7 @@
-"""The least fee that an order has to offer.
+"""The minimum fee of an order.
 
-What lives here: which assets it may be offered in, and how much of them. What does not: the modes
-and what an execution costs (``fees``).
+What lives here: the accepted fee assets, and the minimum in each. What does not: the fee modes and
+the fees of executions (``fees``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/model/OrderValidator.scala`` and
@@ -32,11 +32,11 @@ from soliton.matching.placement import Assets, description
 from soliton.matching.rates import Rates, in_units
 
 SCRIPT_FEE: Final = 400_000
-"""Native coin units that each script in an exchange costs."""
+"""The extra fee for each script in an exchange, in units of the native coin."""
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """What of an order its fee depends on."""
+    """The fields of an order that its fee depends on."""
 
     pair: AssetPair
     side: Side
@@ -46,19 +46,19 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class MinimumFee(msgspec.Struct, frozen=True):
-    """The least fee, and of percent fees the part of it that does not depend on the amount."""
+    """The minimum fee; for percent fees also the part that does not depend on the amount."""
 
     fee: int
     percent_const_fee: int | None = None
 
 
 def offer_of(order: Order) -> Offer:
-    """An order as fees see it."""
+    """The fields of an order that its fee depends on."""
     return Offer(pair_of(order), order.side, order.amount, order.price, order.matcher_fee_asset)
 
 
 def fee_assets(fee: OrderFee, pair: AssetPair, side: Side) -> tuple[Asset, ...]:
-    """The assets that a fee may be offered in: the usual one, then that with discount."""
+    """The accepted fee assets: the usual one, then the discounted one."""
     mode = mode_of(fee, pair)
     if isinstance(mode, FixedFee):
         return (mode.asset,)
@@ -70,7 +70,7 @@ def fee_assets(fee: OrderFee, pair: AssetPair, side: Side) -> tuple[Asset, ...]:
 
 
 def script_fees(pair: AssetPair, assets: Assets, matcher_is_scripted: bool) -> int:
-    """What the scripts of the matcher's account and of a pair's assets add to an exchange."""
+    """The extra fee for the scripts of the matcher's account and of a pair's assets."""
     amount_asset = description(pair.amount_asset, assets)
     price_asset = description(pair.price_asset, assets)
     return SCRIPT_FEE * (matcher_is_scripted + amount_asset.scripted + price_asset.scripted)
@@ -79,13 +79,13 @@ def script_fees(pair: AssetPair, assets: Assets, matcher_is_scripted: bool) -> i
 def minimum_fee(
     offer: Offer, fee: OrderFee, assets: Assets, rates: Rates, extra: int = 0
 ) -> MinimumFee:
-    """The least fee of an order, in units of the asset that it is offered in. ``extra`` are native
-    coin units for scripts, which only dynamic fees cover. Raises ``MatcherError`` for an asset
+    """The minimum fee of an order, in units of its fee asset. ``extra`` is the fee for scripts in
+    units of the native coin, which only dynamic fees cover. Raises ``MatcherError`` for an asset
     without a rate.
     """
     discount, mode = _discount(fee), mode_of(fee, offer.pair)
     if discount is None and offer.fee_asset is None and isinstance(mode, DynamicFee):
-        # The usual case, where there is nothing to convert.
+        # The usual case: nothing to convert.
         return MinimumFee(mode.base_fee + extra)
     factor = Decimal(1)
     if discount is not None and discount.asset == offer.fee_asset:
@@ -104,7 +104,7 @@ def minimum_fee(
 
 
 def percent_of(offer: Offer, percent: PercentFee, price: int, share: Decimal) -> Decimal:
-    """So many percent of what the mode charges, for an order at a price."""
+    """A percentage ``share`` of the charged amount, for an order at a price."""
     charged = charged_amount(percent.asset_type, offer.side, offer.amount, price)
     return EXACT.divide(EXACT.multiply(Decimal(charged), share), Decimal(100))
 

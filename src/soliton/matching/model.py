@@ -1,7 +1,7 @@
-"""An order on its way through the matcher, and what became of it.
+"""An order in the matcher: its remaining amounts and its status.
 
 What lives here: ``ActiveOrder``, its derived amounts, and statuses. What does not: the signed order
-itself (``soliton.chain.orders``) and who may place one (``validation``).
+itself (``soliton.chain.orders``) and whether it may be placed (``validation``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/model/MatcherModel.scala``.
@@ -20,7 +20,7 @@ from soliton.matching.pairs import Asset, AssetPair, pair_of
 
 
 class OrderStatus(Enum):
-    """What became of an order, as clients are told."""
+    """The status of an order, by the name that clients see."""
 
     ACCEPTED = "Accepted"
     PARTIALLY_FILLED = "PartiallyFilled"
@@ -30,11 +30,11 @@ class OrderStatus(Enum):
 
 
 class ActiveOrder(msgspec.Struct, frozen=True, gc=False):
-    """An order and how far it has come.
+    """An order and its remaining amounts.
 
-    ``amount`` and ``fee`` are what remains of the order's own. ``price_nominator`` is the sum of
-    executed amounts times their prices. Of a market order ``available_for_spending`` is what it may
-    still spend of the asset that it gives; of a limit order it is zero. The percent fees are those
+    ``amount`` and ``fee`` are what remains of the order's amount and fee. ``price_nominator`` is
+    the sum of executed amounts times their prices. ``available_for_spending`` is what a market
+    order may still spend of the asset it sells; zero for a limit order. The percent fees are those
     in force when the order was placed, in units of the fee asset.
     """
 
@@ -59,50 +59,50 @@ class ActiveOrder(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def pair(self) -> AssetPair:
-        """The pair that it trades."""
+        """The pair it trades."""
         return pair_of(self.order)
 
     @property
     def spent_asset(self) -> Asset:
-        """What it gives."""
+        """The asset it spends."""
         order = self.order
         return order.price_asset if order.side is Side.BUY else order.amount_asset
 
     @property
     def filled_amount(self) -> int:
-        """What was executed, in the amount asset."""
+        """The executed amount, in the amount asset."""
         return self.order.amount - self.amount
 
     @property
     def filled_fee(self) -> int:
-        """What was paid of the matcher's fee."""
+        """The part of the matcher's fee that was paid."""
         return self.order.matcher_fee - self.fee
 
     @property
     def average_price(self) -> int:
-        """The mean price of its executions, weighed by their amounts, rounded down; 0 if none."""
+        """The mean price of its executions, weighted by amount, rounded down; 0 if none."""
         filled = self.filled_amount
         return self.price_nominator // filled if filled else 0
 
     @property
     def executed_price_assets(self) -> int:
-        """What its executions were worth in the price asset; the sum is rounded down once."""
+        """The total of its executions in the price asset; the sum is rounded down once."""
         return self.price_nominator // PRICE_CONSTANT
 
     @property
     def can_go_on(self) -> bool:
-        """Whether its rest is more than dust."""
+        """Whether its remainder is more than dust."""
         return can_go_on(self.amount, self.order.price, self.order.price)
 
     @property
     def status(self) -> OrderStatus:
-        """Where it stands while nobody has cancelled it."""
+        """The status, unless the order has been cancelled."""
         if self.amount == self.order.amount:
             return OrderStatus.ACCEPTED
         return OrderStatus.PARTIALLY_FILLED if self.can_go_on else OrderStatus.FILLED
 
     def required_balance(self) -> dict[Asset, int]:
-        """What it needs at its own price, by asset: what it gives, and its remaining fee."""
+        """What it needs at its own price, by asset: the spent asset and the remaining fee."""
         order = self.order
         if order.side is Side.BUY:
             spent, volume = order.price_asset, self.amount * order.price // PRICE_CONSTANT
@@ -113,7 +113,7 @@ class ActiveOrder(msgspec.Struct, frozen=True, gc=False):
         return {spent: volume, order.matcher_fee_asset: self.fee}
 
     def reservable_balance(self) -> dict[Asset, int]:
-        """What is set aside for it, by asset; of a market order what it may spend."""
+        """The amounts to reserve for it, by asset; for a market order, what it may spend."""
         required = self.required_balance()
         if self.is_market:
             spent = self.spent_asset
@@ -127,7 +127,7 @@ class ActiveOrder(msgspec.Struct, frozen=True, gc=False):
 def limit_order(
     order: Order, percent_min_fee: int | None = None, percent_const_min_fee: int | None = None
 ) -> ActiveOrder:
-    """A limit order that was not touched yet."""
+    """A limit order without executions."""
     return ActiveOrder(
         order, False, order.amount, order.matcher_fee, 0, 0, percent_min_fee, percent_const_min_fee
     )
@@ -139,7 +139,7 @@ def market_order(
     percent_min_fee: int | None = None,
     percent_const_min_fee: int | None = None,
 ) -> ActiveOrder:
-    """A market order that was not touched yet."""
+    """A market order without executions."""
     return ActiveOrder(
         order,
         is_market=True,

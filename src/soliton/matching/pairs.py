@@ -1,7 +1,7 @@
 """Pairs of assets, and which of the two is the price asset.
 
-What lives here: the value, its text forms and the rule of ordering. What does not: which pairs may
-be traded (``validation``).
+What lives here: the value, its text forms and the ordering rule. What does not: which pairs may be
+traded (``validation``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/model/AssetPairBuilder.scala`` and
@@ -31,18 +31,18 @@ Asset = AssetId | None
 
 
 class AssetPair(msgspec.Struct, frozen=True, gc=False):
-    """Amounts are counted in ``amount_asset``, prices in ``price_asset`` for each of them."""
+    """Amounts are in ``amount_asset``, prices in ``price_asset`` per unit of it."""
 
     amount_asset: Asset
     price_asset: Asset
 
     @property
     def key(self) -> str:
-        """``AMOUNT-PRICE``, as in addresses of market data."""
+        """``AMOUNT-PRICE``, as in the URLs of market data."""
         return f"{asset_text(self.amount_asset)}-{asset_text(self.price_asset)}"
 
     def reversed(self) -> AssetPair:
-        """The pair with its assets exchanged."""
+        """The pair with its assets swapped."""
         return AssetPair(self.price_asset, self.amount_asset)
 
     def to_json(self) -> dict[str, str]:
@@ -54,17 +54,17 @@ class AssetPair(msgspec.Struct, frozen=True, gc=False):
 
 
 def pair_of(order: Order) -> AssetPair:
-    """The pair that an order trades."""
+    """The pair an order trades."""
     return AssetPair(order.amount_asset, order.price_asset)
 
 
 def spent_asset(pair: AssetPair, side: Side) -> Asset:
-    """What an order of a side gives."""
+    """The asset that an order of a side spends."""
     return pair.price_asset if side is Side.BUY else pair.amount_asset
 
 
 def received_asset(pair: AssetPair, side: Side) -> Asset:
-    """What an order of a side gets."""
+    """The asset that an order of a side receives."""
     return pair.amount_asset if side is Side.BUY else pair.price_asset
 
 
@@ -86,10 +86,10 @@ def parse_asset(text: str) -> Asset:
 
 
 def is_correctly_ordered(pair: AssetPair, price_assets: Sequence[Asset]) -> bool:
-    """Whether the price asset stands where it belongs.
+    """Whether the pair has the right price asset.
 
-    Listed assets are price assets, the earlier of two before the later. Of two assets that are not
-    listed the one with the lesser bytes is, the native coin being least.
+    A listed asset is the price asset, the earlier one if both are listed. Of two assets that are
+    not listed it is the one with the lesser bytes, the native coin being the least.
     """
     price = _position(pair.price_asset, price_assets)
     amount = _position(pair.amount_asset, price_assets)
@@ -115,7 +115,7 @@ def pair_to_bytes(pair: AssetPair) -> bytes:
 
 
 def read_asset(data: bytes, offset: int) -> tuple[Asset, int]:
-    """The inverse of ``asset_to_bytes`` and the offset behind; raises ``FormatError``."""
+    """Inverse of ``asset_to_bytes``, and the offset after it; raises ``FormatError``."""
     match take(data, offset, 1)[0]:
         case 0:
             return None, offset + 1
@@ -126,7 +126,7 @@ def read_asset(data: bytes, offset: int) -> tuple[Asset, int]:
 
 
 def read_pair(data: bytes, offset: int) -> tuple[AssetPair, int]:
-    """The inverse of ``pair_to_bytes`` and the offset behind; raises ``FormatError``."""
+    """Inverse of ``pair_to_bytes``, and the offset after it; raises ``FormatError``."""
     amount_asset, offset = read_asset(data, offset)
     price_asset, offset = read_asset(data, offset)
     return AssetPair(amount_asset, price_asset), offset

@@ -1,7 +1,7 @@
-"""What decides whether an order is taken: the operator's settings, and what is known at the moment.
+"""What validation of an order reads: the operator's settings, and the state at the moment.
 
 What lives here: the records that ``validation`` reads. What does not: their names in a
-configuration file (``soliton.matcher``), and rules that executions depend on (``rules``).
+configuration file (``soliton.matcher``), and settings that executions depend on (``rules``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/settings/MatcherSettings.scala``.
@@ -27,7 +27,7 @@ from soliton.matching.rules import MatchingSettings
 
 
 class AssetDescription(Protocol):
-    """An asset that exists on the chain."""
+    """An asset on the chain."""
 
     @property
     def name(self) -> str:
@@ -35,15 +35,15 @@ class AssetDescription(Protocol):
 
     @property
     def decimals(self) -> int:
-        """How many digits of its amounts stand behind the point."""
+        """The number of decimal places of its amounts."""
 
     @property
     def scripted(self) -> bool:
-        """Whether a script decides on its transfers."""
+        """Whether it has a script."""
 
 
 Assets = Mapping[Asset, AssetDescription]
-"""The assets that exist, as far as they are needed; ``None`` has to be among them."""
+"""The existing assets that are needed; ``None`` (the native coin) must be among them."""
 
 
 class Restrictions(msgspec.Struct, frozen=True):
@@ -58,8 +58,8 @@ class Restrictions(msgspec.Struct, frozen=True):
 
 
 class Deviations(msgspec.Struct, frozen=True):
-    """How far, in percent, a price may be from the market to the order's profit or loss, and a fee
-    below what the best counter order would make it.
+    """The maximum deviations in percent: of a price from the market, to the order's profit or loss,
+    and of a fee below the fee at the best counter order's price.
     """
 
     max_price_profit: Decimal = Decimal(1_000_000)
@@ -68,7 +68,7 @@ class Deviations(msgspec.Struct, frozen=True):
 
 
 class PlacementSettings(msgspec.Struct, frozen=True):
-    """What the operator allows. ``blacklisted_names`` are found anywhere in an asset's name."""
+    """What the operator allows. ``blacklisted_names`` match anywhere in an asset's name."""
 
     matcher_public_key: bytes
     price_assets: tuple[Asset, ...] = ()
@@ -84,11 +84,11 @@ class PlacementSettings(msgspec.Struct, frozen=True):
 
 
 class PlacementContext(msgspec.Struct, frozen=True):
-    """What is known when an order arrives.
+    """The state when an order arrives.
 
-    ``last_offset`` is that of the last command that was applied; ``now`` is in milliseconds;
-    ``assets`` describes those of the order; ``features`` are those in force on the chain;
-    ``market`` is needed only where there are deviations.
+    ``last_offset`` is the offset of the last applied command; ``now`` is in milliseconds;
+    ``assets`` describes the order's assets; ``features`` are those active on the chain; ``market``
+    is needed only if deviations are limited.
     """
 
     settings: PlacementSettings
@@ -103,7 +103,7 @@ class PlacementContext(msgspec.Struct, frozen=True):
 
 
 def description(asset: Asset, assets: Assets) -> AssetDescription:
-    """An asset's description; raises ``MatcherError`` where there is none."""
+    """An asset's description; raises ``MatcherError`` if there is none."""
     known = assets.get(asset)
     if known is None:
         raise MatcherError(errors.ASSET_NOT_FOUND, assetId=asset_text(asset))
@@ -111,19 +111,19 @@ def description(asset: Asset, assets: Assets) -> AssetDescription:
 
 
 def amount_param(units: int, asset: Asset, assets: Assets) -> Amount:
-    """An amount as errors show it."""
+    """An amount as a parameter of an error."""
     decimals = description(asset, assets).decimals
     return Amount(decimal_text(denormalize_amount(units, decimals)), asset_text(asset))
 
 
 def balance_param(units: Mapping[Asset, int], assets: Assets) -> Balance:
-    """Amounts as errors show them: by the text of their assets."""
+    """Amounts as a parameter of an error, sorted by the text of the asset."""
     amounts = [amount_param(amount, asset, assets) for asset, amount in units.items()]
     return Balance(tuple(sorted(amounts, key=lambda amount: amount.asset)))
 
 
 def price_param(price: int, pair: AssetPair, assets: Assets) -> str:
-    """A price as errors show it."""
+    """A price as a parameter of an error."""
     amount_decimals = description(pair.amount_asset, assets).decimals
     price_decimals = description(pair.price_asset, assets).decimals
     return decimal_text(denormalize_price(price, amount_decimals, price_decimals))

@@ -1,7 +1,7 @@
-"""What assets are worth: the price of one native coin in each of them.
+"""Asset rates: the price of one native coin in each asset.
 
-What lives here: the rates with their last two values, and amounts converted by them. What does not:
-where they are kept and who may set them (``soliton.matcher``).
+What lives here: the last two values of each rate, and conversions. What does not: where they are
+stored and who may set them (``soliton.matcher``).
 
 Sources: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/caches/RateCache.scala``
 and ``model/MatcherModel.scala``.
@@ -24,8 +24,8 @@ NATIVE_DECIMALS: Final = 8
 
 
 class Rates:
-    """The rates in force. Each keeps its last two values: whoever has not yet heard of a change
-    offers a fee by the older one, and is not refused for it.
+    """The rates in force. Each keeps its last two values, so that a client that has not seen a
+    change yet may still offer a fee by the older one.
     """
 
     __slots__ = ("_last_two", "_on_change")
@@ -35,15 +35,15 @@ class Rates:
         stored: Mapping[Asset, float] | None = None,
         on_change: Callable[[bytes, float | None], None] | None = None,
     ) -> None:
-        """``on_change`` hears of each rate that is set, and with ``None`` of each deleted one."""
+        """``on_change`` is called with each new rate, and with ``None`` for a deleted one."""
         self._last_two: dict[Asset, tuple[float, ...]] = {
             asset: (rate,) for asset, rate in (stored or {}).items()
         }
         self._on_change = on_change
 
     def put(self, asset: Asset, rate: float) -> float | None:
-        """Set a rate: the one before. Raises ``MatcherError`` for the native coin, and for a rate
-        that is not positive and finite.
+        """Set a rate and return the previous one. Raises ``MatcherError`` for the native coin, and
+        for a rate that is not positive and finite.
         """
         asset = _not_native(asset)
         if not (rate > 0 and math.isfinite(rate)):
@@ -55,7 +55,7 @@ class Rates:
         return None if known is None else known[-1]
 
     def delete(self, asset: Asset) -> float:
-        """Forget a rate: the one before. Raises ``MatcherError``."""
+        """Delete a rate and return it. Raises ``MatcherError`` if there is none."""
         asset = _not_native(asset)
         known = self._last_two.pop(asset, None)
         if known is None:
@@ -65,15 +65,15 @@ class Rates:
         return known[-1]
 
     def latest(self) -> dict[Asset, float]:
-        """All rates, that of the native coin first."""
+        """All rates, the native coin's first."""
         return {None: NATIVE_RATE, **{asset: known[-1] for asset, known in self._last_two.items()}}
 
     def least(self, asset: Asset) -> Decimal:
-        """The lesser of the last two, to multiply by; raises ``MatcherError`` if there is none."""
+        """The lesser of the last two values, as a multiplier; raises ``MatcherError`` if none."""
         return _decimal(min(self._known(asset)))
 
     def most(self, asset: Asset) -> Decimal:
-        """The greater of the last two, to divide by; raises ``MatcherError`` if there is none."""
+        """The greater of the last two values, as a divisor; raises ``MatcherError`` if none."""
         return _decimal(max(self._known(asset)))
 
     def _known(self, asset: Asset) -> tuple[float, ...]:
@@ -86,7 +86,7 @@ class Rates:
 
 
 def in_units(rate: Decimal, decimals: int) -> Decimal:
-    """A rate between the smallest units of the native coin and of an asset with these decimals."""
+    """The rate in smallest units: of the native coin and of an asset with these decimals."""
     return rate.scaleb(decimals - NATIVE_DECIMALS, EXACT)
 
 

@@ -1,10 +1,10 @@
-"""The bytes of a whole engine: its books with their orders in the order of priority.
+"""Snapshots of an engine: the bytes of its books, with orders by priority.
 
-They can be written in slices while commands go on being applied: a level that is about to change
-before its turn comes hands over what was on it when the writing began.
+A snapshot can be written in slices while further commands are applied: a level that changes before
+it is written saves its former orders (copy on write).
 
 What lives here: writing and reading. What does not: files and checksums (``soliton.matcher``), and
-the settings, which are the operator's.
+the settings, which are not part of a snapshot.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from soliton.matching.pairs import pair_to_bytes, read_pair
 
 FORMAT_VERSION: Final = 1
 SLICE: Final = 250
-"""Orders that are written in one go: about half a millisecond's work."""
+"""The number of orders in a slice: about half a millisecond's work."""
 MAX_NUMBER_BYTES: Final = 32
-"""Of the sum of amounts times prices, which leaves 64 bits."""
+"""The maximum length of the sum of amounts times prices, which exceeds 64 bits."""
 
 
 class SnapshotError(InputError):
-    """Bytes that are no snapshot of an engine."""
+    """The bytes are not a snapshot of an engine."""
 
 
 class _Order(msgspec.Struct, array_like=True, frozen=True):
@@ -71,7 +71,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Engine)
 
 
 def write(last_offset: int, last_timestamp: int, books: Sequence[OrderBook]) -> bytes:
-    """The bytes of books after the command at ``last_offset``."""
+    """The bytes of a snapshot after the command at ``last_offset``."""
     writing = Writing(last_offset, last_timestamp, books)
     for _ in writing.slices():
         pass
@@ -79,24 +79,25 @@ def write(last_offset: int, last_timestamp: int, books: Sequence[OrderBook]) -> 
 
 
 class Writing:
-    """A snapshot of books after the command at ``last_offset``, as it is being written.
+    """A snapshot being written, of the books after the command at ``last_offset``.
 
-    As a context it may be written in slices: until its end the books keep what changes.
+    Use it as a context manager to write in slices between commands: inside, the books save what
+    changes.
     """
 
     def __init__(self, last_offset: int, last_timestamp: int, books: Sequence[OrderBook]) -> None:
         self.last_offset = last_offset
         self.pieces: list[bytes] = []
-        """One after the other they are the snapshot, when ``slices`` has come to its end."""
+        """Joined, they are the snapshot once ``slices`` is exhausted."""
         self._last_timestamp = last_timestamp
-        # All that changes, except what the levels hold.
+        # A copy of all that may change, except the levels' orders.
         self._books = [
             (_head_of(book), [_Side(side, list(side.ranks)) for side in (book.bids, book.asks)])
             for book in books
         ]
 
     def __enter__(self) -> Self:
-        """Raises ``InvariantBroken`` where another snapshot of the books is being written."""
+        """Raises ``InvariantBroken`` if another snapshot of the books is being written."""
         for each in self._sides():
             if each.side.kept is not None:
                 raise InvariantBroken("a snapshot of these books is being written already")
@@ -112,7 +113,7 @@ class Writing:
             yield from sides
 
     def slices(self, orders: int = SLICE) -> Iterator[None]:
-        """Write, with a pause after so many orders."""
+        """Write the snapshot, yielding after so many orders."""
         numbers = (FORMAT_VERSION, self.last_offset, self._last_timestamp)
         self.pieces.append(_members(numbers, 1) + _list_of(len(self._books)))
         for head, sides in self._books:
@@ -121,7 +122,7 @@ class Writing:
                 yield from self._write_side(side, orders)
 
     def _write_side(self, side: _Side, orders: int) -> Iterator[None]:
-        place, count = len(self.pieces), 0
+        header_index, count = len(self.pieces), 0
         self.pieces.append(b"")
         rows: list[bytes] = []
         for rank in reversed(side.ranks):
@@ -134,11 +135,11 @@ class Writing:
                     rows.clear()
                     yield
         self.pieces.append(b"".join(rows))
-        self.pieces[place] = _list_of(count + len(rows))
+        self.pieces[header_index] = _list_of(count + len(rows))
 
 
 class _Side(msgspec.Struct):
-    """A side of a book, the levels that it had, and what was on those that have changed since."""
+    """A side of a book, its levels at the start, and the former orders of changed levels."""
 
     side: BookSide
     ranks: list[int]
@@ -146,7 +147,7 @@ class _Side(msgspec.Struct):
 
 
 def _head_of(book: OrderBook) -> tuple[object, ...]:
-    """The members of a ``_Book`` before its orders."""
+    """The fields of a ``_Book`` before its orders."""
     trade = book.last_trade
     return (
         pair_to_bytes(book.pair),
@@ -158,13 +159,13 @@ def _head_of(book: OrderBook) -> tuple[object, ...]:
 
 
 def _members(values: Sequence[object], more: int) -> bytes:
-    """The beginning of a list: its first members; ``more`` follow."""
+    """The start of an array: its first members; ``more`` follow."""
     return _list_of(len(values) + more) + b"".join(map(_ENCODER.encode, values))
 
 
 def _list_of(count: int) -> bytes:
-    """How a list of so many members begins (https://github.com/msgpack/msgpack/blob/master/spec.md,
-    array format family).
+    """The header of an array (https://github.com/msgpack/msgpack/blob/master/spec.md, array format
+    family).
     """
     if count < 1 << 4:
         return bytes((0x90 | count,))
@@ -186,7 +187,7 @@ def _write_order(level_price: int, active: ActiveOrder) -> _Order:
 
 
 def read(data: bytes) -> tuple[int, int, list[OrderBook]]:
-    """The inverse of ``write``; raises ``SnapshotError``, also for books that could not be."""
+    """The inverse of ``write``; raises ``SnapshotError``, also for inconsistent books."""
     try:
         engine = _DECODER.decode(data)
         if engine.version != FORMAT_VERSION:
@@ -226,7 +227,7 @@ def _read_order(stored: _Order) -> ActiveOrder:
     order = read_order(stored.order)
     if not (0 < stored.amount <= order.amount and 0 <= stored.fee <= order.matcher_fee):
         raise SnapshotError("more remains of an order than it had")
-    # Most rest untouched: what is the order's own number stays that very one, and takes no room.
+    # Most orders are unfilled: reusing the order's own int objects saves memory.
     return ActiveOrder(
         order,
         is_market=False,

@@ -1,12 +1,12 @@
-"""Whether an order is taken, as far as neither its account nor its signature matters: in the order
-of the reference, so that the first thing wrong is the one that is told.
+"""Checks of an order that need neither its account nor its signature, in the reference's order, so
+that the same error is reported first.
 
 1. ``check_pair``: whether the pair is traded here;
 2. ``check_order``: form, settings, time, tick, deviations, activated versions, fees with scripts,
    decimals and restrictions.
 
 What lives here: these checks. What does not: the rules on an order alone (``validity``), the
-records that are read (``placement``), what comes after (``account_checks``).
+records they read (``placement``), the later checks (``account_checks``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/model/{ValidationStages,OrderValidator}.scala`` and
@@ -64,19 +64,19 @@ from soliton.matching.placement import (
 from soliton.matching.validity import form_fault, order_fault, wallet_fault
 
 MIN_EXPIRATION_MS: Final = 60_000
-"""An order has to live at least so long."""
+"""The minimum time until an order expires."""
 VERSION_FEATURES: Final = {
     2: Feature.SMART_ACCOUNT_TRADING,
     3: Feature.ORDER_V3,
     4: Feature.RIDE_V6,
 }
-"""What has to be active on the chain for orders of a version; the first one needs nothing."""
+"""The feature that must be active for orders of a version; version 1 needs none."""
 _FIRST_PROTOBUF_VERSION: Final = 4
 _HUNDRED: Final = Decimal(100)
 
 
 class AcceptedFees(msgspec.Struct, frozen=True):
-    """What is stored with the order of a pair that percents are charged in."""
+    """The percent fees stored with an order, if its pair is charged by percentage."""
 
     percent_min_fee: int | None
     percent_const_min_fee: int | None
@@ -88,8 +88,8 @@ _NO_PERCENTS: Final = AcceptedFees(None, None)
 
 
 def check_pair(pair: AssetPair, settings: PlacementSettings, assets: Assets | None) -> None:
-    """Raises ``MatcherError`` for a pair that is not traded here. Without ``assets`` names are not
-    looked at, nor whether the assets exist.
+    """Raises ``MatcherError`` if a pair is not traded here. Without ``assets`` neither names nor
+    existence are checked.
     """
     if pair in settings.allowed_pairs:
         return
@@ -109,7 +109,7 @@ def check_asset(
     assets: Assets | None,
     kind: ErrorKind = errors.ASSET_BLACKLISTED,
 ) -> None:
-    """Raises ``MatcherError``, of a kind where it is blacklisted, by its id or its name."""
+    """Raises ``MatcherError`` of the given kind if the asset's id or name is blacklisted."""
     if asset is None:
         return
     name = "" if assets is None else description(asset, assets).name
@@ -123,9 +123,7 @@ def check_asset(
 
 
 def check_order(order: Order, context: PlacementContext) -> AcceptedFees:
-    """All that an order can be refused for without its signature and its account's balance; raises
-    ``MatcherError``.
-    """
+    """Check everything but the signature and the account's balance; raises ``MatcherError``."""
     pair = pair_of(order)
     amount_decimals = description(pair.amount_asset, context.assets).decimals
     price_decimals = description(pair.price_asset, context.assets).decimals
@@ -161,7 +159,7 @@ def _check_executable(order: Order, amount_decimals: int, price_decimals: int) -
 
 
 def invalid_signature(order: Order, details: str) -> MatcherError:
-    """The refusal of an order's signature."""
+    """The error for an order's signature."""
     return MatcherError(errors.ORDER_INVALID_SIGNATURE, id=base58.encode(order.id), details=details)
 
 

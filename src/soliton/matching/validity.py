@@ -1,4 +1,4 @@
-"""Whether an order is valid by itself at a time, in a matcher's eyes.
+"""Whether an order is valid by itself at a given time, by the matcher's rules.
 
 What lives here: rules on an order's own fields. What does not: rules that need settings, assets or
 balances (``validation``), and signatures.
@@ -30,13 +30,15 @@ _SAFE_VOLUME: Final = MAX_I64 - MAX_AMOUNT
 
 
 def expires_in_time(order: Order, now: int) -> bool:
-    """Whether the order is neither expired nor expires too late; milliseconds."""
+    """Whether the order is neither expired nor expires too late; ``now`` in milliseconds."""
     return now <= order.expiration <= now + MAX_LIFETIME_MS
 
 
 def order_fault(order: Order, now: int) -> str | None:
-    """The first rule that an order breaks at a time in milliseconds, in the reference's words."""
-    # Nearly all orders are valid: one expression tells, with a bound that no fee can exceed.
+    """The reference's message for the first rule that an order breaks at a time in milliseconds,
+    or None.
+    """
+    # Fast path: nearly all orders are valid. The bound on the volume allows for any fee.
     if (
         0 < order.amount < MAX_AMOUNT
         and order.price > 0
@@ -76,18 +78,18 @@ def _first_fault(order: Order, now: int) -> str | None:
 def _volume_fault(order: Order) -> str | None:
     volume = order.amount * order.price // PRICE_CONSTANT
     buys = order.side is Side.BUY
-    words = "SpendAmount" if buys else "ReceiveAmount"
+    name = "SpendAmount" if buys else "ReceiveAmount"
     if volume <= 0:
-        return f"{words} should be > 0"
+        return f"{name} should be > 0"
     fee = order.matcher_fee if buys and order.price_asset is None else 0
-    return f"{words} too large" if volume + fee > MAX_I64 else None
+    return f"{name} too large" if volume + fee > MAX_I64 else None
 
 
 def form_fault(order: Order) -> str | None:
-    """What keeps a wallet's signature from being in the one form that a matcher takes; the chain
-    takes others too, each of which would give the order another id.
+    """Why a wallet's signature is not in the one form that the matcher accepts, or None. The chain
+    accepts other forms too, each of which would give the order another id.
 
-    Orders of a journal are not held against it: some were taken before.
+    Orders read from a journal are not checked: some were accepted before this rule existed.
     """
     signature = order.eip712_signature
     if signature is None:
@@ -107,7 +109,7 @@ def form_fault(order: Order) -> str | None:
 
 
 def wallet_fault(order: Order) -> str | None:
-    """What is wrong with the form of an Ethereum wallet's signature, if there is one."""
+    """What is wrong with the form of an Ethereum wallet's signature, or None."""
     signature = order.eip712_signature
     if signature is None:
         return None
