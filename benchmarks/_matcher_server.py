@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from pathlib import Path
 
 from soliton.chain import networks
@@ -51,7 +51,7 @@ MAX_ORDERS = 10**9
 class GenerousNode:
     """A ``NodeClient`` that agrees with everything."""
 
-    parallel_questions = 1
+    parallel_requests = 1
     parallel_broadcasts = 1
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class GenerousNode:
         del trader, orders, since
         return None
 
-    async def updates(self) -> AsyncIterator[NodeUpdate]:
+    async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
         """A block every second, with all that was sent before it."""
         mined: dict[bytes, None] = {}
         while True:

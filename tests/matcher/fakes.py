@@ -293,7 +293,7 @@ class FakeCore:
         return (None, 300_000), (GOLD, 100_000)
 
     async def tradable(self, owner: Address, pair: AssetPair) -> Balances:
-        return {pair.amount_asset: 10**9, pair.price_asset: 0}
+        return {pair.amount_asset: 10**9}
 
     def reserved(self, owner: Address) -> Balances:
         out: Balances = {}
@@ -312,7 +312,7 @@ class FakeCore:
 
     def _rate_changed(self, asset_id: AssetId, rate: float | None) -> None:
         for listener in self._listeners:
-            listener.on_rates({asset_id: rate})
+            listener.on_rate(asset_id, rate)
 
     async def save(self) -> None:
         self.saved += 1

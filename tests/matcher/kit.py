@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterator,
     Awaitable,
     Callable,
@@ -158,7 +159,7 @@ def exchange_of(
 class FakeNode:
     """A ``NodeClient`` that holds what the test says, and keeps what it was sent."""
 
-    parallel_questions = 1
+    parallel_requests = 1
     parallel_broadcasts = 1
 
     def __init__(self) -> None:
@@ -292,7 +293,7 @@ class FakeNode:
                 return each, self.mined[each.id]
         return None
 
-    async def updates(self) -> AsyncIterator[NodeUpdate]:
+    async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
         queue: asyncio.Queue[NodeUpdate] = asyncio.Queue()
         self._news.append(queue)
         yield NodeUpdate(self._status(), changed=None)

@@ -21,7 +21,7 @@ from soliton.crypto import base58, keys
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.state import ASSET_BALANCES, ASSETS, WAVES, AssetInfo
 from soliton.ledger.transactions import apply_transaction
-from soliton.matcher.exchanges import NATIVE, Surroundings, make_exchange, transaction_fee
+from soliton.matcher.exchanges import NATIVE, ExchangeContext, make_exchange, transaction_fee
 from soliton.matcher.node_client import Asset
 from soliton.matching.commands import PlaceMarketOrder, PlaceOrder
 from soliton.matching.engine import Engine
@@ -43,10 +43,10 @@ TRADERS = [keys.key_pair(name) for name in ("alice", "bob", "carol")]
 AMOUNT, PRICE, FEE = b"a" * 32, b"p" * 32, b"f" * 32
 
 
-def around(amount_decimals: int = 8, price_decimals: int = 8) -> Surroundings:
+def around(amount_decimals: int = 8, price_decimals: int = 8) -> ExchangeContext:
     """Plain assets."""
     amount, price = Asset("a", amount_decimals, False), Asset("p", price_decimals, False)
-    return Surroundings(amount, price, (NATIVE, NATIVE))
+    return ExchangeContext(amount, price, (NATIVE, NATIVE))
 
 
 def state_of(decimals: dict[AssetOrNone, int], owners: list[bytes]) -> MemoryState:
@@ -168,7 +168,7 @@ def test_prices_of_later_transactions_have_eight_decimals() -> None:
     assert (made.version, made.payload.price) == (3, 100 * 10**6 * 10**6)
 
 
-def _one(settings: MatchingSettings, where: Surroundings, version: int = 3) -> AnyTransaction:
+def _one(settings: MatchingSettings, where: ExchangeContext, version: int = 3) -> AnyTransaction:
     random = Random(1)
     taker = maker = signed_order(random, 6, oldest=version, newest=version)
     while taker.side is maker.side:
@@ -204,6 +204,6 @@ def test_orders_of_listed_accounts_tell_what_was_executed() -> None:
 def test_fees_of_transactions() -> None:
     smart = Asset("s", 8, True)
     assert transaction_fee(around()) == 300_000
-    scripted = Surroundings(smart, smart, (smart, NATIVE), matcher_scripted=True)
+    scripted = ExchangeContext(smart, smart, (smart, NATIVE), matcher_scripted=True)
     assert transaction_fee(scripted) == 300_000 + 4 * 400_000
     assert transaction_fee(around(), 500_000) == 500_000

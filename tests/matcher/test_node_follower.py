@@ -78,7 +78,7 @@ class Chain:
 
 @asynccontextmanager
 async def polled(chain: Chain) -> AsyncIterator[Callable[[], Any]]:
-    updates = Poller(chain, 0.001, CHAIN_ID).updates()
+    updates = Poller(chain.get, 0.001, CHAIN_ID).updates()
 
     async def next_update() -> NodeUpdate:
         return await asyncio.wait_for(anext(updates), 5)
@@ -196,7 +196,7 @@ async def test_senseless_blocks_are_no_answer(header: Any) -> None:
             return header
 
     with pytest.raises(NodeUnavailable):
-        await Poller(Senseless(), 0.001, CHAIN_ID)._poll(interrupted=True)
+        await Poller(Senseless().get, 0.001, CHAIN_ID)._poll(interrupted=True)
 
 
 # --- events ---------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import lmdb
 import pytest
@@ -80,11 +81,35 @@ async def test_trades_by_number_and_by_time(reopen: Open) -> None:
     for each in trades[300:]:
         database.put_trade(PAIR, each)
     database.put_trade(OTHER, trade(7))
+    database.mark(trades[-1].offset)
     assert database.trades(PAIR, 5) == trades[-5:]
     assert database.trades(PAIR, 3, since=0) == trades[:3]
     assert database.trades(PAIR, 2, since=2_001) == [trade(202, 0), trade(202, 1)]
     assert database.trades(PAIR, 3, since=10**9) == []
     assert database.trades(AssetPair(USD, None), 5) == []
+    await database.close()
+
+
+class Counted(dict[bytes, bytes | None]):
+    """Changes that count how often they are iterated over."""
+
+    passes = 0
+
+    def items(self) -> Any:
+        self.passes += 1
+        return super().items()
+
+
+async def test_a_search_by_time_goes_through_the_unwritten_changes_once(reopen: Open) -> None:
+    """Millions of them may wait for a slow disk, and anybody may search."""
+    database = reopen()
+    trades = [trade(offset) for offset in range(100)]
+    for each in trades:
+        database.put_trade(PAIR, each)
+    database.mark(99)
+    changes = database._fresh = Counted(database._fresh)
+    assert database.trades(PAIR, 3, since=trades[50].timestamp) == trades[50:53]
+    assert changes.passes == 1
     await database.close()
 
 

@@ -17,6 +17,7 @@ from soliton.matcher.broadcasting import Broadcasting
 from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeUpdate
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.renewal import FINAL_DEPTH, Window, renewed
+from soliton.matcher.session import Session
 from soliton.matcher.settings import Settlement as SettlementSettings
 from soliton.matcher.settlement import Settlement
 from soliton.matcher.time_slices import SLICE
@@ -32,10 +33,11 @@ def transaction(number: int, timestamp: int = NOW) -> AnyTransaction:
     return exchange_of(number, timestamp)
 
 
-class Books:
-    """Who keeps the balances: what it was told."""
+class Books(Session):
+    """A session that records its notifications."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.refused: list[bytes] = []
         self.gone: list[bytes] = []
 
@@ -80,7 +82,7 @@ async def setting(tmp_path: Path) -> AsyncIterator[Setting]:
     settings = SettlementSettings(interval_ms=20)
     settlement = Settlement(node, database, WINDOW, books)
     sender = Broadcasting(settlement, node, database, settings, WINDOW, MATCHER, books)
-    settlement.load()
+    settlement.activate()
     node.height = 10
     await settlement.follow(NodeUpdate(node._status()))
     tasks = [asyncio.create_task(each) for each in sender.tasks()]
@@ -139,17 +141,17 @@ async def test_refused_for_now_and_for_good(setting: Setting) -> None:
     await eventually(lambda: second.id in setting.refused)
     assert second.id not in setting.database.pending()
     found = {each.transaction_id: each for each in setting.settlement.unsettled(10)}
-    assert (found[second.id].given_up, found[second.id].words) == (True, "never")
+    assert (found[second.id].given_up, found[second.id].message) == (True, "never")
     assert found[second.id].amount == COIN + 2
 
 
 async def test_a_standby_only_writes_down(setting: Setting) -> None:
-    setting.settlement.rest()
+    setting.settlement.deactivate()
     first = transaction(1)
     setting.settlement.add(first)
     await asyncio.sleep(0.03)
     assert setting.node.sent == [] and len(setting.settlement.off_chain) == 0
-    setting.settlement.load()
+    setting.settlement.activate()
     await setting.settlement.reconcile()
     await eventually(lambda: [each.id for each in setting.node.sent] == [first.id])
 
@@ -175,10 +177,10 @@ async def test_rolled_back_ones_are_sent_again_until_they_are_deep(
     assert setting.database.pending() == {}
     setting.node.height = height
     await setting.follow(rolled_back_to=height)
-    assert "no fork reaches" not in caplog.text
+    assert "too deep for forks" not in caplog.text
     setting.node.height = height - 1
     await setting.follow(rolled_back_to=height - 1)
-    assert "no fork reaches" in caplog.text
+    assert "too deep for forks" in caplog.text
 
 
 async def test_what_an_earlier_run_left_is_looked_up_and_sent(setting: Setting) -> None:
@@ -186,7 +188,7 @@ async def test_what_an_earlier_run_left_is_looked_up_and_sent(setting: Setting) 
     for each in (mined, lost):
         setting.database.put_transaction(each)
     setting.node.mined[mined.id] = 1
-    setting.settlement.load()
+    setting.settlement.activate()
     await setting.settlement.reconcile()
     await eventually(lambda: [each.id for each in setting.node.sent] == [lost.id])
     assert list(setting.settlement.off_chain) == [lost.id]
@@ -299,7 +301,7 @@ async def test_one_that_the_node_refused_for_what_it_says_is_given_up_when_its_t
     chain_time(setting, NOW + WINDOW.back_ms + 1)
     await eventually(lambda: setting.refused == [first.id])
     [found] = setting.settlement.unsettled(10)
-    assert found.given_up and "negative asset balance" in found.words
+    assert found.given_up and "negative asset balance" in found.message
     # It is on the chain after all.
     setting.node.mined[first.id] = 6
     await setting.settlement.reconcile()
@@ -312,7 +314,7 @@ async def test_one_whose_orders_have_expired_is_given_up(setting: Setting) -> No
     setting.settlement.add(first)
     chain_time(setting, NOW + WINDOW.back_ms + 1)
     await eventually(lambda: setting.refused == [first.id])
-    assert "expired" in setting.settlement.unsettled(10)[0].words
+    assert "expired" in setting.settlement.unsettled(10)[0].message
 
 
 # --- what is found by asking ----------------------------------------------------------------------
@@ -364,7 +366,7 @@ async def test_when_something_was_missed_the_node_is_asked(setting: Setting) -> 
 
 async def test_a_standby_forgets_what_is_old_and_deep_and_nothing_else(setting: Setting) -> None:
     """The one that leads has settled it; what it has not may fall to this one some day."""
-    setting.settlement.rest()
+    setting.settlement.deactivate()
     deep, shallow, missing = (transaction(number) for number in range(3))
     new = transaction(4, await setting.node.now())
     for each in (deep, shallow, missing, new):

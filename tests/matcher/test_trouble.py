@@ -350,12 +350,41 @@ async def test_a_node_that_is_busy_does_not_say_that_there_is_no_asset(
         async def ask(*_: object, status: int = status) -> tuple[int, object]:
             return status, {"message": "no"}
 
-        monkeypatch.setattr(client, "_ask", ask)
+        monkeypatch.setattr(client, "_request", ask)
         if answer is None:
             assert await client.asset(USD) is None
         else:
             with pytest.raises(answer):
                 await client.asset(USD)
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[7], "no", 7, None, {"balances": [{}], "features": [{"blockchainStatus": "ACTIVATED"}]}],
+)
+async def test_a_response_of_another_form_counts_as_none(
+    monkeypatch: pytest.MonkeyPatch, answer: object
+) -> None:
+    """Whatever a proxy or another program sends with status 200, the matcher goes on."""
+    client = HttpNodeClient(NodeAccess(), ord("R"))
+
+    async def respond(_method: str, path: str, _body: object = None) -> tuple[int, object]:
+        last = {"height": 7, "signature": "A"}
+        return 200, last if path == "/blocks/headers/last" else answer
+
+    monkeypatch.setattr(client, "_request", respond)
+    alice = address_of(ALICE)
+    requests = [
+        *(client.identity(), client.feature_active(1), client.asset(USD), client.now()),
+        *(client.account(alice, None), client.account(alice, (USD,)), client.block_time(1)),
+        client.find_exchange(alice, frozenset(), 0),
+    ]
+    if not isinstance(answer, dict):
+        requests += [client.has_script(alice), client.heights([bytes(32)])]
+    for request in requests:
+        with pytest.raises(NodeUnavailable):
+            await request
     await client.close()
 
 

@@ -175,6 +175,13 @@ def test_market_orders_that_do_not_reach(
         )
 
 
+def test_of_a_deep_book_only_the_levels_that_are_needed_are_looked_at() -> None:
+    active = market_order(make_order(Side.BUY, COIN, 200), COIN)
+    depth = iter([LevelTotal(190, COIN // 2), LevelTotal(195, COIN), LevelTotal(200, COIN)])
+    check_account(active, lambda _: 10**12, depth, ASSETS)
+    assert next(depth).price == 200
+
+
 @pytest.mark.parametrize(
     ("side", "paid", "tradable", "available"),
     [

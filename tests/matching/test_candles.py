@@ -40,7 +40,6 @@ def test_times_without_trades_have_the_last_price() -> None:
     assert [candle.close for candle in found] == [100, 100, 100, 110, 110]
     assert [candle.trades for candle in found] == [1, 0, 0, 1, 0]
     assert found[1].average_price == 100
-    assert made.last_start(Interval.MINUTE) == T + 3 * MINUTE
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,6 @@ def test_nothing_was_traded() -> None:
     made = Candles()
     assert made.candles(Interval.HOUR, 0, T) == []
     assert made.ticker(T) is None
-    assert made.last_start(Interval.HOUR) is None
 
 
 def test_a_clock_set_back_does_no_harm() -> None:

@@ -246,7 +246,7 @@ def _pass_quarantined(
     """Advance the books past the quarantined commands, which are not read with the others."""
     for each in Quarantine(settings.directory).all():
         if to_offset is None or each.offset <= to_offset:
-            engine.pass_over(each.offset, each.timestamp)
+            engine.skip(each.offset, each.timestamp)
 
 
 # --- replay ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import logging
 from soliton.cli.process import call_on_signals, end_start, run_program
 from soliton.matcher import run
 from soliton.matcher.http_client import HttpNodeClient
-from soliton.matcher.run import Listening, RunningMatcher, start_matcher
+from soliton.matcher.run import Listen, RunningMatcher, start_matcher
 from soliton.matcher.settings import MatcherSettings
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ async def _serve(settings: MatcherSettings, heartbeat_ms: int) -> None:
         await running.stop()
 
 
-def listening(settings: MatcherSettings) -> Listening:
+def listening(settings: MatcherSettings) -> Listen:
     """Return how a matcher with these settings listens: in this process, or with workers."""
     if settings.rest_api.workers:
         from soliton.cli import matcher_workers

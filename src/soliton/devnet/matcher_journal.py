@@ -50,7 +50,6 @@ class MemoryJournal:
         self._clock, self._below = clock, below
         self.kept = kept
         self.first_offset = 0
-        self.leading = True
 
     @property
     def last_offset(self) -> int:
@@ -69,12 +68,9 @@ class MemoryJournal:
         self.kept += (Record(first + each, now, data) for each, data in enumerate(payloads))
         return [Position(each, now) for each in range(first, len(self.kept))]
 
-    async def records(
-        self, from_offset: int, to_offset: int | None = None
-    ) -> AsyncIterator[list[Record]]:
+    async def records(self, from_offset: int) -> AsyncIterator[list[Record]]:
         """As ``Journal``."""
-        found = self.kept[from_offset : None if to_offset is None else to_offset + 1]
-        if found:
+        if found := self.kept[from_offset:]:
             yield found
 
     async def follow(self, from_offset: int) -> AsyncIterator[list[Record]]:

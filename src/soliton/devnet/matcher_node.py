@@ -6,7 +6,7 @@ node's state, and its events gathered into updates. What does not: the matcher.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Sequence
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -96,7 +96,7 @@ class LocalNode:
     and on a fork the node that it was forked from.
     """
 
-    parallel_questions = 1
+    parallel_requests = 1
     parallel_broadcasts = 16
 
     def __init__(self, node: Node, signatures: SignatureChecker) -> None:
@@ -262,7 +262,7 @@ class LocalNode:
                 return None
         return None
 
-    async def updates(self) -> AsyncIterator[NodeUpdate]:
+    async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
         """As ``NodeClient.updates``; what happens in one turn of the event loop is one update."""
         gathered = _Listening(self.node.chain.height, self._lose)
         self.node.events.subscribe(gathered.note)
@@ -271,7 +271,7 @@ class LocalNode:
                 self._status(), appeared=tuple(self.node.pool.transactions()), changed=None
             )
             while True:
-                await gathered.something.wait()
+                await gathered.pending.wait()
                 yield gathered.take(self._status())
                 if gathered.ended:
                     return
@@ -319,7 +319,7 @@ class _Listening(UpdateAccumulator):
                     self.changed(moved.accounts)
             case Stopping():
                 self.ended = True
-                self.something.set()
+                self.pending.set()
 
     def _mined(self, transactions: Sequence[AnyTransaction], height: int) -> None:
         for transaction in transactions:
@@ -330,6 +330,6 @@ class _Listening(UpdateAccumulator):
     def take(self, status: ChainStatus) -> NodeUpdate:
         """As ``UpdateAccumulator.take``."""
         if self._unexplained:
-            self.anybody()
+            self.all_changed()
             self._unexplained.clear()
         return super().take(status)

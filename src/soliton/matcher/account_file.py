@@ -1,7 +1,6 @@
-"""The file that keeps a matcher's account seed under a password, ``account.dat``.
+"""``account.dat``, the password-protected file of a matcher's account seed.
 
-It holds the encrypted seed and nothing else, so that files go from the reference matcher to this
-one and back.
+It holds only the encrypted seed, so that it is interchangeable with the reference matcher's.
 
 What lives here: reading and writing it. What does not: the encryption
 (``soliton.crypto.password_files``).
@@ -21,7 +20,7 @@ from soliton.crypto.errors import CryptoError
 from soliton.matcher.errors import MatcherSettingsError
 
 MAX_FILE_BYTES: Final = 64 * 1024
-"""Far above the longest seed."""
+"""Well above the longest seed."""
 
 
 def read_account_seed(path: Path, password: str) -> bytes:
@@ -40,8 +39,8 @@ def read_account_seed(path: Path, password: str) -> bytes:
 
 
 def write_account_seed(path: Path, seed: bytes, password: str) -> None:
-    """Make the file, which only its owner may read; raises ``MatcherSettingsError``, also where
-    there is one already.
+    """Create the file, readable by its owner only; raises ``MatcherSettingsError``, also if the
+    file exists.
     """
     secret = password_files.encrypt(password_files.file_key(password), seed)
     try:

@@ -1,11 +1,12 @@
-"""The accounts that trade here, following what the node says about them.
+"""The accounts that trade here, kept up to date with the node.
 
-An account is watched from its first question on. Its balances are asked for once, and again when
-the node tells that they may have changed; its part in unconfirmed transactions is kept beside.
+An account is watched from its first use on. Its balances are requested once, and again when the
+node reports that they may have changed; its outflows in unconfirmed transactions are tracked
+separately.
 
-What lives here: the watched accounts, and bringing them up to date. What does not: the arithmetic
-of one account (``soliton.matching.balances``), and the cancelling of orders that are no longer
-covered (``on_uncovered`` hears of them).
+What lives here: the watched accounts, and updating them. What does not: the arithmetic of one
+account (``soliton.matching.balances``), and cancelling orders that are no longer covered (the
+callback ``on_uncovered``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/actors/address/AddressActor.scala``,
@@ -29,16 +30,16 @@ from soliton.matching.events import OrderExecuted
 from soliton.matching.model import ActiveOrder
 
 MAX_WATCHED: Final = 100_000
-"""Watched accounts; beyond, those without orders are let go, the longest unused first."""
+"""The maximum number of watched accounts; beyond it, idle ones are evicted, the oldest first."""
 
 Amounts = dict[AssetId | None, int]
 
 
 class Account:
-    """One account. ``lock`` keeps its placements in sequence; ``queued`` are orders whose turn has
-    not ended, ``placing`` those on their way into the journal (and the ``signed_name`` of those
-    that a wallet signed), ``canceling`` those with a
-    cancellation on its way. While there are any, this record stays the account's.
+    """One account. ``lock`` serializes its placements. ``queued`` are orders whose placement has
+    not finished, ``placing`` those being written to the journal (and the ``signed_name`` of
+    wallet-signed ones), ``canceling`` those being cancelled. An account with any of the first two
+    is not evicted.
     """
 
     __slots__ = (
@@ -60,7 +61,7 @@ class Account:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is lost when it is asked for anew."""
+        """Whether it can be evicted and reloaded without loss."""
         balances = self.balances
         held = balances.orders or self.queued or self.placing or balances.not_observed
         return not held
@@ -77,7 +78,7 @@ class Accounts:
         on_uncovered: Callable[[Account, tuple[ActiveOrder, ...]], None],
         outstanding: Callable[[bytes], AnyTransaction | None] = lambda _: None,
     ) -> None:
-        """``outstanding`` gives a transaction that has to come onto the chain and is not there."""
+        """``outstanding`` returns a transaction that should be on the chain, but is not."""
         self._node = node
         self._outstanding = outstanding
         self._decimals = decimals
@@ -88,10 +89,10 @@ class Accounts:
         # Sums over the pool: an account may have thousands of transactions there.
         self._spent: dict[Address, Amounts] = {}
         self._unobserved: dict[bytes, list[Address]] = {}
-        # Whose unconfirmed transactions are others, until their balances show it.
+        # Accounts whose unconfirmed transactions changed, until their balances are updated.
         self._touched: dict[Address, set[AssetId | None]] = {}
-        self.over = False
-        """Set when nobody follows the node for these accounts any more."""
+        self.stopped = False
+        """Set when the accounts are no longer kept up to date."""
 
     def __len__(self) -> int:
         return len(self._watched)
@@ -101,7 +102,7 @@ class Accounts:
         return list(self._watched.values())
 
     def peek(self, address: Address) -> Account | None:
-        """A watched account."""
+        """An account, if it is watched."""
         return self._watched.get(address)
 
     def get(self, address: Address) -> Account:
@@ -109,12 +110,12 @@ class Accounts:
         account = self._watched.get(address)
         if account is None:
             if len(self._watched) >= MAX_WATCHED:
-                self._let_go()
+                self._evict()
             account = self._watched[address] = Account(address)
             account.balances.unconfirmed = self.unconfirmed(address)
         return account
 
-    def _let_go(self) -> None:
+    def _evict(self) -> None:
         idle = (address for address, account in self._watched.items() if account.idle)
         for address in [found for _, found in zip(range(MAX_WATCHED // 10), idle, strict=False)]:
             del self._watched[address]
@@ -122,15 +123,18 @@ class Accounts:
     def unconfirmed(
         self, address: Address, assets: Iterable[AssetId | None] | None = None
     ) -> Amounts:
-        """What unconfirmed transactions take from an account (of some assets): negative amounts."""
+        """The outflows of an account in unconfirmed transactions (of some assets), as negative
+        amounts.
+        """
         spent = self._spent.get(address, {})
-        wanted = spent if assets is None else assets
-        return {asset_id: -spent.get(asset_id, 0) for asset_id in wanted}
+        return {
+            asset_id: -spent.get(asset_id, 0) for asset_id in (spent if assets is None else assets)
+        }
 
-    # --- what the node has ------------------------------------------------------------------------
+    # --- the node's state -------------------------------------------------------------------------
 
     async def ensure(self, account: Account, assets: Collection[AssetId | None] | None) -> None:
-        """Know the account's balances of some assets, or of all; raises ``NodeUnavailable``."""
+        """Load the account's balances of some assets, or of all; raises ``NodeUnavailable``."""
         if account.complete:
             return
         known = account.balances.regular
@@ -144,7 +148,7 @@ class Accounts:
             account.complete = True
 
     async def _read(self, account: Account, assets: Collection[AssetId | None] | None) -> None:
-        """Ask for balances, again if they may have changed while the answer was on its way."""
+        """Request balances, and again if they may have changed meanwhile."""
         while True:
             stale = account.stale
             state = await self._node.account(account.address, assets)
@@ -159,16 +163,16 @@ class Accounts:
             account.scripted = await self._node.has_script(account.address)
         return account.scripted
 
-    # --- what the engine did ----------------------------------------------------------------------
+    # --- the engine's events ----------------------------------------------------------------------
 
     def adopt(self, order: ActiveOrder) -> Account:
-        """An order that rests in a book already."""
+        """Add an order that is in a book."""
         account = self.get(order.owner)
         account.balances.place(order)
         return account
 
     def executed(self, event: OrderExecuted, transaction_id: bytes | None) -> None:
-        """Two orders met; ``transaction_id`` is that of the exchange, if there is one."""
+        """Record an execution; ``transaction_id`` is that of its exchange, if there is one."""
         taker_owner, maker_owner = event.taker.owner, event.maker.owner
         states = ((event.taker, event.taker_is_done), (event.maker, event.maker_is_done))
         if taker_owner == maker_owner:
@@ -190,7 +194,7 @@ class Accounts:
         self._on_changed(owner, _assets_of(states))
 
     def canceled(self, order: ActiveOrder) -> None:
-        """An order is out."""
+        """Remove a cancelled order."""
         owner = order.owner
         account = self._watched.get(owner)
         if account is not None:
@@ -198,8 +202,8 @@ class Accounts:
             self._notify(owner, account.balances.release(order.id))
 
     def expect(self, transaction: AnyTransaction) -> None:
-        """An exchange whose orders were executed before, and which the node does not have (any
-        more): what it takes is not free.
+        """Hold back what an exchange spends whose execution is recorded, but which the node does
+        not have (any more).
         """
         if transaction.id in self._pool:
             return
@@ -210,13 +214,13 @@ class Accounts:
                 self._notify(owner, self.get(owner).balances.expect(transaction.id, amounts))
 
     def waiting_for(self, transaction_ids: Iterable[bytes]) -> frozenset[Address]:
-        """The accounts of which something is held back until these transactions are seen."""
+        """The accounts with amounts held back until these transactions are observed."""
         return frozenset(
             owner for each in transaction_ids for owner in self._unobserved.get(each, ())
         )
 
     def give_up(self, transaction_id: bytes) -> None:
-        """An exchange will never be on the chain."""
+        """Release the amounts of an exchange that will never be on the chain."""
         for owner in self._unobserved.pop(transaction_id, ()):
             account = self._watched.get(owner)
             if account is not None:
@@ -226,20 +230,20 @@ class Accounts:
         if touched:
             self._on_changed(owner, touched)
 
-    # --- what the node did ------------------------------------------------------------------------
+    # --- the node's updates -----------------------------------------------------------------------
 
     async def follow(self, update: NodeUpdate) -> None:
-        """Bring all watched accounts to what has happened; raises ``NodeUnavailable``, and then has
-        to be called again with ``changed=None``.
+        """Update all watched accounts; raises ``NodeUnavailable``, and then must be called again
+        with ``changed=None``.
         """
         await self._follow_pool(update)
         states = await self._read_changed(update.changed)
         certain = not states or await self._node.status() == update.status
-        # An account's transactions count as seen together with the balances that they have led to:
-        # in between, what they took would be free.
+        # Transactions become observed together with the balances that they changed: in between,
+        # the amounts they spend would look free.
         seen: dict[Address, list[bytes]] = {}
-        shown = (*(each.id for each in update.appeared), *(each for each, _ in update.confirmed))
-        for transaction_id in shown:
+        reported = (*(each.id for each in update.appeared), *(each for each, _ in update.confirmed))
+        for transaction_id in reported:
             for owner in self._unobserved.pop(transaction_id, ()):
                 seen.setdefault(owner, []).append(transaction_id)
         async for address in in_slices(self._touched.keys() | states.keys() | seen.keys()):
@@ -248,14 +252,14 @@ class Accounts:
             if account is not None:
                 for transaction_id in seen.get(address, ()):
                     assets |= account.balances.observed(transaction_id)
-                self._bring(account, assets, states.get(address), certain=certain)
+                self._update(account, assets, states.get(address), certain=certain)
 
     async def _follow_pool(self, update: NodeUpdate) -> None:
         async for transaction in in_slices(update.appeared):
             if transaction.id not in self._pool:
-                spending = outflows_of(transaction, self._decimals)
-                self._pool[transaction.id] = spending
-                for address, amounts in spending.items():
+                outflows = outflows_of(transaction, self._decimals)
+                self._pool[transaction.id] = outflows
+                for address, amounts in outflows.items():
                     self._spend(address, amounts, 1)
         async for transaction_id in in_slices(update.vanished):
             for address, amounts in self._pool.pop(transaction_id, {}).items():
@@ -285,7 +289,7 @@ class Accounts:
         else:
             found = (self._watched.get(address) for address in changed)
             accounts = [account for account in found if account is not None]
-        accounts = [account for account in accounts if not self._forgotten(account)]
+        accounts = [account for account in accounts if not self._evict_if_idle(account)]
         for account in accounts:
             account.stale += 1
             account.scripted = None
@@ -298,17 +302,17 @@ class Accounts:
                 if assets != ():
                     states[account.address] = await self._node.account(account.address, assets)
 
-        parallel = min(self._node.parallel_questions, len(accounts))
+        parallel = min(self._node.parallel_requests, len(accounts))
         if parallel <= 1:
-            # Without a pause, so that a node in this process cannot go on meanwhile.
+            # Without a pause, so that a node in this process cannot change meanwhile.
             await read()
         else:
             await asyncio.gather(*(read() for _ in range(parallel)))
         return states
 
-    def _forgotten(self, account: Account) -> bool:
-        """Let go of an account that has nothing at stake, rather than asking for it each time:
-        whoever wants to know asks again.
+    def _evict_if_idle(self, account: Account) -> bool:
+        """Evict an idle account instead of requesting its balances each time; the next use reloads
+        it.
         """
         if not account.idle:
             return False
@@ -317,7 +321,7 @@ class Accounts:
         self._on_changed(account.address, frozenset(account.balances.regular))
         return True
 
-    def _bring(
+    def _update(
         self,
         account: Account,
         assets: set[AssetId | None],
@@ -340,7 +344,7 @@ class Accounts:
             self._on_changed(account.address, frozenset(moved))
 
     def check(self, account: Account) -> None:
-        """Let go of orders that the balances do not cover."""
+        """Report orders that the balances do not cover."""
         lost = account.balances.uncovered()
         if lost:
             self._on_uncovered(account, lost)

@@ -1,7 +1,7 @@
-"""What the matcher knows about the chain's rules and assets, asked once and kept.
+"""A cache of the chain's assets and active features.
 
-What lives here: descriptions of assets, the features in force, whether the matcher's own account
-has a script. What does not: balances (``accounts``).
+What lives here: descriptions of assets, active features, whether the matcher's own account has a
+script. What does not: balances (``accounts``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from soliton.chain.addresses import Address
 from soliton.chain.features import Feature
 from soliton.chain.orders import Order
 from soliton.chain.values import AssetId
-from soliton.matcher.exchanges import NATIVE, Surroundings
+from soliton.matcher.exchanges import NATIVE, ExchangeContext
 from soliton.matcher.node_client import Asset, NodeClient, NodeUpdate
 from soliton.matching import errors
 from soliton.matching.errors import MatcherError
@@ -26,27 +26,27 @@ _FEATURES = (
     Feature.BLOCK_V5,
     Feature.RIDE_V6,
 )
-_MAX_SURROUNDINGS = 1_024
-"""So many combinations of assets are remembered."""
+_MAX_CONTEXTS = 1_024
+"""The maximum number of cached combinations of assets."""
 
 
 class ChainKnowledge:
-    """Use from one event loop. Questions raise ``NodeUnavailable``."""
+    """Use from one event loop. Coroutines raise ``NodeUnavailable``."""
 
     def __init__(self, node: NodeClient, own_address: Address) -> None:
         self._node = node
         self._own_address = own_address
         self.assets: dict[AssetId | None, Asset] = {None: NATIVE}
-        # What was executed has to be settled, though its asset be gone for a while.
+        # Executions must be settled even while their asset is rolled back.
         self._described: dict[AssetId | None, Asset] = {None: NATIVE}
         self._doubtful: set[AssetId | None] = set()
-        self._surroundings: dict[tuple[AssetId | None, ...], Surroundings] = {}
+        self._contexts: dict[tuple[AssetId | None, ...], ExchangeContext] = {}
         self.features: frozenset[int] = frozenset()
         self.matcher_scripted = False
         self.height = 0
 
     async def asset(self, asset_id: AssetId | None) -> Asset:
-        """An asset; raises ``MatcherError`` where there is none."""
+        """An asset; raises ``MatcherError`` if it does not exist."""
         await self.learn((asset_id,))
         found = self.assets.get(asset_id)
         if found is None:
@@ -54,7 +54,7 @@ class ChainKnowledge:
         return found
 
     def knows(self, order: Order) -> bool:
-        """Whether all assets of an order are known for certain."""
+        """Whether all assets of an order are cached and up to date."""
         known = self.assets
         assets = order.amount_asset, order.price_asset, order.matcher_fee_asset
         return (
@@ -65,13 +65,13 @@ class ChainKnowledge:
         )
 
     def scripted(self, order: Order) -> Collection[AssetId]:
-        """The assets of an order whose scripts have a say; all of them have to be known."""
+        """The scripted assets of an order; all of its assets must be known."""
         known = self.assets
         assets = order.amount_asset, order.price_asset, order.matcher_fee_asset
         return {each for each in assets if each is not None and known[each].scripted}
 
     async def learn(self, assets: Iterable[AssetId | None]) -> None:
-        """Know these assets, as far as they exist."""
+        """Load these assets into the cache, if they exist."""
         for asset_id in assets:
             doubtful = asset_id in self._doubtful
             if asset_id is None or (asset_id in self.assets and not doubtful):
@@ -80,43 +80,43 @@ class ChainKnowledge:
             self._doubtful.discard(asset_id)
             if found is not None:
                 self.assets[asset_id] = self._described[asset_id] = found
-                self._surroundings.clear()
+                self._contexts.clear()
             else:
                 self.assets.pop(asset_id, None)
 
     def decimals(self, asset_id: AssetId | None) -> int:
-        """Those of a known asset, 8 for others."""
+        """The decimals of a known asset, 8 for others."""
         found = self._described.get(asset_id)
         return NATIVE_DECIMALS if found is None else found.decimals
 
     async def refresh(self) -> None:
-        """Ask for what changes with the height."""
+        """Reload what changes with the height: features, and the matcher's script."""
         active = [each for each in _FEATURES if await self._node.feature_active(each)]
         scripted = await self._node.has_script(self._own_address)
         self.features, self.matcher_scripted = frozenset(active), scripted
-        self._surroundings.clear()
+        self._contexts.clear()
         self.height = (await self._node.status()).height
 
     async def follow(self, update: NodeUpdate) -> None:
-        """What has happened on the node."""
+        """Process an update of the node."""
         if update.rolled_back_to is not None:
-            # Assets may be gone, or have another name or script again: the next order asks.
+            # Assets may be gone, or have an earlier name or script: the next order reloads them.
             self._doubtful = {each for each in self.assets if each is not None}
         moved = update.status.height != self.height
         changed = update.changed
         if moved or changed is None or self._own_address in changed:
             await self.refresh()
 
-    def surroundings(self, first: Order, second: Order) -> Surroundings:
-        """What the exchange of two orders depends on; their assets have to be known."""
+    def exchange_context(self, first: Order, second: Order) -> ExchangeContext:
+        """The context of an exchange of two orders; their assets must be known."""
         fee_assets = first.matcher_fee_asset, second.matcher_fee_asset
         key = (first.amount_asset, first.price_asset, *fee_assets)
-        known = self._surroundings.get(key)
+        known = self._contexts.get(key)
         if known is not None:
             return known
-        if len(self._surroundings) >= _MAX_SURROUNDINGS:
-            self._surroundings.clear()
-        found = self._surroundings[key] = Surroundings(
+        if len(self._contexts) >= _MAX_CONTEXTS:
+            self._contexts.clear()
+        found = self._contexts[key] = ExchangeContext(
             amount_asset=self._described[first.amount_asset],
             price_asset=self._described[first.price_asset],
             fee_assets=tuple(self._described[each] for each in set(fee_assets)),

@@ -1,10 +1,10 @@
-"""Checking what a matcher did: its journal is applied again beside a second, plainer book.
+"""Auditing a matcher: its journal is replayed and checked against a second, simpler book.
 
-The engine says what each command leads to; the second book keeps only who waits at which price
-since when, and holds the engine's events against the rules of an exchange: the best price first, of
-equal prices the oldest order; nobody pays more than the order says; what one side gives the other
-gets; no order is placed twice, and no book is crossed. The second book shares no code with the
-engine but the rounding of prices to a tick.
+The second book keeps only which orders wait at which price, in order of arrival. It checks the
+engine's events against the rules of an exchange: the best price first, the oldest order first at
+equal prices; nobody pays more than the order allows; what one side gives the other receives; no
+order is placed twice, and no book is crossed. Its only code in common with the engine is the
+rounding of prices to a tick.
 
 What lives here: the rules about commands and executions. What does not: settlement on the chain
 (``settlement_audit``), and reading the journal (``stores``).
@@ -41,7 +41,7 @@ from soliton.matching.events import (
     OrderExecuted,
 )
 from soliton.matching.model import ActiveOrder
-from soliton.matching.pairs import AssetPair
+from soliton.matching.pairs import AssetPair, pair_of
 
 JOURNAL: Final = "journal"
 PRIORITY: Final = "priority"
@@ -49,9 +49,9 @@ CONSERVATION: Final = "conservation"
 
 
 class RuleBroken(InputError):
-    """A rule of exchanges does not hold at an offset of the journal.
+    """A rule of exchanges is violated at an offset of the journal.
 
-    ``rule`` is one of the three names above; ``offset`` is the first that breaks it.
+    ``rule`` is one of the three names above; ``offset`` is the first violation.
     """
 
     def __init__(self, rule: str, offset: int, detail: str) -> None:
@@ -62,12 +62,11 @@ class RuleBroken(InputError):
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """An order in the second book: its level, its place in time, and what remains of it."""
+class _Resting:
+    """An order in the second book, with its level and remaining amounts."""
 
     order: Order
     level: int
-    number: int
     amount: int
     fee: int
 
@@ -101,7 +100,7 @@ class _Side:
 
 @dataclass(slots=True)
 class _Book:
-    waiting: dict[bytes, _Waiting] = field(default_factory=dict)
+    resting: dict[bytes, _Resting] = field(default_factory=dict)
     bids: _Side = field(default_factory=lambda: _Side(1))
     asks: _Side = field(default_factory=lambda: _Side(-1))
 
@@ -109,14 +108,14 @@ class _Book:
         return self.bids if side is Side.BUY else self.asks
 
     def remove(self, order_id: bytes) -> None:
-        order = self.waiting.pop(order_id)
+        order = self.resting.pop(order_id)
         self.side(order.order.side).remove(order.level, order_id)
 
 
 @dataclass(slots=True)
 class Counts:
-    """What was checked. ``unsigned`` orders have no valid signature, as the script of an account
-    may allow; the chain decides about them.
+    """What was checked. ``unsigned`` orders have no valid signature, which an account's script may
+    allow; the chain decides.
     """
 
     commands: int = 0
@@ -127,20 +126,19 @@ class Counts:
 
 
 class Audit:
-    """Feed it all records in order, from the beginning or from a snapshot's engine on."""
+    """``take`` all records in order, from the beginning or from a restored snapshot."""
 
     def __init__(
         self, engine: Engine, matcher_public_key: bytes, *, signatures: bool = True
     ) -> None:
-        """``engine`` is empty or restored, and is driven from here. ``signatures`` looks at those
-        of all orders too, which takes most of the time.
+        """``engine`` is empty or restored; the audit applies the commands to it. ``signatures``
+        also verifies the signatures of all orders, which takes most of the time.
         """
         self.engine = engine
         self.counts = Counts()
         self._matcher = matcher_public_key
         self._signatures = signatures
         self._books: dict[AssetPair, _Book] = {}
-        self._number = 0
         self._placed: set[bytes] = set()
         for book in engine.books():
             mine = self._books[book.pair] = _Book()
@@ -149,7 +147,7 @@ class Audit:
                 self._rest(mine, order, level)
 
     def take(self, record: Record) -> list[OrderExecuted]:
-        """Apply the next record; its executions. Raises ``RuleBroken``."""
+        """Apply the next record and return its executions. Raises ``RuleBroken``."""
         offset, timestamp, payload = record
         if offset <= self.engine.last_offset:
             raise RuleBroken(JOURNAL, offset, "it is out of order")
@@ -188,12 +186,12 @@ class Audit:
         pair = command.pair
         book = self._books.setdefault(pair, _Book())
         executions: list[OrderExecuted] = []
-        taker: _Waiting | None = None
+        taker: _Resting | None = None
         done = False
         for event in events:
             match event:
                 case OrderAdded(order=order):
-                    taker = _Waiting(order.order, 0, 0, order.amount, order.fee)
+                    taker = _Resting(order.order, 0, order.amount, order.fee)
                 case OrderExecuted():
                     if taker is None or done:
                         raise RuleBroken(PRIORITY, offset, "an execution without a taker")
@@ -202,38 +200,38 @@ class Audit:
                     done = event.taker_is_done
                 case OrderCanceled(order=order):
                     self.counts.cancellations += 1
-                    if order.id in book.waiting:
+                    if order.id in book.resting:
                         book.remove(order.id)
                     else:
                         done = True
                 case OrderCancelFailed(order_id=order_id):
-                    if order_id in book.waiting:
+                    if order_id in book.resting:
                         raise RuleBroken(PRIORITY, offset, "a waiting order was not found")
                 case BookDeleted():
-                    if book.waiting:
+                    if book.resting:
                         raise RuleBroken(PRIORITY, offset, "orders were left in a deleted book")
                     del self._books[pair]
-        self._check_command_was_done(offset, command, book, came=taker is not None)
+        self._check_command_was_done(offset, command, book, arrived=taker is not None)
         if taker is not None and not done:
             self._keep(offset, book, taker)
         return executions
 
     def _check_command_was_done(
-        self, offset: int, command: Command, book: _Book, *, came: bool
+        self, offset: int, command: Command, book: _Book, *, arrived: bool
     ) -> None:
         match command:
-            case PlaceOrder() | PlaceMarketOrder() if not came:
+            case PlaceOrder() | PlaceMarketOrder() if not arrived:
                 raise RuleBroken(PRIORITY, offset, "the order did not come to the book")
-            case CancelOrder(order_id=order_id) if order_id in book.waiting:
+            case CancelOrder(order_id=order_id) if order_id in book.resting:
                 raise RuleBroken(PRIORITY, offset, "a cancelled order is still there")
-            case CancelAllOrders() | DeleteOrderBook() if book.waiting:
+            case CancelAllOrders() | DeleteOrderBook() if book.resting:
                 raise RuleBroken(PRIORITY, offset, "cancelled orders are still there")
             case _:
                 pass
 
-    def _keep(self, offset: int, book: _Book, taker: _Waiting) -> None:
+    def _keep(self, offset: int, book: _Book, taker: _Resting) -> None:
         order = taker.order
-        pair = AssetPair(order.amount_asset, order.price_asset)
+        pair = pair_of(order)
         tick = self.engine.settings.tick_size_at(pair, offset)
         resting = self.engine.book(pair)
         mine = None if resting is None else resting.get(order.id)
@@ -242,13 +240,12 @@ class Audit:
         self._rest(book, mine, correct_by_tick(order.price, order.side, tick))
 
     def _rest(self, book: _Book, order: ActiveOrder, level: int) -> None:
-        self._number += 1
-        book.waiting[order.id] = _Waiting(order.order, level, self._number, order.amount, order.fee)
+        book.resting[order.id] = _Resting(order.order, level, order.amount, order.fee)
         book.side(order.order.side).put(level, order.id)
 
-    def _execute(self, offset: int, book: _Book, taker: _Waiting, event: OrderExecuted) -> None:
+    def _execute(self, offset: int, book: _Book, taker: _Resting, event: OrderExecuted) -> None:
         self.counts.executions += 1
-        maker = book.waiting[event.maker.id]
+        maker = book.resting[event.maker.id]
         opposite = book.side(maker.order.side)
         if maker.order.side is taker.order.side:
             raise RuleBroken(PRIORITY, offset, "both orders want the same")
@@ -266,7 +263,7 @@ class Audit:
         if event.maker_is_done:
             book.remove(event.maker.id)
 
-    def _check_limits(self, offset: int, order: _Waiting, price: int, amount: int) -> None:
+    def _check_limits(self, offset: int, order: _Resting, price: int, amount: int) -> None:
         limit = order.order.price
         if price > limit if order.order.side is Side.BUY else price < limit:
             raise RuleBroken(PRIORITY, offset, f"price {price} is beyond the order's {limit}")
@@ -274,7 +271,7 @@ class Audit:
             raise RuleBroken(CONSERVATION, offset, f"{amount} executed, {order.amount} were left")
 
     def _check_sums(self, offset: int, event: OrderExecuted, taker: Order, maker: Order) -> None:
-        """What one gives is what the other gets, and fees are not above what orders allow."""
+        """Each side receives what the other gives, and fees are within the orders' limits."""
         volume = event.amount * event.price // PRICE_CONSTANT
         for order, fee, spent in (
             (taker, event.taker_fee, event.taker_spending()),
@@ -302,7 +299,7 @@ class Audit:
         for book in self.engine.books():
             mine = self._books.get(book.pair, _Book())
             theirs = {order.id: (order.amount, order.fee) for order in book.orders()}
-            if {key: (each.amount, each.fee) for key, each in mine.waiting.items()} != theirs:
+            if {key: (each.amount, each.fee) for key, each in mine.resting.items()} != theirs:
                 raise RuleBroken(
                     CONSERVATION, self.engine.last_offset, f"{book.pair.key}: orders differ"
                 )

@@ -1,7 +1,7 @@
-"""Sending exchange transactions to the node, and renewing those whose time is over.
+"""Sending exchange transactions to the node, and renewing those that are too late.
 
-What lives here: the jobs that send, and what the node's answers mean. What does not: the state of
-each transaction, and following the chain (``settlement``).
+What lives here: the jobs that send, and the handling of the node's responses. What does not: the
+state of each transaction, and following the chain (``settlement``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/actors/tx/ExchangeTransactionBroadcastActor.scala``.
@@ -24,17 +24,18 @@ from soliton.matcher.log_throttle import throttled
 from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.renewal import FINAL_DEPTH, Window, expires, order_ids, renewed
+from soliton.matcher.session import Session
 from soliton.matcher.settings import Settlement as SettlementSettings
-from soliton.matcher.settlement import Listener, Sent, Settlement, described
+from soliton.matcher.settlement import Sent, Settlement, described
 
 MAX_PAUSE: Final = 8
-"""Intervals, at most, between two attempts at a transaction that is refused again and again."""
+"""The maximum pause, in intervals, between attempts to send a transaction that is rejected."""
 SHOWN_PAUSE: Final = 10
-"""Intervals after which one is sent once more that the node has shown in its pool: nobody may rely
-for ever on having heard of all that leaves it.
+"""The pause, in intervals, before a transaction in the node's pool is sent again, in case the
+notice that it left the pool was lost.
 """
 _PAUSE_SECONDS: Final = 1.0
-"""How long sending rests when the node is not there."""
+"""The pause in sending when the node is unreachable."""
 
 _log = throttled(logging.getLogger(__name__))
 
@@ -50,7 +51,7 @@ class Broadcasting:
         settings: SettlementSettings,
         window: Window,
         account: KeyPair,
-        listener: Listener,
+        session: Session,
     ) -> None:
         """``window`` is the network's, ``account`` the matcher's."""
         self._state = state
@@ -59,11 +60,11 @@ class Broadcasting:
         self._settings = settings
         self._window = window
         self._account = account
-        self._listener = listener
-        self._troubles: dict[Broadcast, int] = {}
+        self._session = session
+        self._failures: dict[Broadcast, int] = {}
 
     def tasks(self) -> list[Coroutine[None, None, None]]:
-        """What has to run as long as the matcher does."""
+        """The jobs that run while the matcher serves."""
         parallel = min(self._settings.parallelism, self._node.parallel_broadcasts)
         senders = [self._send_all() for _ in range(parallel)]
         return [*senders, self._send_again()]
@@ -80,7 +81,7 @@ class Broadcasting:
                 sent.queued = False
                 if not sent.height and (not sent.in_pool or self._is_due(sent)):
                     await self._send(transaction_id, sent)
-            # Orders that wait are more urgent than transactions.
+            # Waiting orders are more urgent than transactions.
             await asyncio.sleep(0)
 
     async def _send(self, transaction_id: bytes, sent: Sent) -> None:
@@ -94,7 +95,7 @@ class Broadcasting:
         try:
             answer = await self._node.broadcast(transaction)
         except NodeUnavailable as error:
-            self._note_trouble(BroadcastAnswer(Broadcast.LATER, str(error)), sent)
+            self._note_failure(BroadcastAnswer(Broadcast.LATER, str(error)), sent)
             await asyncio.sleep(_PAUSE_SECONDS)
             return
         self._state.counts.sent += 1
@@ -103,35 +104,35 @@ class Broadcasting:
         match answer.result:
             case Broadcast.UNCONFIRMED:
                 sent.transaction = None
-                sent.refusals, sent.refused, sent.words = 0, False, "the node has taken it"
-                self._troubles.clear()
+                sent.refusals, sent.refused, sent.message = 0, False, "the node has taken it"
+                self._failures.clear()
             case Broadcast.CONFIRMED:
                 await self._look_up(transaction_id, sent)
             case Broadcast.FINAL:
-                self._give_up(transaction, answer.words)
+                self._give_up(transaction, answer.message)
             case _:
-                self._note_trouble(answer, sent)
+                self._note_failure(answer, sent)
 
-    def _note_trouble(self, answer: BroadcastAnswer, sent: Sent) -> None:
-        """Keep what was said. The log has the first of each kind, and every time that there are
-        twice as many: thousands may wait for the same.
+    def _note_failure(self, answer: BroadcastAnswer, sent: Sent) -> None:
+        """Record a failure. Only the 1st, 2nd, 4th, 8th... of each kind are logged, since thousands
+        of transactions may fail for the same reason.
         """
-        sent.words = answer.words
+        sent.message = answer.message
         if answer.result is not Broadcast.LATER:
             sent.refusals += 1
         if answer.result is not Broadcast.TOO_LATE:
             sent.refused = answer.result is Broadcast.NOT_YET
-        count = self._troubles[answer.result] = self._troubles.get(answer.result, 0) + 1
+        count = self._failures[answer.result] = self._failures.get(answer.result, 0) + 1
         if count & (count - 1) == 0:
             level = logging.ERROR if answer.result is Broadcast.OPERATOR else logging.WARNING
             _log.log(
                 level,
-                "exchanges are not taken, since %s (%d times; %d wait): %s",
-                *(answer.result.value, count, len(self._state.off_chain), answer.words),
+                "the node rejects an exchange: %s (%d times; %d are waiting): %s",
+                *(answer.result.value, count, len(self._state.off_chain), answer.message),
             )
 
     async def _look_up(self, transaction_id: bytes, sent: Sent) -> None:
-        """The node says that it is on the chain: find out where."""
+        """Find the height of a transaction that the node reports as mined."""
         before = self._state.rollbacks
         try:
             heights = await self._node.heights([transaction_id])
@@ -140,16 +141,16 @@ class Broadcasting:
         if not sent.height and before == self._state.rollbacks:
             self._state.note_found(transaction_id, sent, heights.get(transaction_id, 0))
 
-    def _give_up(self, transaction: AnyTransaction, words: str) -> None:
+    def _give_up(self, transaction: AnyTransaction, reason: str) -> None:
         self._state.unwatch(transaction.id)
         self._database.settle(transaction.id)
-        self._database.put_unsettled(described(transaction, words, given_up=True))
+        self._database.put_unsettled(described(transaction, reason, given_up=True))
         self._state.counts.refused += 1
-        _log.error("the exchange %s is given up: %s", base58.encode(transaction.id), words)
-        self._listener.given_up(transaction.id)
+        _log.error("the exchange %s is given up: %s", base58.encode(transaction.id), reason)
+        self._session.given_up(transaction.id)
 
     async def _send_again(self) -> None:
-        """Queue once more whatever the node does not show, and renew what is too late."""
+        """Queue transactions that are not mined again, and renew those that are too late."""
         interval = self._settings.interval_ms / 1000
         while True:
             await asyncio.sleep(interval)
@@ -171,7 +172,7 @@ class Broadcasting:
     # --- those that are too late ------------------------------------------------------------------
 
     async def _renew_late(self) -> None:
-        """Go on with those whose time is over for certain; raises ``NodeUnavailable``."""
+        """Renew the transactions that can no longer be mined; raises ``NodeUnavailable``."""
         waiting = [
             (transaction_id, sent)
             for transaction_id, sent in self._state.off_chain.items()
@@ -186,7 +187,7 @@ class Broadcasting:
                 await self._renew(transaction_id, final)
 
     async def _renew(self, transaction_id: bytes, final: int) -> None:
-        """``final`` is the time of a block that stays: nothing above it holds the old one."""
+        """``final`` is the time of an irreversible block, above which the old one is not mined."""
         old = self._state.outstanding(transaction_id)
         if old is None or not order_ids(old):
             return
@@ -204,7 +205,7 @@ class Broadcasting:
             new, height = found
             height = height if height <= self._state.height else 0
         elif sent.refused:
-            self._give_up(old, f"its time is over, and the node said: {sent.words}")
+            self._give_up(old, f"its time is over, and the node said: {sent.message}")
             return
         elif timestamp >= expires(old):
             self._give_up(old, "its time is over, and its orders have expired")
@@ -224,9 +225,9 @@ class Broadcasting:
         )
         self._state.unwatch(old.id)
         self._database.replace_transaction(old, new, order_ids(old), height)
-        self._listener.given_up(old.id)
+        self._session.given_up(old.id)
         sent = Sent(new.timestamp, new, height)
         self._state.watch(new.id, sent)
         if not height:
-            self._listener.lost(new)
+            self._session.lost(new)
             self._state.queue(new.id, sent)

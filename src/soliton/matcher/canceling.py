@@ -1,7 +1,7 @@
-"""Cancelling orders: for clients, for the operator, and because of time or balances.
+"""Cancelling orders: for clients, for the operator, on expiration or for lack of balance.
 
-What lives here: which orders go, and their commands. What does not: placing (``placing``), and what
-follows from a cancellation (``effects``).
+What lives here: which orders to cancel, and their commands. What does not: placing (``placing``),
+and the effects of a cancellation (``effects``).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _RETRY_SECONDS: Final = 1.0
 _EXPIRATION_SECONDS: Final = 0.05
 
 CancelResult = tuple[bytes, MatcherError | None]
-"""The id of an order, and what stood against cancelling it."""
+"""The id of an order, and the error if it was not cancelled."""
 
 _log = throttled(logging.getLogger(__name__))
 
 
 class Canceling:
-    """Use from one event loop. What clients get wrong raises ``MatcherError``."""
+    """Use from one event loop. Client errors raise ``MatcherError``."""
 
     def __init__(self, replica: Replica) -> None:
         self._clock = replica.settings.clock
@@ -54,7 +54,7 @@ class Canceling:
     # --- for clients ------------------------------------------------------------------------------
 
     async def cancel(self, order_id: bytes, owner: Address, source: CancelSource) -> None:
-        """Cancel an order of an account; returns when the engine has done so."""
+        """Cancel an order of an account; returns once the engine has cancelled it."""
         account = self._session.require_accounts().peek(owner)
         active = None if account is None else account.balances.orders.get(order_id)
         if account is not None and (order_id in account.queued or order_id in account.placing):
@@ -70,7 +70,7 @@ class Canceling:
             raise self._not_active(order_id, owner)
 
     async def cancel_all(self, owner: Address, pair: AssetPair | None) -> list[CancelResult]:
-        """Cancel all limit orders of an account (of one pair), as ``cancel_many``."""
+        """Cancel all limit orders of an account (in one pair), as ``cancel_many``."""
         account = self._session.require_accounts().peek(owner)
         if account is None:
             return []
@@ -98,8 +98,8 @@ class Canceling:
             _, late = await asyncio.wait(tasks, timeout=self._batch_seconds)
             await end_all(late)
         timeout = MatcherError(errors.REQUEST_TIMEOUT)
-        answers = [timeout if task.cancelled() else task.result() for task in tasks]
-        return list(zip(unique, answers, strict=True))
+        results = [timeout if task.cancelled() else task.result() for task in tasks]
+        return list(zip(unique, results, strict=True))
 
     # --- for the operator -------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ class Canceling:
         await self._with_book(pair, CancelAllOrders(pair))
 
     async def delete_book(self, pair: AssetPair) -> None:
-        """Cancel all orders of a pair and forget its book."""
+        """Cancel all orders of a pair and delete its book."""
         await self._with_book(pair, DeleteOrderBook(pair))
 
     async def _with_book(self, pair: AssetPair, command: Command) -> None:
@@ -120,20 +120,20 @@ class Canceling:
     # --- because of time or balances --------------------------------------------------------------
 
     async def expire(self) -> None:
-        """Cancel for ever what has expired."""
+        """Cancel expired orders, forever."""
         while True:
             for active in self._expirations.take_due(self._clock()):
                 self._cancel_certainly(active, CancelSource.EXPIRATION)
             await asyncio.sleep(_EXPIRATION_SECONDS)
 
     def cancel_uncovered(self, account: Account, lost: Sequence[ActiveOrder]) -> None:
-        """The account's balances do not cover these orders any more."""
+        """Cancel orders that the account's balances no longer cover."""
         for active in lost:
             if active.id not in account.canceling:
                 self._cancel_certainly(active, CancelSource.BALANCE_TRACKING)
 
     def _cancel_certainly(self, active: ActiveOrder, source: CancelSource) -> None:
-        """Cancel an order, again and again until it is out."""
+        """Cancel an order, with retries until it is cancelled."""
         accounts = self._session.accounts
         account = None if accounts is None else accounts.peek(active.owner)
         if account is None or active.id not in account.balances.orders:
@@ -143,7 +143,7 @@ class Canceling:
                 self._submit(active, account, source)
         except MatcherError as error:
             _log.warning("an order stays for now: %s", error)
-        # The journal may refuse it, as it may refuse what a client has sent before.
+        # The journal may still reject it, or a cancellation that a client has sent before.
         loop = asyncio.get_running_loop()
         loop.call_later(_RETRY_SECONDS, self._cancel_certainly, active, source)
 
@@ -152,13 +152,13 @@ class Canceling:
     def _submit(
         self, active: ActiveOrder, account: Account, source: CancelSource
     ) -> asyncio.Future[list[Event]]:
-        """Send a cancellation on its way; raises ``MatcherError`` at once, or in the future."""
+        """Submit a cancellation; raises ``MatcherError`` directly or through the future."""
         order_id = active.id
 
         def done(applied: asyncio.Future[list[Event]]) -> None:
             account.canceling.discard(order_id)
             if not applied.cancelled():
-                # A refusal was told to whoever waits; an expired order is tried again.
+                # Mark the exception as retrieved: waiters receive it, expired orders are retried.
                 applied.exception()
 
         command = CancelOrder(active.pair, order_id, source, account.address)

@@ -1,10 +1,10 @@
-"""The matcher's time: that of the machine, unless it jumps away from the node's.
+"""The matcher's clock: the machine's, unless that deviates from the node's.
 
-What a matcher writes with a wrong time can be mined by nobody: the network takes transactions of
-two hours back and one and a half ahead. So a jump of the machine's clock is not followed before
-the node confirms it, and a clock that is wrong from the start is put right by the node's.
+Transactions with a wrong timestamp cannot be mined: the network accepts them from two hours back to
+one and a half ahead. So the matcher ignores a jump of the machine's clock until the node confirms
+it, and corrects a clock that is wrong from the start by the node's.
 
-What lives here: the judgement, and asking the node. What does not: what is done with the time.
+What lives here: the clock, and its comparison with the node's. What does not: the uses of the time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from soliton.matcher.node_client import NodeClient
 from soliton.web.clock import wall_clock
 
 MAX_STEP_MS: Final = 30_000
-"""What a clock may be put right by, or differ from the node's, without being doubted."""
+"""The largest adjustment of the clock, or difference from the node's, that is accepted as is."""
 COMPARE_SECONDS: Final = 5.0
 """How often the clock is compared with the node's."""
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class SteadyClock:
-    """Milliseconds since 1970, by calling it."""
+    """A callable that returns milliseconds since 1970."""
 
     __slots__ = ("_doubted", "_monotonic", "_offset", "_wall")
 
@@ -38,7 +38,7 @@ class SteadyClock:
         wall: Callable[[], int] = wall_clock,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``monotonic`` gives seconds since any moment, and never jumps."""
+        """``monotonic`` returns seconds since an arbitrary moment, and never jumps."""
         self._wall = wall
         self._monotonic = monotonic
         self._offset = wall() - self._passed()
@@ -54,8 +54,8 @@ class SteadyClock:
             if not self._doubted:
                 self._doubted = True
                 _log.warning(
-                    "the clock of this machine has moved by %+.0f s: not followed until the node's "
-                    "has, too",
+                    "the clock of this machine jumped by %+.0f s: ignored unless the node's did, "
+                    "too",
                     (wall - steady) / 1000,
                 )
             return steady
@@ -63,7 +63,7 @@ class SteadyClock:
         return wall
 
     def compare(self, node: int) -> None:
-        """The node's clock shows this time."""
+        """Adjust to the time of the node's clock."""
         wall, steady = self._wall(), self._passed() + self._offset
         if abs(wall - node) <= MAX_STEP_MS:
             if self._doubted or abs(wall - steady) > MAX_STEP_MS:
@@ -72,7 +72,7 @@ class SteadyClock:
             self._offset += wall - steady
         elif abs(steady - node) > MAX_STEP_MS:
             _log.warning(
-                "the clock of this machine is %+.0f s away from the node's: the node's counts",
+                "the clock of this machine is %+.0f s off the node's: using the node's",
                 (wall - node) / 1000,
             )
             self._doubted = True
@@ -80,14 +80,14 @@ class SteadyClock:
 
 
 async def compare_clocks(clock: Callable[[], int], node: NodeClient) -> None:
-    """Let a clock that can be put right know what the node's shows, if the node tells."""
+    """Compare an adjustable clock with the node's, if the node is reachable."""
     if isinstance(clock, SteadyClock):
         with contextlib.suppress(NodeUnavailable):
             clock.compare(await node.now())
 
 
 async def keep_time(clock: Callable[[], int], node: NodeClient) -> None:
-    """Compare clocks for ever."""
+    """Compare the clocks periodically, forever."""
     while True:
         await asyncio.sleep(COMPARE_SECONDS)
         await compare_clocks(clock, node)

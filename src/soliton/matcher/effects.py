@@ -1,11 +1,10 @@
-"""What follows from the engine's events: balances, the orders database, settlement, listeners.
+"""The effects of the engine's events: on balances, the orders database, settlement and listeners.
 
-All of it is done before the next command is applied. It is idempotent: after a crash the journal is
-replayed, and it is done again. What a command leads to is done as a whole or, where something
-raises, not at all.
+They are applied before the next command. They are idempotent, since the journal is replayed after a
+crash, and atomic: if one of a command's effects raises, none is stored.
 
-What lives here: one function per kind of event. What does not: deciding (``soliton.matching``) and
-sending (``settlement``).
+What lives here: one function per kind of event. What does not: matching (``soliton.matching``) and
+sending transactions (``settlement``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/actors/events/OrderEventsCoordinatorActor.scala``.
@@ -15,7 +14,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from soliton.chain.addresses import Address
 from soliton.chain.errors import ChainError
@@ -42,19 +40,21 @@ from soliton.matching.pairs import AssetPair
 _log = logging.getLogger(__name__)
 
 
-class Listener(Protocol):
-    """Is notified of everything that happens, at once and in order. Calls must be short and must
-    not raise.
+class Listener:
+    """Base class of listeners, which are notified of everything immediately and in order. Calls
+    must be short and must not raise.
     """
+
+    __slots__ = ()
 
     def on_events(self, offset: int, timestamp: int, events: Sequence[Event]) -> None:
         """A command was applied, with these results."""
 
     def on_balances(self, address: Address, assets: frozenset[AssetId | None]) -> None:
-        """What an account can trade, or what is reserved for its orders, has changed."""
+        """An account's tradable or reserved balances have changed."""
 
-    def on_rates(self, changed: dict[AssetId | None, float | None]) -> None:
-        """Rates have changed; ``None`` stands for a rate that was deleted."""
+    def on_rate(self, asset_id: AssetId, rate: float | None) -> None:
+        """A rate was set, or deleted (``None``)."""
 
 
 class Effects:
@@ -71,7 +71,7 @@ class Effects:
         sender_public_key: bytes,
         base_fee: int,
     ) -> None:
-        """``settle`` takes the exchange transactions, which are not signed yet."""
+        """``settle`` receives the unsigned exchange transactions."""
         self.engine = engine
         self._session = session
         self._chain = chain
@@ -89,21 +89,21 @@ class Effects:
         self._listeners.append(listener)
 
     def balances_changed(self, owner: Address, assets: frozenset[AssetId | None]) -> None:
-        """What an account can trade, or what is reserved for its orders, is another amount."""
+        """Notify listeners that an account's tradable or reserved balances have changed."""
         for listener in self._listeners:
             listener.on_balances(owner, assets)
 
     def rate_changed(self, asset_id: AssetId, rate: float | None) -> None:
-        """A rate was set, or deleted."""
+        """Store a rate that was set, or deleted (``None``), and notify listeners."""
         self._database.put_rate(asset_id, rate)
         for listener in self._listeners:
-            listener.on_rates({asset_id: rate})
+            listener.on_rate(asset_id, rate)
 
     def apply(self, offset: int, timestamp: int, events: list[Event]) -> None:
-        """All that follows from a command's events. Where it raises, nothing was kept; what is in
-        memory besides (balances) is to be made anew.
+        """Apply the effects of a command's events. If it raises, nothing was stored, but the state
+        in memory (balances) has to be rebuilt.
         """
-        # When the journal is read again, the database has the first part of it.
+        # In a replay, the database already has the effects of the first commands.
         if offset <= self._database.offset:
             return
         try:
@@ -120,12 +120,12 @@ class Effects:
         for listener in self._listeners:
             try:
                 listener.on_events(offset, timestamp, events)
-            except Exception:  # noqa: BLE001 - whatever it is
-                # The command is applied: whoever only listens does not undo it.
+            except Exception:  # noqa: BLE001 - any error
+                # The command is applied: a listener's failure does not undo it.
                 _log.exception("a listener failed over the command at offset %d", offset)
 
     def _keep(self, events: list[Event], timestamp: int) -> list[AnyTransaction]:
-        """All that is kept of a command; the exchange transactions that it leads to."""
+        """Store the effects of a command; returns its exchange transactions."""
         made: list[AnyTransaction] = []
         self._impossible = []
         index = 0
@@ -155,21 +155,19 @@ class Effects:
         if pair not in self.books:
             self.books[pair] = timestamp
             self._database.put_book(pair, timestamp)
-        self._know(order)
+        self._note_signed(order)
         if not order.is_market:
             self.expirations.add(order)
         if self._session.accounts is not None:
             self._session.accounts.adopt(order)
 
-    def know_resting(self) -> None:
-        """What wallets have signed of the orders in the books, for those that came here before that
-        was noted.
-        """
+    def note_resting(self) -> None:
+        """Record the wallet-signed orders in the books, which may predate those records."""
         for book in self.engine.books():
             for order in book.orders():
-                self._know(order)
+                self._note_signed(order)
 
-    def _know(self, order: ActiveOrder) -> None:
+    def _note_signed(self, order: ActiveOrder) -> None:
         name = signed_name(order.order)
         if name is not None:
             self._database.put_signed(name, order.id)
@@ -203,12 +201,12 @@ class Effects:
         return transaction
 
     def _make(self, event: OrderExecuted) -> AnyTransaction | None:
-        """The exchange transaction; ``None``, with a line in the log, where there can be none: the
-        execution stands all the same.
+        """The exchange transaction; ``None``, with a log entry, if it cannot be made: the execution
+        stands nevertheless.
         """
         try:
-            around = self._chain.surroundings(event.taker.order, event.maker.order)
-            return make_exchange(event, self.engine.settings, around, self._sender, self._base_fee)
+            context = self._chain.exchange_context(event.taker.order, event.maker.order)
+            return make_exchange(event, self.engine.settings, context, self._sender, self._base_fee)
         except (ChainError, KeyError) as error:
             _log.error(
                 "no exchange transaction for the execution at offset %d: %r", event.offset, error
@@ -230,5 +228,5 @@ def _without_transaction(event: OrderExecuted, error: Exception) -> Unsettled:
         transaction_id=None,
         timestamp=event.timestamp,
         given_up=True,
-        words=f"no transaction can be made of it: {error}",
+        message=f"no transaction can be made of it: {error}",
     )

@@ -1,7 +1,7 @@
-"""Failures of the matcher service that are not refusals of orders.
+"""Failures of the matcher service that are not rejections of orders.
 
-What lives here: trouble with the node, the orders database, and a start that cannot succeed. What
-does not: the table of codes that clients see (``soliton.matching.errors``).
+What lives here: problems with the node, with the orders database, and at the start. What does not:
+the table of codes that clients see (``soliton.matching.errors``).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from soliton.errors import EnvironmentProblem
 
 
 class NodeUnavailable(EnvironmentProblem):
-    """The node did not answer, or not as a node does; the question may be asked again later."""
+    """The node sent no response, or an invalid one; the request can be retried later."""
 
 
 class MatcherSettingsError(SettingRefused):
-    """A setting of the matcher with a wrong value, or one that is missing."""
+    """A setting of the matcher is invalid or missing."""
 
 
 class DatabaseProblem(EnvironmentProblem):
@@ -23,12 +23,12 @@ class DatabaseProblem(EnvironmentProblem):
 
 
 class WrongChain(EnvironmentProblem):
-    """The node belongs to another chain than the settings say, or than the data does."""
+    """The node belongs to another chain than the settings or the data."""
 
 
 class RecoveryFailed(EnvironmentProblem):
-    """Snapshot, journal and orders database do not belong together."""
+    """Snapshot, journal and orders database do not match."""
 
 
 class ExecutionsUnsettled(EnvironmentProblem):
-    """Some of what was executed is not on the chain, nor in the node's pool."""
+    """Some executions are neither on the chain nor in the node's pool."""

@@ -1,6 +1,6 @@
-"""Watching a node by its stream of events, ``/events``, which goes on where it was interrupted.
+"""Following a node by its event stream, ``/events``, which can be resumed.
 
-What lives here: from server-sent events to updates. What does not: nodes that have no such stream
+What lives here: turning server-sent events into updates. What does not: nodes without such a stream
 (``polling``).
 
 The form is that of server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events;
@@ -24,12 +24,12 @@ from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.node_client import ChainStatus, NodeUpdate
+from soliton.matcher.polling import MAX_ROLLBACK, block_status
 from soliton.matcher.update_accumulator import UpdateAccumulator
 from soliton.web.client import HttpClient, HttpTrouble
 
-MAX_ROLLBACK: Final = 100
 SILENCE_SECONDS: Final = 60.0
-"""The node says something every 15 seconds: after this time it is not there any more."""
+"""The timeout of the stream: the node sends something at least every 15 seconds."""
 _PATH: Final = "/events?events=block,microblock,transaction,unconfirmed"
 _RETRY_SECONDS: Final = 1.0
 
@@ -37,23 +37,23 @@ _log = logging.getLogger(__name__)
 
 
 class _Ended(Exception):
-    """The stream is over; it may go on behind its last event."""
+    """The stream has ended; it may be resumed after its last event."""
 
 
 class EventStream:
-    """One watcher of one node."""
+    """A subscriber to the events of one node."""
 
     def __init__(
         self, http: HttpClient, status: Callable[[], Awaitable[ChainStatus]], chain_id: int
     ) -> None:
-        """``status`` asks the node for its last block."""
+        """``status`` requests the node's last block."""
         self._http = http
         self._status = status
         self._chain_id = chain_id
         self._last_id = ""
         self._tip: ChainStatus | None = None
         self._accumulator = UpdateAccumulator()
-        # The transactions of blocks that this stream has told of from their beginning.
+        # The transactions of blocks that this stream reported from their beginning.
         self._mined: dict[int, list[bytes]] = {}
         self._pool: set[bytes] = set()
         self._seen: set[bytes] | None = None
@@ -61,7 +61,7 @@ class EventStream:
         self._synced = asyncio.Event()
 
     async def is_there(self) -> bool:
-        """Whether the node has such a stream; raises ``NodeUnavailable``."""
+        """Whether the node has an event stream; raises ``NodeUnavailable``."""
         try:
             async with self._http.stream(_PATH) as (status, _):
                 return status in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -69,35 +69,35 @@ class EventStream:
             raise NodeUnavailable(f"the node's events: {error}") from error
 
     async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
-        """What happens on the node, for ever."""
+        """The node's updates, forever."""
         reading = asyncio.create_task(self._read_on())
         try:
             await self._synced.wait()
             while True:
-                await self._accumulator.something.wait()
-                assert self._tip is not None, "a stream begins with its place"
+                await self._accumulator.pending.wait()
+                assert self._tip is not None, "a stream begins with its position"
                 yield self._accumulator.take(self._tip)
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
     async def _read_on(self) -> None:
-        """Read for ever, from stream to stream."""
+        """Read forever, reconnecting when a stream ends."""
         while True:
             try:
                 await self._read_one()
             except (HttpTrouble, NodeUnavailable, TimeoutError, _Ended) as error:
-                _log.info("the node's events go on soon: %s", str(error) or "nothing came")
-            # What was missed is sent when the stream goes on, but for balances.
-            self._accumulator.anybody()
+                _log.info("reconnecting to the node's events: %s", str(error) or "timeout")
+            # Missed events are sent when the stream resumes, except for changed balances.
+            self._accumulator.all_changed()
             self._seen = None
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def _read_one(self) -> None:
-        where = f"&lastEventId={quote(self._last_id)}" if self._last_id else ""
-        async with self._http.stream(_PATH + where) as (status, lines):
+        resume = f"&lastEventId={quote(self._last_id)}" if self._last_id else ""
+        async with self._http.stream(_PATH + resume) as (status, lines):
             if status == HTTPStatus.GONE:
-                # What happened between the last event and the next is not told by any.
+                # The events between the last one and the next are lost.
                 self._last_id, self._mined = "", {}
                 self._has_gap = True
             if status != HTTPStatus.OK:
@@ -108,10 +108,10 @@ class EventStream:
             await self._read_events(lines)
 
     async def _read_events(self, lines: AsyncIterator[bytes]) -> None:
-        """Take event after event. One counts as read when it is complete: a stream that breaks in
-        the middle of one goes on before it.
+        """Process events. An event counts as read once it is complete: a stream that breaks within
+        an event resumes before it.
         """
-        place, event, data = "", b"", b""
+        event_id, event, data = "", b"", b""
         while True:
             async with asyncio.timeout(SILENCE_SECONDS):
                 line = await anext(lines, None)
@@ -121,14 +121,14 @@ class EventStream:
             if not line:
                 if data:
                     self._take(event, data)
-                    self._last_id = place or self._last_id
-                place, event, data = "", b"", b""
+                    self._last_id = event_id or self._last_id
+                event_id, event, data = "", b"", b""
             name, _, value = line.partition(b": ")
             match name:
                 case b"event":
                     event = value
                 case b"id":
-                    place = value.decode("latin-1")
+                    event_id = value.decode("latin-1")
                 case b"data":
                     data = value
                 case _:
@@ -138,26 +138,26 @@ class EventStream:
         try:
             self._note(event, json.loads(data))
         except (ValueError, KeyError, TypeError, RecursionError, Base58Error, ChainError) as error:
-            raise NodeUnavailable(f"an event that is none: {error!r}") from error
+            raise NodeUnavailable(f"an invalid event: {error!r}") from error
 
     def _note(self, event: bytes, data: Any) -> None:  # noqa: ANN401 - a node's JSON
-        gathering = self._accumulator
+        accumulator = self._accumulator
         match event:
             case b"block":
-                self._tip = _status_of(data)
+                self._tip = block_status(data)
                 self._mined[self._tip.height] = []
                 self._mined.pop(self._tip.height - MAX_ROLLBACK, None)
-                gathering.changed((parse_address(data["generator"], self._chain_id),))
+                accumulator.changed((parse_address(data["generator"], self._chain_id),))
             case b"microblock":
-                self._tip = _status_of(data)
-                gathering.moved()
+                self._tip = block_status(data)
+                accumulator.moved()
             case b"transaction":
                 transaction_id = base58.decode(data["transaction"]["id"])
-                if (own := self._mined.get(data["height"])) is not None:
-                    own.append(transaction_id)
-                gathering.mined(transaction_id, data["height"])
+                if (mined := self._mined.get(data["height"])) is not None:
+                    mined.append(transaction_id)
+                accumulator.mined(transaction_id, data["height"])
                 owners = {each["address"] for each in data["balances"]}
-                gathering.changed(parse_address(each, self._chain_id) for each in owners)
+                accumulator.changed(parse_address(each, self._chain_id) for each in owners)
             case b"rollback":
                 self._roll_back(data)
             case b"unconfirmed":
@@ -165,49 +165,45 @@ class EventStream:
             case b"left":
                 transaction_id = base58.decode(data["id"])
                 self._pool.discard(transaction_id)
-                gathering.vanished(transaction_id)
+                accumulator.vanished(transaction_id)
             case b"synced":
-                self._tip = _status_of(data)
+                self._tip = block_status(data)
                 for transaction_id in self._pool - (self._seen or set()):
-                    gathering.vanished(transaction_id)
+                    accumulator.vanished(transaction_id)
                 self._pool, self._seen = self._seen or set(), None
-                gathering.anybody()
+                accumulator.all_changed()
                 if self._has_gap:
                     self._has_gap = False
-                    gathering.missed()
+                    accumulator.missed()
                 self._synced.set()
             case b"closed":
                 raise _Ended(str(data.get("reason", "")))
             case _:
                 pass
 
-    def _note_unconfirmed(self, shown: Any) -> None:  # noqa: ANN401 - as above
-        transaction_id = base58.decode(shown["id"])
+    def _note_unconfirmed(self, data: Any) -> None:  # noqa: ANN401 - as above
+        transaction_id = base58.decode(data["id"])
         self._pool.add(transaction_id)
         if self._seen is not None:
             self._seen.add(transaction_id)
         try:
-            self._accumulator.appeared(read_signed(shown, self._chain_id))
+            self._accumulator.appeared(read_signed(data, self._chain_id))
         except ChainError as error:
-            # Its effect is seen when it is mined. The stream must not end here again and again.
-            _log.info("an unconfirmed transaction is left aside: %s", error)
+            # Ignored, or the stream would fail here at every attempt. Its effect shows when mined.
+            _log.info("an unconfirmed transaction is ignored: %s", error)
 
     def _roll_back(self, data: Any) -> None:  # noqa: ANN401 - as above
-        self._tip = _status_of(data)
+        self._tip = block_status(data)
         height, count = self._tip.height, int(data["transactionCount"])
         known = self._mined.get(height)
         self._mined = {each: ids for each, ids in self._mined.items() if each < height}
         if known is None:
-            # A block from before this stream: whether it lost something has to be asked.
+            # A block from before this stream: awaited transactions must be queried.
             self._accumulator.rolled_back(height - 1)
             self._accumulator.missed()
             return
-        self._mined[height] = stayed = known[:count]
+        self._mined[height] = remaining = known[:count]
         cut = len(known) > count
         self._accumulator.rolled_back(height - 1 if cut else height)
-        for transaction_id in stayed if cut else ():
+        for transaction_id in remaining if cut else ():
             self._accumulator.mined(transaction_id, height)
-
-
-def _status_of(data: Any) -> ChainStatus:  # noqa: ANN401 - as above
-    return ChainStatus(int(data["height"]), base58.decode(data.get("id") or data["signature"]))

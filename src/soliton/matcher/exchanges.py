@@ -1,7 +1,7 @@
-"""From an execution to the exchange transaction that settles it.
+"""The exchange transaction that settles an execution.
 
 The same execution always gives the same transaction id, so that making it again after a crash, or
-on another matcher with the same account, does no harm.
+on another matcher of the same account, is idempotent.
 
 What lives here: the transaction and its fee. What does not: its signature (``signing``), and
 sending it (``settlement``).
@@ -28,16 +28,16 @@ from soliton.matching.minimum_fees import SCRIPT_FEE
 from soliton.matching.rules import MatchingSettings
 
 BASE_FEE: Final = 300_000
-"""The least fee of an exchange transaction, in native coins."""
+"""The minimum fee of an exchange transaction, in units of the native coin."""
 NATIVE: Final = Asset("WAVES", 8, scripted=False)
 
 _FIXED_PRICE_VERSION: Final = 3
 _PARAMETER_ORDER_VERSION: Final = 3
 
 
-class Surroundings(msgspec.Struct, frozen=True):
-    """What a transaction depends on besides the execution: the assets of both orders (with those of
-    their fees), and what is so on the chain.
+class ExchangeContext(msgspec.Struct, frozen=True):
+    """What a transaction depends on besides the execution: the assets of both orders and of their
+    fees, and the state of the chain.
     """
 
     amount_asset: Asset
@@ -48,41 +48,43 @@ class Surroundings(msgspec.Struct, frozen=True):
     protobuf_active: bool = True
 
 
-def exchange_version(matching: MatchingSettings, offset: int, around: Surroundings) -> int:
-    """The version of the transactions of a command: as the settings say, if the chain has it."""
-    if not around.order_v2_active:
+def exchange_version(matching: MatchingSettings, offset: int, context: ExchangeContext) -> int:
+    """The version of a command's transactions: by the settings, if active on the chain."""
+    if not context.order_v2_active:
         return 1
     version = matching.exchange_version_at(offset)
-    return version if around.protobuf_active else min(version, 2)
+    return version if context.protobuf_active else min(version, 2)
 
 
-def transaction_fee(around: Surroundings, base_fee: int = BASE_FEE) -> int:
-    """What the matcher pays, in native coins."""
-    scripts = around.matcher_scripted + around.amount_asset.scripted + around.price_asset.scripted
-    scripts += sum(asset.scripted for asset in around.fee_assets)
+def transaction_fee(context: ExchangeContext, base_fee: int = BASE_FEE) -> int:
+    """The fee that the matcher pays, in units of the native coin."""
+    scripts = (
+        context.matcher_scripted + context.amount_asset.scripted + context.price_asset.scripted
+    )
+    scripts += sum(asset.scripted for asset in context.fee_assets)
     return base_fee + scripts * SCRIPT_FEE
 
 
-def transaction_price(price: int, version: int, around: Surroundings) -> int:
-    """A price of the books as a transaction of this version holds it."""
+def transaction_price(price: int, version: int, context: ExchangeContext) -> int:
+    """A normalised price in the form of a transaction of this version."""
     if version < _FIXED_PRICE_VERSION:
         return price
-    return fixed_price(price, around.amount_asset.decimals, around.price_asset.decimals)
+    return fixed_price(price, context.amount_asset.decimals, context.price_asset.decimals)
 
 
 def make_exchange(
     executed: OrderExecuted,
     matching: MatchingSettings,
-    around: Surroundings,
+    context: ExchangeContext,
     sender_public_key: bytes,
     base_fee: int = BASE_FEE,
 ) -> AnyTransaction:
-    """The transaction of an execution, not signed yet.
+    """The unsigned transaction of an execution.
 
-    Raises a ``ChainError`` for one that no chain would take, such as a price that leaves 64 bits.
+    Raises a ``ChainError`` if no chain would accept it, for example if a price exceeds 64 bits.
     """
-    version = exchange_version(matching, executed.offset, around)
-    price = transaction_price(executed.price, version, around)
+    version = exchange_version(matching, executed.offset, context)
+    price = transaction_price(executed.price, version, context)
     if not 0 < price <= MAX_AMOUNT:
         raise ValueRuleError(f"a price of {price} is in no exchange transaction")
     buy, sell = (
@@ -102,14 +104,14 @@ def make_exchange(
         version=version,
         chain_id=buy.chain_id,
         sender_public_key=sender_public_key,
-        fee=transaction_fee(around, base_fee),
+        fee=transaction_fee(context, base_fee),
         timestamp=executed.timestamp,
     )
 
 
 def _with_parameters(order: Order, matching: MatchingSettings, executed: OrderExecuted) -> Order:
-    """An order of a listed account tells that account's script what was executed, with the price in
-    the decimals of the pair, whatever those of the transaction are.
+    """An order of a listed account passes the executed amount and price to the account's script.
+    The price has the decimals of the pair, whatever those of the transaction are.
     """
     if order.version < _PARAMETER_ORDER_VERSION or not matching.passes_parameters_at(
         executed.offset, order.sender_public_key

@@ -1,6 +1,6 @@
-"""When orders expire: a queue by time.
+"""The expiration queue of orders.
 
-What lives here: the queue. What does not: cancelling what is due (``canceling``).
+What lives here: the queue. What does not: cancelling expired orders (``canceling``).
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import Final
 from soliton.matching.model import ActiveOrder
 
 _SPARE: Final = 1_024
-"""Entries of orders that are gone are tolerated up to twice the number of those that are not."""
+"""Stale entries are tolerated up to the number of live ones plus this."""
 
 
 class Expirations:
-    """The resting orders by the time in ms at which each has to go."""
+    """The resting orders by expiration time in milliseconds."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, bytes]] = []
         self._orders: dict[bytes, ActiveOrder] = {}
 
     def add(self, order: ActiveOrder) -> None:
-        """An order that rests from now on."""
+        """Add a resting order, or its new state."""
         signed = order.order
         order_id = signed.id
         if order_id not in self._orders:
@@ -30,18 +30,14 @@ class Expirations:
         self._orders[order_id] = order
 
     def remove(self, order_id: bytes) -> None:
-        """An order that is out."""
+        """Remove an order."""
         self._orders.pop(order_id, None)
         if len(self._heap) > 2 * len(self._orders) + _SPARE:
             self._heap = [(each.order.expiration, key) for key, each in self._orders.items()]
             heapq.heapify(self._heap)
 
-    def next_time(self) -> int | None:
-        """When the next order may have to go, if there is any."""
-        return self._heap[0][0] if self._heap else None
-
     def take_due(self, now: int) -> list[ActiveOrder]:
-        """The orders whose time has come; they are forgotten here."""
+        """Remove and return the orders that have expired."""
         due = []
         while self._heap and self._heap[0][0] <= now:
             order = self._orders.pop(heapq.heappop(self._heap)[1], None)

@@ -1,6 +1,6 @@
-"""The node over its REST API, for any node of the Waves family.
+"""A client of the node's REST API, for any node of the Waves family.
 
-What lives here: the questions of ``NodeClient`` as requests. What does not: watching the chain
+What lives here: the requests of ``NodeClient``. What does not: following the chain
 (``event_stream``, ``polling``), and connections (``soliton.web.client``).
 
 Sources of the routes: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http``
@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -48,15 +48,13 @@ from soliton.web.client import Answer, ClientLimits, HttpClient, HttpTrouble
 
 MAX_IDS_PER_REQUEST: Final = 100
 _CONNECTIONS: Final = 32
-_WORDS: Final = 1_000
-"""A refusal is quoted up to this length."""
+_MAX_MESSAGE_CHARS: Final = 1_000
 
 _PAGE: Final = 500
 _MAX_PAGES: Final = 400
-"""An account with more transactions than this in the time in question is not searched through."""
-_SERVER_ERRORS: Final = 500
+"""The limit of a search through an account's transactions, in pages."""
 
-# What a node's words mean, the first that fit. Sources: wavesplatform/Waves
+# The meanings of a node's messages; the first match counts. Sources: wavesplatform/Waves
 # ``state/diffs/{CommonValidation,ExchangeTransactionDiff}.scala``, ``utx/UtxPoolImpl.scala``.
 _REFUSALS: Final = (
     (Broadcast.CONFIRMED, ("already in the state",)),
@@ -87,11 +85,11 @@ _log = logging.getLogger(__name__)
 class HttpNodeClient:
     """A ``NodeClient`` over HTTP."""
 
-    parallel_questions = 16
+    parallel_requests = 16
     parallel_broadcasts = 16
 
     def __init__(self, access: NodeAccess, chain_id: int) -> None:
-        """Raises ``InputError`` for an address that is none."""
+        """Raises ``InputError`` for an invalid URL."""
         headers = {"X-API-Key": access.api_key} if access.api_key else None
         limits = ClientLimits(_CONNECTIONS, answer_seconds=access.timeout_ms / 1000)
         self._http = HttpClient(access.url, limits, headers)
@@ -101,12 +99,12 @@ class HttpNodeClient:
 
     async def get(self, path: str) -> Json:
         """The JSON at a path; raises ``NodeUnavailable`` for anything but 200."""
-        status, answer = await self._ask("GET", path)
+        status, answer = await self._request("GET", path)
         if status != HTTPStatus.OK:
-            raise NodeUnavailable(f"the node answers {status} to {path}: {_shown(answer)}")
+            raise NodeUnavailable(f"the node answers {status} to {path}: {_shortened(answer)}")
         return answer
 
-    async def _ask(self, method: str, path: str, body: object = None) -> tuple[int, Json]:
+    async def _request(self, method: str, path: str, body: object = None) -> tuple[int, Json]:
         data = b"" if body is None else json.dumps(body).encode()
         try:
             answer = await self._http.request(method, path, data)
@@ -123,51 +121,52 @@ class HttpNodeClient:
     # --- the chain --------------------------------------------------------------------------------
 
     async def identity(self) -> ChainIdentity:
-        """As ``NodeClient.identity``: the first block tells, and who generated it."""
+        """As ``NodeClient.identity``, from the first block and its generator's address."""
         first = await self.get("/blocks/headers/at/1")
-        try:
+        with _reading("its first block"):
             generator = base58.decode(first["generator"])
             return ChainIdentity(generator[1], str(first["signature"]))
-        except (KeyError, TypeError, IndexError, Base58Error) as error:
-            raise NodeUnavailable("the node does not tell its first block") from error
 
     async def status(self) -> ChainStatus:
         """As ``NodeClient.status``."""
         return block_status(await self.get("/blocks/headers/last"))
 
     async def feature_active(self, feature: int) -> bool:
-        """As ``NodeClient.feature_active``; the node is asked once per height."""
+        """As ``NodeClient.feature_active``; there is one request per height."""
         height = (await self.status()).height
         if self._features[0] != height:
             answer = await self.get("/activation/status")
-            active = frozenset(
-                int(each["id"])
-                for each in answer.get("features", ())
-                if each.get("blockchainStatus") == _ACTIVATED
-            )
+            with _reading("its features"):
+                active = frozenset(
+                    int(each["id"])
+                    for each in answer.get("features", ())
+                    if each.get("blockchainStatus") == _ACTIVATED
+                )
             self._features = height, active
         return feature in self._features[1]
 
     async def asset(self, asset_id: AssetId) -> Asset | None:
         """As ``NodeClient.asset``."""
-        status, answer = await self._ask("GET", f"/assets/details/{base58.encode(asset_id)}")
+        status, answer = await self._request("GET", f"/assets/details/{base58.encode(asset_id)}")
         if status in (HTTPStatus.NOT_FOUND, HTTPStatus.BAD_REQUEST):
             return None
         if status != HTTPStatus.OK:
-            raise NodeUnavailable(f"the node answers {status} about an asset: {_shown(answer)}")
-        return Asset(
-            name=str(answer["name"]),
-            decimals=int(answer["decimals"]),
-            scripted=bool(answer.get("scripted", False)),
-            nft=answer.get("quantity") == 1
-            and answer["decimals"] == 0
-            and answer.get("reissuable") is False,
-        )
+            raise NodeUnavailable(f"the node answers {status} about an asset: {_shortened(answer)}")
+        with _reading("an asset"):
+            return Asset(
+                name=str(answer["name"]),
+                decimals=int(answer["decimals"]),
+                scripted=bool(answer.get("scripted", False)),
+                nft=answer.get("quantity") == 1
+                and answer["decimals"] == 0
+                and answer.get("reissuable") is False,
+            )
 
     async def has_script(self, address: Address) -> bool:
         """As ``NodeClient.has_script``."""
         answer = await self.get(f"/addresses/scriptInfo/{address_text(address)}")
-        return answer.get("script") is not None
+        with _reading("an account's script"):
+            return answer.get("script") is not None
 
     async def account(
         self, address: Address, assets: Collection[AssetId | None] | None
@@ -176,24 +175,26 @@ class HttpNodeClient:
         text = address_text(address)
         balances: Balances = {}
         leased_out = 0
-        if assets is None or None in assets:
-            details = await self.get(f"/addresses/balance/details/{text}")
-            balances[None] = int(details["regular"])
-            leased_out = max(0, int(details["regular"]) - int(details["available"]))
-        if assets is None:
-            answer = await self.get(f"/assets/balance/{text}")
-            for each in answer["balances"]:
-                balances[base58.decode(each["assetId"])] = int(each["balance"])
-        else:
-            for asset_id in assets:
-                if asset_id is not None:
-                    answer = await self.get(f"/assets/balance/{text}/{base58.encode(asset_id)}")
-                    balances[asset_id] = int(answer["balance"])
+        with _reading("an account's balances"):
+            if assets is None or None in assets:
+                details = await self.get(f"/addresses/balance/details/{text}")
+                balances[None] = int(details["regular"])
+                leased_out = max(0, int(details["regular"]) - int(details["available"]))
+            if assets is None:
+                answer = await self.get(f"/assets/balance/{text}")
+                for each in answer["balances"]:
+                    balances[base58.decode(each["assetId"])] = int(each["balance"])
+            else:
+                for asset_id in assets:
+                    if asset_id is not None:
+                        answer = await self.get(f"/assets/balance/{text}/{base58.encode(asset_id)}")
+                        balances[asset_id] = int(answer["balance"])
         return AccountState(balances, leased_out)
 
-    async def was_executed(self, order_id: bytes) -> bool:  # noqa: ARG002 - no route tells
-        """Always no: the REST API does not tell what was executed of an order. What that means for
-        a matcher that has lost its data is said in ``docs/reference/matcher-settings.md``.
+    async def was_executed(self, order_id: bytes) -> bool:  # noqa: ARG002 - there is no route
+        """Always false: the REST API does not report what was executed of an order.
+        ``docs/reference/matcher-settings.md`` has the consequences for a matcher that lost its
+        data.
         """
         return False
 
@@ -203,29 +204,26 @@ class HttpNodeClient:
         for start in range(0, len(transaction_ids), MAX_IDS_PER_REQUEST):
             part = transaction_ids[start : start + MAX_IDS_PER_REQUEST]
             body = {"ids": [base58.encode(each) for each in part]}
-            status, answer = await self._ask("POST", "/transactions/status", body)
+            status, answer = await self._request("POST", "/transactions/status", body)
             if status != HTTPStatus.OK:
-                raise NodeUnavailable(f"the node does not tell statuses: {_shown(answer)}")
-            for each in answer:
-                if each.get("status") == "confirmed":
-                    heights[base58.decode(each["id"])] = int(each["height"])
-                elif each.get("status") == "unconfirmed":
-                    heights[base58.decode(each["id"])] = 0
+                raise NodeUnavailable(f"the node does not tell statuses: {_shortened(answer)}")
+            with _reading("the status of transactions"):
+                for each in answer:
+                    if each.get("status") == "confirmed":
+                        heights[base58.decode(each["id"])] = int(each["height"])
+                    elif each.get("status") == "unconfirmed":
+                        heights[base58.decode(each["id"])] = 0
         return heights
 
     async def now(self) -> int:
         """As ``NodeClient.now``."""
-        try:
+        with _reading("its time"):
             return int((await self.get("/utils/time"))["NTP"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise NodeUnavailable("the node does not tell its time") from error
 
     async def block_time(self, height: int) -> int:
         """As ``NodeClient.block_time``."""
-        try:
+        with _reading("the time of a block"):
             return int((await self.get(f"/blocks/headers/at/{height}"))["timestamp"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise NodeUnavailable("the node does not tell the time of a block") from error
 
     async def find_exchange(
         self, trader: Address, orders: frozenset[bytes], since: int
@@ -233,8 +231,8 @@ class HttpNodeClient:
         """As ``NodeClient.find_exchange``."""
         path = f"/transactions/address/{address_text(trader)}/limit/{_PAGE}"
         after = ""
-        for _ in range(_MAX_PAGES):
-            try:
+        with _reading("an account's history"):
+            for _ in range(_MAX_PAGES):
                 [page] = await self.get(path + after)
                 for each in page:
                     if _orders_of(each) == orders:
@@ -244,8 +242,6 @@ class HttpNodeClient:
                 if len(page) < _PAGE:
                     return None
                 after = f"?after={page[-1]['id']}"
-            except (AttributeError, KeyError, TypeError, ValueError, ChainError) as error:
-                raise NodeUnavailable("the node does not list an account's history") from error
         raise NodeUnavailable(
             f"an account has more than {_PAGE * _MAX_PAGES} transactions to search"
         )
@@ -255,30 +251,32 @@ class HttpNodeClient:
     async def run_scripts(
         self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
     ) -> ScriptAnswer:
-        """As ``NodeClient.run_scripts``: the node says what would become of the exchange.
+        """As ``NodeClient.run_scripts``, by validating the trials on the node.
 
-        A node looks at balances before it asks scripts. Whatever else it refuses a trial for says
-        nothing about these, and who was not asked has not agreed.
+        A node checks balances before it runs scripts. If it rejects the trials for another reason
+        than a script, the scripts have not run, which counts as a fault.
         """
         del order
-        words = "there was no trial"
+        message = "there was no trial"
         for trial in trials:
-            status, answer = await self._ask("POST", "/debug/validate", codec.to_json(trial))
+            status, answer = await self._request("POST", "/debug/validate", codec.to_json(trial))
             if status == HTTPStatus.TOO_MANY_REQUESTS:
-                raise NodeUnavailable(f"the node answers {status} about scripts: {_shown(answer)}")
+                raise NodeUnavailable(
+                    f"the node answers {status} about scripts: {_shortened(answer)}"
+                )
             if status != HTTPStatus.OK or not isinstance(answer, dict):
-                words = f"the node answers {status} to /debug/validate: {_shown(answer)}"
+                message = f"the node answers {status} to /debug/validate: {_shortened(answer)}"
                 break
             if answer.get("valid") is True:
                 return ScriptAnswer()
-            words = _shown(answer.get("error", ""))
-            lowered = words.lower()
-            blamed = next((each for each in assets if base58.encode(each) in words), None)
+            message = _shortened(answer.get("error", ""))
+            lowered = message.lower()
+            blamed = next((each for each in assets if base58.encode(each) in message), None)
             if "not allowed by" in lowered:
-                return ScriptAnswer(ScriptFault.DENIED, blamed, words)
+                return ScriptAnswer(ScriptFault.DENIED, blamed, message)
             if "error while executing" in lowered:
-                return ScriptAnswer(ScriptFault.RETURNED_ERROR, blamed, words)
-        return ScriptAnswer(ScriptFault.EXCEPTION, None, f"{_UNASKED}: {words}")
+                return ScriptAnswer(ScriptFault.RETURNED_ERROR, blamed, message)
+        return ScriptAnswer(ScriptFault.EXCEPTION, None, f"{_UNASKED}: {message}")
 
     # --- transactions -----------------------------------------------------------------------------
 
@@ -293,22 +291,21 @@ class HttpNodeClient:
             return BroadcastAnswer(Broadcast.UNCONFIRMED)
         return _refusal_of(answer)
 
-    async def updates(self) -> AsyncIterator[NodeUpdate]:
-        """As ``NodeClient.updates``: from the node's stream of events, or by polling where it has
-        none.
-        """
+    async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
+        """As ``NodeClient.updates``: from the node's event stream, or by polling if it has none."""
         stream = EventStream(self._http, self.status, self._chain_id)
-        if await self._has(stream):
+        if await self._exists(stream):
             _log.info("following the node by its events")
             source = stream.updates()
         else:
             _log.info("following the node by asking every %d ms", self._access.poll_interval_ms)
-            source = Poller(self, self._access.poll_interval_ms / 1000, self._chain_id).updates()
+            interval = self._access.poll_interval_ms / 1000
+            source = Poller(self.get, interval, self._chain_id).updates()
         async with contextlib.aclosing(source):
             async for update in source:
                 yield update
 
-    async def _has(self, stream: EventStream) -> bool:
+    async def _exists(self, stream: EventStream) -> bool:
         while True:
             try:
                 return await stream.is_there()
@@ -322,38 +319,49 @@ class HttpNodeClient:
 
 
 def _refusal_of(answer: Answer) -> BroadcastAnswer:
-    """What an answer that is no acceptance means. The node's own refusals of a transaction have
-    status 400 and a number of their own; anything else comes from something in between.
+    """The meaning of an error response. The node's own rejections of a transaction have status 400
+    and an error code; anything else comes from a proxy in between.
     """
     try:
-        told = json.loads(answer.body)
+        body = json.loads(answer.body)
     except (ValueError, RecursionError):
-        told = answer.body.decode(errors="replace")
-    if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= _SERVER_ERRORS:
-        return BroadcastAnswer(Broadcast.LATER, f"status {answer.status}: {_shown(told)}")
-    own = isinstance(told, dict) and isinstance(told.get("error"), int)
-    if answer.status != HTTPStatus.BAD_REQUEST or not own:
-        return BroadcastAnswer(Broadcast.OPERATOR, f"status {answer.status}: {_shown(told)}")
-    return refusal(_shown(told.get("message", told)))
+        body = answer.body.decode(errors="replace")
+    text = f"status {answer.status}: {_shortened(body)}"
+    is_temporary = answer.status == HTTPStatus.TOO_MANY_REQUESTS
+    if is_temporary or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return BroadcastAnswer(Broadcast.LATER, text)
+    is_own = isinstance(body, dict) and isinstance(body.get("error"), int)
+    if answer.status != HTTPStatus.BAD_REQUEST or not is_own:
+        return BroadcastAnswer(Broadcast.OPERATOR, text)
+    return refusal(_shortened(body.get("message", body)))
 
 
-def refusal(words: str) -> BroadcastAnswer:
-    """What a node's words about a transaction mean for sending it again. Words that nobody here
-    knows are taken for a matter of time: an execution is not given up for them.
+def refusal(message: str) -> BroadcastAnswer:
+    """What a node's message about a rejected transaction means for sending it again. Unknown
+    messages count as temporary: an execution is not given up for them.
     """
-    lowered = words.lower()
+    lowered = message.lower()
     for result, parts in _REFUSALS:
         if any(part in lowered for part in parts):
-            return BroadcastAnswer(result, words)
-    return BroadcastAnswer(Broadcast.NOT_YET, words)
+            return BroadcastAnswer(result, message)
+    return BroadcastAnswer(Broadcast.NOT_YET, message)
 
 
-def _orders_of(shown: Json) -> frozenset[bytes]:
-    if shown.get("type") != TYPE.type_id:
+@contextlib.contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Turn errors in reading a response of unexpected form into ``NodeUnavailable``."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError, Base58Error, ChainError) as error:
+        raise NodeUnavailable(f"the node does not tell {what}: {error!r}") from error
+
+
+def _orders_of(transaction: Json) -> frozenset[bytes]:
+    if transaction.get("type") != TYPE.type_id:
         return frozenset()
-    return frozenset(base58.decode(shown[each]["id"]) for each in ("order1", "order2"))
+    return frozenset(base58.decode(transaction[each]["id"]) for each in ("order1", "order2"))
 
 
-def _shown(value: object) -> str:
+def _shortened(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
-    return text[:_WORDS]
+    return text[:_MAX_MESSAGE_CHARS]

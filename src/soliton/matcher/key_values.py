@@ -1,10 +1,10 @@
-"""Keys and values on a disk, with the changes that are not there yet in front of them.
+"""A key-value store on LMDB with write-behind.
 
-Changes are collected in memory, where readers find them, and written behind by a thread. Those of a
-step count as a whole, when it is kept, or not at all.
+Changes are collected in memory, where readers see them, and written by a thread. The changes of a
+step take effect together when the step is kept, or not at all.
 
-What lives here: the database's life, its changes, reading and writing. What does not: which keys
-there are (``orders_db``), LMDB's own side (``soliton.storage.environment``).
+What lives here: opening and closing, changes, reading and writing. What does not: the keys
+(``orders_db``), and LMDB itself (``soliton.storage.environment``).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from soliton.storage.environment import open_environment, write
 from soliton.storage.errors import DamagedStore
 
 MAP_BYTES: Final = 1 << 36
-"""How large the database may become; the address space is reserved, not the disk."""
+"""The maximum size of the database; this reserves address space, not disk space."""
 MAX_READERS: Final = 16
 ALL: Final = 1 << 62
-"""A limit for who reads all there is."""
+"""A limit for reading everything."""
 
 _REMEDY: Final = (
     "move the directory away: it is made again from a journal that reaches back to its beginning; "
@@ -36,11 +36,11 @@ _REMEDY: Final = (
 )
 
 Changes = dict[bytes, bytes | None]
-"""New values by their keys; ``None`` for a key that goes."""
+"""New values by key; ``None`` for a deleted key."""
 
 
 class KeyValues:
-    """One database. Use from one event loop; the disk is written by a thread."""
+    """One database. Use from one event loop; a thread writes to the disk."""
 
     def __init__(
         self,
@@ -49,16 +49,16 @@ class KeyValues:
         durable: bool,
         before_write: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Open or make it; ``before_write`` is called before changes go to the disk: what they come
-        from has to be there first. Raises ``DatabaseProblem``.
+        """Open or create it. ``before_write`` is called before changes are written, so that the
+        journal is on the disk first. Raises ``DatabaseProblem``.
         """
         self._fresh: Changes = {}
         self._writing: Changes = {}
-        # What the command in hand leads to: it counts as a whole, or not at all.
+        # The changes of the current command, which take effect together or not at all.
         self._step: Changes = {}
         self._before_write = before_write
         self.complete: Callable[[], None] = lambda: None
-        """Called before all is written: puts what is still being made."""
+        """Called before writing and some reads: adds values that are still being computed."""
         self._reader: lmdb.Transaction | None = None
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -89,22 +89,22 @@ class KeyValues:
     # --- changes ----------------------------------------------------------------------------------
 
     def keep_step(self) -> None:
-        """What was put in this step counts from now on."""
+        """Make the changes of this step effective."""
         if self._step:
             self._fresh.update(self._step)
             self._step.clear()
 
     def drop_step(self) -> None:
-        """Forget what was put in this step."""
+        """Discard the changes of this step."""
         self._step.clear()
 
     @property
     def unwritten(self) -> int:
-        """How many changes wait for the disk."""
+        """The number of changes that are not on the disk yet."""
         return len(self._fresh) + len(self._writing)
 
     async def flush(self) -> None:
-        """Bring everything that was put before to the disk; raises ``DatabaseProblem``."""
+        """Write all changes made so far to the disk; raises ``DatabaseProblem``."""
         loop = asyncio.get_running_loop()
         while self._writing:
             await loop.run_in_executor(self._thread, int)
@@ -132,7 +132,7 @@ class KeyValues:
             raise DatabaseProblem(f"the orders cannot be written: {error}") from error
 
     async def close(self) -> None:
-        """Write what is left and let go of the files."""
+        """Write the remaining changes and close the files."""
         try:
             await self.flush()
         finally:
@@ -145,7 +145,7 @@ class KeyValues:
         os.close(self._lock)
 
     def _forget_reader(self) -> None:
-        """What was read so far was the state before a write, which ``_writing`` made up for."""
+        """End the read transaction: it shows the state before the write just finished."""
         if self._reader is not None:
             self._reader.abort()
             self._reader = None
@@ -166,6 +166,15 @@ class KeyValues:
         except lmdb.Error as error:
             raise _unreadable(error) from error
 
+    def _unwritten(self, prefix: bytes) -> Changes:
+        """The changes under a prefix that are not on the disk yet."""
+        return {
+            key: value
+            for changes in (self._writing, self._fresh, self._step)
+            for key, value in changes.items()
+            if key.startswith(prefix)
+        }
+
     def _scan(
         self,
         prefix: bytes,
@@ -173,32 +182,27 @@ class KeyValues:
         *,
         limit: int = ALL,
         backwards: bool = False,
+        unwritten: Changes | None = None,
     ) -> list[tuple[bytes, bytes]]:
         """Up to ``limit`` keys with a prefix and their values, in order of the keys from ``start``
-        on, or the last ones.
+        on, or the last ones. ``unwritten`` are the changes under the prefix, if known.
         """
         start = prefix if start is None else start
+        unwritten = self._unwritten(prefix) if unwritten is None else unwritten
         found: dict[bytes, bytes] = {}
-        newer = (self._writing, self._fresh, self._step)
         for key, value in self._stored(prefix, start, backwards=backwards):
-            if not any(key in changes for changes in newer):
+            if key not in unwritten:
                 found[key] = value
                 if len(found) == limit:
                     break
-        for changes in newer:
-            for key, changed in changes.items():
-                if key.startswith(prefix) and key >= start:
-                    if changed is not None:
-                        found[key] = changed
-                    else:
-                        found.pop(key, None)
+        found |= {key: new for key, new in unwritten.items() if new is not None and key >= start}
         ordered = sorted(found.items())
         return ordered[-limit:] if backwards else ordered[:limit]
 
     def _stored(
         self, prefix: bytes, start: bytes, *, backwards: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """What the disk has under a prefix, from ``start`` on, or from the last one backwards."""
+        """The rows on the disk under a prefix, from ``start`` on, or from the last backwards."""
         try:
             with self._env.begin() as txn, txn.cursor() as cursor:
                 if backwards:

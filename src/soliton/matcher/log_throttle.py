@@ -1,7 +1,7 @@
-"""Logs that say the same thing again and again, said less often.
+"""Throttling repeated log messages.
 
-While a broker or a node is away, libraries and ours tell so at every attempt. The first time is
-news. What follows is counted, and told with the next line that comes through.
+While a broker or a node is unreachable, our code and libraries log every attempt. The first message
+is logged. Repetitions are counted, and the count is added to the next message that is logged.
 
 What lives here: a filter for loggers. What does not: where logs go.
 """
@@ -14,48 +14,46 @@ from collections.abc import Callable
 from typing import Final
 
 QUIET_SECONDS: Final = 30.0
-"""How long the same words are not said again."""
+"""How long a message is suppressed after it was logged."""
 MAX_MESSAGES: Final = 1_000
-"""So many different ones are remembered; then all are forgotten."""
+"""The maximum number of different messages remembered; then the table is cleared."""
 
 
 class LogThrottle(logging.Filter):
-    """Lets a message through when the same one, whatever it was filled in with, has not come
-    through for a while.
-    """
+    """Drops a message if one with the same format string was logged recently."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """``monotonic`` gives seconds."""
+        """``monotonic`` returns seconds."""
         super().__init__()
         self._monotonic = monotonic
-        self._told: dict[tuple[str, int, str], tuple[float, int]] = {}
+        self._logged: dict[tuple[str, int, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record comes through."""
+        """Whether to log a record."""
         key = (record.name, record.levelno, str(record.msg))
         now = self._monotonic()
-        at, held_back = self._told.get(key, (float("-inf"), 0))
+        at, suppressed = self._logged.get(key, (float("-inf"), 0))
         if now - at < QUIET_SECONDS:
-            self._told[key] = at, held_back + 1
+            self._logged[key] = at, suppressed + 1
             return False
-        if len(self._told) >= MAX_MESSAGES:
-            self._told.clear()
-        self._told[key] = now, 0
-        if held_back:
-            record.msg = f"{record.getMessage()} (and {held_back} times before)"
+        if len(self._logged) >= MAX_MESSAGES:
+            self._logged.clear()
+        self._logged[key] = now, 0
+        if suppressed:
+            record.msg = f"{record.getMessage()} (and {suppressed} times before)"
             record.args = None
         return True
 
 
 def throttle(prefix: str) -> None:
-    """Throttle every logger with a name that begins so, once."""
+    """Throttle every logger whose name starts with ``prefix``. Idempotent."""
     for name in list(logging.root.manager.loggerDict):
         if name.startswith(prefix):
             throttled(logging.getLogger(name))
 
 
 def throttled(logger: logging.Logger) -> logging.Logger:
-    """The same logger, which does not repeat itself."""
+    """The same logger, throttled. Idempotent."""
     if not any(isinstance(each, LogThrottle) for each in logger.filters):
         logger.addFilter(LogThrottle())
     return logger

@@ -1,7 +1,7 @@
-"""What was traded: candles and tickers of all pairs, kept up to date as things happen.
+"""Candles and tickers of all pairs, updated with each execution.
 
-What lives here: the listener that gathers executions, first those that are on record, then those
-to come. What does not: what a candle is (``soliton.matching.candles``), the routes that show them.
+What lives here: the listener that aggregates executions, first the recorded ones, then new ones.
+What does not: the candles themselves (``soliton.matching.candles``), and the routes.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from soliton.chain.addresses import Address
-from soliton.chain.values import AssetId
+from soliton.matcher.effects import Listener
 from soliton.matcher.service import Matcher
 from soliton.matching.candles import Candles
 from soliton.matching.events import Event, OrderExecuted
 from soliton.matching.pairs import AssetPair
 
 SLICE: Final = 200
-"""Executions that are read from the record at a time, so that others are served in between."""
+"""Recorded executions read at a time, with a pause for other tasks in between."""
 
 
-class MarketData:
-    """The candles of each pair, from the first time that somebody asks for them."""
+class MarketData(Listener):
+    """The candles of each pair, loaded at the first request."""
 
     __slots__ = ("_candles", "_core", "_loading", "_meanwhile", "executions")
 
@@ -34,14 +33,14 @@ class MarketData:
         self.executions = 0
 
     async def candles(self, pair: AssetPair) -> Candles:
-        """The candles of a pair; the first call reads all that is on record."""
+        """The candles of a pair; the first call reads all recorded executions."""
         found = self._candles.get(pair)
         if found is not None:
             return found
         task = self._loading.get(pair)
         if task is None:
             task = self._loading[pair] = asyncio.create_task(self._load(pair))
-        # Whoever asked first may go away: the others still wait.
+        # If the first caller is cancelled, the others still wait.
         return await asyncio.shield(task)
 
     async def _load(self, pair: AssetPair) -> Candles:
@@ -66,7 +65,7 @@ class MarketData:
         return candles
 
     def on_events(self, offset: int, timestamp: int, events: Sequence[Event]) -> None:
-        """Executions count for their pair's candles."""
+        """Add executions to the candles of their pair."""
         del offset, timestamp
         for event in events:
             if isinstance(event, OrderExecuted):
@@ -77,9 +76,3 @@ class MarketData:
                     candles.add(event.timestamp, event.price, event.amount)
                 elif pair in self._meanwhile:
                     self._meanwhile[pair].append(event)
-
-    def on_balances(self, address: Address, assets: frozenset[AssetId | None]) -> None:
-        """Trades do not depend on balances."""
-
-    def on_rates(self, changed: dict[AssetId | None, float | None]) -> None:
-        """Trades do not depend on rates."""

@@ -1,7 +1,7 @@
-"""What the matcher asks of a node, whichever way it reaches it.
+"""The interface between the matcher and a node.
 
-What lives here: the protocol and the records in it. What does not: the ways: over HTTP
-(``http_client``), or in the same process (``soliton.devnet``).
+What lives here: the protocol and its records. What does not: the implementations, over HTTP
+(``http_client``) or in the same process (``soliton.devnet``).
 
 Source: wavesplatform/matcher ``waves-grpc/src/main/protobuf/waves_blockchain_api.proto`` for what
 a matcher needs to know.
@@ -9,7 +9,7 @@ a matcher needs to know.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -26,7 +26,7 @@ Balances = dict[AssetId | None, int]
 
 
 class Asset(msgspec.Struct, frozen=True):
-    """An asset that exists."""
+    """An existing asset."""
 
     name: str
     decimals: int
@@ -35,8 +35,8 @@ class Asset(msgspec.Struct, frozen=True):
 
 
 class AccountState(msgspec.Struct, frozen=True):
-    """What an account owns on the chain: the balances asked for, and the native coins that it has
-    leased out (they are part of the balance, but cannot be spent).
+    """What an account owns on the chain: the requested balances, and the native coins it has leased
+    out (which are part of the balance, but cannot be spent).
     """
 
     balances: Balances
@@ -44,44 +44,45 @@ class AccountState(msgspec.Struct, frozen=True):
 
 
 class ScriptAnswer(msgspec.Struct, frozen=True):
-    """What scripts said about an order: ``fault`` is ``None`` when all were asked and agreed. Of
-    the first that did not: whose it was (``None``: the account's), and its words or the node's.
+    """The result of running scripts on an order. ``fault`` is ``None`` if all scripts allowed it.
+    Otherwise ``asset_id`` tells whose script rejected it (``None``: the account's), and ``message``
+    is the script's or the node's.
     """
 
     fault: ScriptFault | None = None
     asset_id: AssetId | None = None
-    words: str = ""
+    message: str = ""
 
 
 class Broadcast(Enum):
-    """What became of a transaction that was sent, by what is to be done about it."""
+    """The result of sending a transaction, by what to do next."""
 
-    UNCONFIRMED = "it waits for a block"
+    UNCONFIRMED = "it is in the pool"
     CONFIRMED = "it is on the chain"
-    LATER = "the node cannot take it at this moment, whatever it holds"
-    NOT_YET = "accounts and orders, as they are on the chain, do not allow it"
-    TOO_LATE = "its time is over"
-    OPERATOR = "something on the way to the node, or of its settings, has to be mended"
-    FINAL = "no node will ever take it"
+    LATER = "the node cannot accept transactions now"
+    NOT_YET = "the present state of accounts and orders does not allow it"
+    TOO_LATE = "its timestamp is too old"
+    OPERATOR = "a proxy or the node's settings reject it"
+    FINAL = "no node will ever accept it"
 
 
 class BroadcastAnswer(msgspec.Struct, frozen=True):
-    """The result of sending a transaction, and the node's words for a refusal."""
+    """The result of sending a transaction, and the node's message if it was rejected."""
 
     result: Broadcast
-    words: str = ""
+    message: str = ""
 
 
 class ChainStatus(msgspec.Struct, frozen=True):
-    """The last block that the node knows."""
+    """The node's last block."""
 
     height: int
     block_id: bytes
 
 
 class ChainIdentity(msgspec.Struct, frozen=True):
-    """Which chain a node has: the letter of its addresses as a number, and the signature of its
-    first block in base58.
+    """The identity of a chain: the number of its address letter, and the base58 signature of its
+    first block.
     """
 
     chain_id: int
@@ -89,14 +90,14 @@ class ChainIdentity(msgspec.Struct, frozen=True):
 
 
 class NodeUpdate(msgspec.Struct, frozen=True):
-    """A change on the node since the update before; parts that did not change are empty.
+    """The changes on the node since the previous update; unchanged parts are empty.
 
-    ``rolled_back_to`` is the height of the last block that stayed, when blocks were taken off.
-    ``confirmed`` are the transactions of blocks and microblocks that were added, by id, with the
-    height of their block. ``appeared`` are new unconfirmed transactions, ``vanished`` ids that are
-    unconfirmed no more, mined or not. ``changed`` are the accounts whose balances may have changed
-    on the chain; ``None`` means anybody's. ``missed`` says that more may have happened than that:
-    whoever waits for a transaction has to ask what has become of it.
+    ``rolled_back_to`` is the height of the last remaining block, if blocks were rolled back.
+    ``confirmed`` are the transactions of added blocks and microblocks: their ids, with the height
+    of the block. ``appeared`` are new unconfirmed transactions, ``vanished`` the ids of those that
+    left the pool, mined or not. ``changed`` are the accounts whose balances may have changed on the
+    chain; ``None`` means any account. ``missed`` is true if events may be missing, so that the
+    state of awaited transactions must be queried.
     """
 
     status: ChainStatus
@@ -109,53 +110,53 @@ class NodeUpdate(msgspec.Struct, frozen=True):
 
 
 class NodeClient(Protocol):
-    """A node. Every question raises ``NodeUnavailable`` when there is no usable answer.
+    """A node. Every request raises ``NodeUnavailable`` if there is no valid response.
 
-    ``parallel_questions`` is how many of them it likes to have at once, ``parallel_broadcasts`` how
-    many transactions.
+    ``parallel_requests`` and ``parallel_broadcasts`` are the preferred numbers of concurrent
+    requests and of concurrently sent transactions.
     """
 
-    parallel_questions: int
+    parallel_requests: int
     parallel_broadcasts: int
 
     async def identity(self) -> ChainIdentity:
-        """Which chain it has."""
+        """The identity of its chain."""
 
     async def status(self) -> ChainStatus:
         """The last block."""
 
     async def feature_active(self, feature: int) -> bool:
-        """Whether a feature is in force for the next block."""
+        """Whether a feature is active for the next block."""
 
     async def asset(self, asset_id: AssetId) -> Asset | None:
-        """An asset, ``None`` where there is none with this id."""
+        """An asset, or ``None`` if none has this id."""
 
     async def has_script(self, address: Address) -> bool:
-        """Whether an account has a script that verifies its orders."""
+        """Whether an account has a verifier script."""
 
     async def account(
         self, address: Address, assets: Collection[AssetId | None] | None
     ) -> AccountState:
-        """The confirmed balances of an account: of some assets, or (``None``) of all."""
+        """The confirmed balances of an account: of some assets, or of all (``None``)."""
 
     async def was_executed(self, order_id: bytes) -> bool:
-        """Whether any part of an order was executed on the chain, as far as the node can tell."""
+        """Whether any part of an order was executed on the chain, as far as the node knows."""
 
     async def run_scripts(
         self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
     ) -> ScriptAnswer:
-        """What the script of an order's sender, if there is one, and the scripts of ``assets`` say;
-        the first that objects. Where they could not be asked, that is a fault as well.
+        """Run the script of an order's sender, if any, and the scripts of ``assets``; the result is
+        that of the first to reject the order. Failing to run them is a fault as well.
 
-        ``trials`` are exchanges of the order with another one, the largest first: what asks them
-        for balances may find enough for a small one only.
+        ``trials`` are exchanges of the order with another one, the largest first: an implementation
+        that checks balances first may find them sufficient only for a small one.
         """
 
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:
         """Send a transaction."""
 
     async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
-        """The heights of those of the transactions that are on the chain; 0 of those in a pool."""
+        """The heights of those transactions that are on the chain; 0 for those in the pool."""
 
     async def now(self) -> int:
         """The time of the node's clock, in milliseconds."""
@@ -166,16 +167,15 @@ class NodeClient(Protocol):
     async def find_exchange(
         self, trader: Address, orders: frozenset[bytes], since: int
     ) -> tuple[AnyTransaction, int] | None:
-        """The transaction on the chain that settles two orders of which one is the trader's, with
-        its height. Blocks before the first with a transaction older than ``since`` (ms) are not
-        searched.
+        """The transaction on the chain that settles two orders, one of them the trader's, with its
+        height. The search goes back to the first transaction older than ``since`` (ms).
         """
 
-    def updates(self) -> AsyncIterator[NodeUpdate]:
-        """What changes on the node from now on. The first update describes the whole pool of
-        unconfirmed transactions. After an interruption the stream goes on with an update in which
+    def updates(self) -> AsyncGenerator[NodeUpdate, None]:
+        """The changes on the node from now on. The first update contains the whole pool of
+        unconfirmed transactions. After an interruption the stream continues with an update in which
         ``changed`` is ``None``.
         """
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""

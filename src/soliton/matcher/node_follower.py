@@ -1,8 +1,8 @@
 """Following the node: each of its updates goes to everything that depends on the chain.
 
-What lives here: handing an update on, and again when the node could not answer what it led to;
-keeping up while another matcher leads. What does not: what is made of it (``settlement``,
-``assets``, ``accounts``).
+What lives here: distributing updates, with retries when the node does not answer further requests;
+periodic requests while another matcher leads. What does not: processing the updates
+(``settlement``, ``assets``, ``accounts``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -35,60 +35,55 @@ async def follow_node(
     accounts: Accounts,
     followed: asyncio.Event,
 ) -> None:
-    """Follow for ever; ``followed`` is set after the first update."""
-    async for news in _news(node, settlement, accounts):
-        update, is_noted = news, False
+    """Follow the node forever; ``followed`` is set after the first update."""
+    async for received in _updates(node, settlement, accounts):
+        update, is_settled = received, False
         while True:
             try:
-                if not is_noted:
+                if not is_settled:
                     await settlement.follow(update)
-                    is_noted = True
+                    is_settled = True
                 await chain.follow(update)
                 await accounts.follow(update)
             except NodeUnavailable as error:
-                # Nothing of an update may be skipped: what it says is not said again.
+                # No part of an update may be skipped: it is not sent again.
                 _log.warning("cannot follow the node: %s", error)
                 update = msgspec.structs.replace(update, changed=None)
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
                 break
         followed.set()
-    # A node in this process has stopped: whoever started both stops the matcher next.
+    # A node in this process has stopped: the program stops the matcher next.
     await asyncio.Event().wait()
 
 
-async def _news(
+async def _updates(
     node: NodeClient, settlement: Settlement, accounts: Accounts
 ) -> AsyncGenerator[NodeUpdate, None]:
-    """What the node tells, and between that what was found by asking it: both have to be heard in
-    one place, one after the other.
+    """The node's updates, merged with transactions that were found by request: both must be
+    processed in one place, one after the other.
     """
-    async with contextlib.aclosing(_generated(node.updates())) as updates:
-        told = asyncio.ensure_future(anext(updates, None))
+    async with contextlib.aclosing(node.updates()) as updates:
+        pushed = asyncio.ensure_future(anext(updates, None))
         found = asyncio.ensure_future(settlement.found.wait())
         try:
             while True:
-                await asyncio.wait((told, found), return_when=asyncio.FIRST_COMPLETED)
-                if told.done():
-                    update = told.result()
+                await asyncio.wait((pushed, found), return_when=asyncio.FIRST_COMPLETED)
+                if pushed.done():
+                    update = pushed.result()
                     if update is None:
                         return
                     yield update
-                    told = asyncio.ensure_future(anext(updates, None))
+                    pushed = asyncio.ensure_future(anext(updates, None))
                 if found.done():
                     update = await _found_update(node, settlement, accounts)
                     if update is not None:
                         yield update
                     found = asyncio.ensure_future(settlement.found.wait())
         finally:
-            told.cancel()
+            pushed.cancel()
             found.cancel()
-            await asyncio.gather(told, found, return_exceptions=True)
-
-
-async def _generated(updates: AsyncIterator[NodeUpdate]) -> AsyncGenerator[NodeUpdate, None]:
-    async for update in updates:
-        yield update
+            await asyncio.gather(pushed, found, return_exceptions=True)
 
 
 async def _found_update(
@@ -106,23 +101,23 @@ async def _found_update(
 
 
 async def while_another_leads(
-    settlement: Settlement, seconds: float, question: Callable[[], Awaitable[None]]
+    settlement: Settlement, seconds: float, request: Callable[[], Awaitable[None]]
 ) -> None:
-    """Ask the node for ever, at an interval, while another matcher leads and sends."""
+    """Repeat a request to the node at an interval, forever, while another matcher leads."""
     while True:
         await asyncio.sleep(seconds)
         if not settlement.is_active:
             try:
-                await question()
+                await request()
             except NodeUnavailable as error:
                 _log.warning("cannot ask the node: %s", error)
 
 
-async def until_answered(question: Callable[[], Awaitable[None]]) -> None:
-    """Ask the node until it answers."""
+async def until_answered(request: Callable[[], Awaitable[None]]) -> None:
+    """Retry a request until the node answers."""
     while True:
         try:
-            await question()
+            await request()
         except NodeUnavailable as error:
             _log.warning("waiting for the node: %s", error)
             await asyncio.sleep(_RETRY_SECONDS)
@@ -131,8 +126,8 @@ async def until_answered(question: Callable[[], Awaitable[None]]) -> None:
 
 
 async def load_accounts(accounts: Accounts, effects: Effects, settlement: Settlement) -> None:
-    """Know the accounts of all resting orders, and what exchanges that are not on the chain take
-    from anybody; raises ``NodeUnavailable``.
+    """Load the accounts of all resting orders, and the outflows of exchanges that are not on the
+    chain; raises ``NodeUnavailable``.
     """
     for book in effects.engine.books():
         for active in book.orders():

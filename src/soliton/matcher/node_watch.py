@@ -1,11 +1,10 @@
-"""Whether the node is there, and whether it is one of the right chain.
+"""Monitoring the node: whether it responds, and whether it is on the right chain.
 
-A matcher that hears nothing of its node matches orders against balances that may be gone: after a
-bounded silence it takes none. A node that comes back may be another one, behind the same address:
-its chain is looked at each time.
+Without its node a matcher would match orders against outdated balances, so it rejects orders after
+a bounded silence. A node that returns may be another one behind the same address, so its chain is
+checked each time.
 
-What lives here: asking, and what follows from the answers. What does not: following the chain
-(``node_follower``).
+What lives here: the health check. What does not: following the chain (``node_follower``).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from soliton.matcher.settings import MatcherSettings
 
 _LONGEST_PAUSE: Final = 2.5
 _PAUSES: Final = 4
-"""So often a node is asked within the silence that it may keep."""
+"""The number of checks within the permitted silence."""
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ class NodeWatch:
     def __init__(
         self, node: NodeClient, settings: MatcherSettings, database: OrdersDatabase
     ) -> None:
-        """The database remembers which chain its orders belong to."""
+        """The database records which chain its orders belong to."""
         self._node = node
         self._network = settings.network
         self._database = database
@@ -43,11 +42,11 @@ class NodeWatch:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing was heard of the node for too long."""
+        """Whether the node has not responded for too long."""
         return time.monotonic() - self._heard > self._limit
 
     async def check_chain(self) -> None:
-        """Raises ``WrongChain`` for a node of another chain, and ``NodeUnavailable``."""
+        """Raises ``WrongChain`` if the node is on another chain, and ``NodeUnavailable``."""
         found, network = await self._node.identity(), self._network
         if found.chain_id != network.chain_id:
             raise WrongChain(
@@ -70,7 +69,7 @@ class NodeWatch:
             )
 
     async def run(self) -> None:
-        """Ask for ever; raises ``WrongChain``."""
+        """Check the node periodically, forever; raises ``WrongChain``."""
         self._heard = time.monotonic()
         pause = min(_LONGEST_PAUSE, self._limit / _PAUSES)
         while True:
@@ -84,15 +83,15 @@ class NodeWatch:
                 self._heard = time.monotonic()
                 if self._has_warned:
                     self._has_warned = False
-                    _log.info("the node answers again: orders are taken")
+                    _log.info("the node responds again: orders are accepted")
             await asyncio.sleep(pause)
 
     def _warn(self, error: Exception) -> None:
         if self.is_silent and not self._has_warned:
             self._has_warned = True
             _log.warning(
-                "the node has not answered for %.0f s, orders are not taken: %s",
-                *(self._limit, str(error) or "it hangs"),
+                "the node has not responded for %.0f s, orders are rejected: %s",
+                *(self._limit, str(error) or "timeout"),
             )
 
 

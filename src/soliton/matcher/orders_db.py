@@ -1,36 +1,36 @@
-"""The orders database: what became of orders, their transactions, rates and pairs.
+"""The orders database: finalized orders, their transactions, rates and pairs.
 
 It is written behind the engine: changes go to the disk together with the offset of the last command
-that they come from. What is lost with the memory is made again from the journal, so the database
-needs no log of its own.
+that caused them. Changes lost in a crash are recomputed from the journal, so the database needs no
+log of its own.
 
 ========  ======================================  ==============================================
 prefix    key                                     value
 ========  ======================================  ==============================================
-``m``     a name                                  ``offset``: of the last command; ``owner``: whose;
-                                                  ``genesis``: the chain's first block;
-                                                  ``signed``: that ``e`` is complete
+``m``     a name                                  ``offset``: of the last command; ``owner``: the
+                                                  matcher; ``genesis``: the chain's first block;
+                                                  ``signed``: present if ``e`` is complete
 ``i``     order id                                the finalised order, ``OrderInfo``
 ``h``     address                                 ids of its last finalised orders, oldest first
 ``p``     address, pair                           the same of one pair
-``e``     who signed what, for wallets' orders    id of the order
+``e``     ``signed_name`` of a wallet's order     id of the order
 ``t``     order id, offset, index                 id of an exchange transaction
 ``x``     transaction id                          the transaction
-``s``     transaction id                          not on the chain for certain: ``PendingRecord``
+``s``     transaction id                          unless irreversibly mined: ``PendingRecord``
 ``u``     ids of a buying and a selling order     an execution that was given up: ``Unsettled``
 ``d``     pair, offset, index                     an execution, ``Trade``
 ``r``     asset                                   rate, eight bytes
-``b``     pair                                    time at which the book came to be
+``b``     pair                                    creation time of the book
 ========  ======================================  ==============================================
 
-What lives here: keys and values. What does not: keeping them (``key_values``), and what is written
-when (``effects``).
+What lives here: keys and values. What does not: storing them (``key_values``), and when they are
+written (``effects``).
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -45,13 +45,13 @@ from soliton.matcher.errors import DatabaseProblem
 from soliton.matcher.key_values import KeyValues
 from soliton.matcher.records import OrderInfo, Place, Trade, Unsettled
 from soliton.matching.account_checks import signed_name
-from soliton.matching.pairs import AssetPair, pair_to_bytes, read_pair
+from soliton.matching.pairs import AssetPair, pair_of, pair_to_bytes, read_pair
 
 ID_BYTES: Final = 32
 MAX_CACHED_LISTS: Final = 10_000
-"""Lists of finalised orders that are kept at hand: those of accounts that trade now."""
+"""The size of the cache of lists of finalised orders."""
 MAX_TRANSACTIONS_PER_ORDER: Final = 10_000
-"""So many are read for one order; an order that is filled in more pieces shows the first ones."""
+"""The maximum number of transactions returned for one order: the first ones."""
 
 _INFO: Final = b"i"
 _HISTORY: Final = b"h"
@@ -80,8 +80,8 @@ _decode_trade = msgspec.msgpack.Decoder(Trade).decode
 
 
 class PendingRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A transaction that has to come onto the chain: its own time (ms), and at which height it was
-    seen last (0: never).
+    """A transaction that must be settled: its timestamp (ms), and the height at which it was seen
+    last (0: never).
     """
 
     created: int
@@ -104,7 +104,7 @@ class OrdersDatabase(KeyValues):
         durable: bool,
         before_write: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Open or make it in ``directory``; ``owner`` (the matcher's address) must be the same
+        """Open or create it in ``directory``; ``owner`` (the matcher's address) must be the same
         each time. ``max_finalized`` orders are listed per account, and per account and pair.
         Raises ``DatabaseProblem``.
         """
@@ -113,7 +113,7 @@ class OrdersDatabase(KeyValues):
         self._kept = max_finalized * ID_BYTES
         self._lists: dict[bytes, bytes] = {}
         self.offset = -1
-        """The last command all of whose effects are here, in memory or on the disk; -1 if none."""
+        """The last command whose effects are all here, in memory or on the disk; -1 if none."""
         try:
             marked = self._get(_OFFSET_KEY)
             if marked is not None:
@@ -133,8 +133,8 @@ class OrdersDatabase(KeyValues):
             raise
 
     def _note_signed(self) -> None:
-        """What wallets have signed of the orders that were executed before that was noted: their
-        signatures are on the chain for everybody to use again. Raises ``DatabaseProblem``.
+        """Record the wallet-signed orders that were executed before such records existed: their
+        signatures are public on the chain and could be reused. Raises ``DatabaseProblem``.
         """
         for _, data in self._stored(_TRANSACTION, _TRANSACTION):
             body = _decoded(data, self._chain_id).payload
@@ -144,29 +144,29 @@ class OrdersDatabase(KeyValues):
                     self._fresh[_SIGNED + name] = order.id
 
     def genesis(self) -> str | None:
-        """The signature of the first block of the chain that all this belongs to, where known."""
+        """The signature of the first block of the chain that the data belong to, if recorded."""
         found = self._get(_GENESIS_KEY)
         return None if found is None else found.decode()
 
     def put_genesis(self, signature: str) -> None:
-        """Remember the chain."""
+        """Record the chain."""
         self._fresh[_GENESIS_KEY] = signature.encode()
 
     def mark(self, offset: int) -> None:
-        """All effects of the command at ``offset`` were put."""
+        """Complete the effects of the command at ``offset``."""
         self.keep_step()
         self.offset = offset
         self._fresh[_OFFSET_KEY] = offset.to_bytes(8, "big", signed=True)
 
     def drop_step(self) -> None:
-        """Forget what was put of orders, executions and books since the last ``mark``."""
+        """Discard the changes of orders, executions and books since the last ``mark``."""
         super().drop_step()
         self._lists.clear()
 
     # --- orders -----------------------------------------------------------------------------------
 
     def finalize(self, info: OrderInfo) -> None:
-        """Keep an order to which nothing can happen any more. Idempotent."""
+        """Store an order in its final state. Idempotent."""
         if self.knows(info.id):
             return
         self._step[_INFO + info.id] = _encode(info)
@@ -190,11 +190,11 @@ class OrdersDatabase(KeyValues):
         return self._get(_INFO + order_id) is not None
 
     def put_signed(self, name: bytes, order_id: bytes) -> None:
-        """An order of a wallet came here; ``name`` is its ``signed_name``."""
+        """Record a wallet-signed order; ``name`` is its ``signed_name``."""
         self._step[_SIGNED + name] = order_id
 
     def knows_signed(self, name: bytes) -> bool:
-        """Whether an order with a ``signed_name`` ever came here."""
+        """Whether an order with this ``signed_name`` was ever placed."""
         return self._get(_SIGNED + name) is not None
 
     def history(self, owner: Address, pair: AssetPair | None) -> list[OrderInfo]:
@@ -209,7 +209,7 @@ class OrdersDatabase(KeyValues):
     # --- executions -------------------------------------------------------------------------------
 
     def put_trade(self, pair: AssetPair, trade: Trade) -> None:
-        """Keep an execution, and which transaction belongs to which orders."""
+        """Store an execution, and the transaction of its orders."""
         place = _place_key(trade.offset, trade.index)
         self._step[_TRADE + pair_to_bytes(pair) + place] = _encode(trade)
         if trade.transaction_id is not None:
@@ -217,7 +217,7 @@ class OrdersDatabase(KeyValues):
                 self._step[_ORDER_TRANSACTION + order_id + place] = trade.transaction_id
 
     def trade(self, pair: AssetPair, offset: int, index: int) -> Trade | None:
-        """One execution: that with a number among those of the command at an offset."""
+        """The execution with an index among those of the command at an offset."""
         value = self._get(_TRADE + pair_to_bytes(pair) + _place_key(offset, index))
         return None if value is None else _decode_trade(value)
 
@@ -231,30 +231,33 @@ class OrdersDatabase(KeyValues):
         return [_decode_trade(value) for _, value in rows]
 
     def trades_after(self, pair: AssetPair, place: Place | None, limit: int) -> list[Trade]:
-        """The next executions of a pair behind a place, or the first of all, the oldest first."""
+        """The next executions of a pair after a place, or the first ones, the oldest first."""
         prefix = _TRADE + pair_to_bytes(pair)
-        # The least key that is greater than the place's own.
+        # The least key greater than the place's own.
         start = prefix if place is None else prefix + _place_key(*place) + b"\0"
         return [_decode_trade(value) for _, value in self._scan(prefix, start, limit=limit)]
 
     def _trades_from(self, pair: AssetPair, timestamp: int, limit: int) -> list[Trade]:
         prefix = _TRADE + pair_to_bytes(pair)
-        low, high = 0, 1 << 63
-        # Offsets grow with time: halve the range until it begins at the time asked for.
+        unwritten = self._unwritten(prefix)
+        low, high = 0, self.offset + 1
+        # Timestamps ascend with offsets: a binary search for the first trade at or after the time.
         while low < high:
             middle = (low + high) // 2
-            rows = self._scan(prefix, prefix + _PLACE.pack(middle, 0), limit=1)
+            start = prefix + _PLACE.pack(middle, 0)
+            rows = self._scan(prefix, start, limit=1, unwritten=unwritten)
             if not rows or _decode_trade(rows[0][1]).timestamp >= timestamp:
                 high = middle
             else:
                 low = _decode_trade(rows[0][1]).offset + 1
-        rows = self._scan(prefix, prefix + _PLACE.pack(low, 0), limit=limit)
+        start = prefix + _PLACE.pack(low, 0)
+        rows = self._scan(prefix, start, limit=limit, unwritten=unwritten)
         return [_decode_trade(value) for _, value in rows]
 
     # --- transactions -----------------------------------------------------------------------------
 
     def put_transaction(self, transaction: AnyTransaction) -> None:
-        """Keep a transaction that has to come onto the chain."""
+        """Store a transaction that must be settled."""
         self._fresh[_TRANSACTION + transaction.id] = codec.encode(transaction)
         self._fresh[_PENDING + transaction.id] = _encode(PendingRecord(transaction.timestamp))
 
@@ -264,36 +267,35 @@ class OrdersDatabase(KeyValues):
         data = self._get(_TRANSACTION + transaction_id)
         return None if data is None else _decoded(data, self._chain_id)
 
-    def transactions_of(self, order_id: bytes) -> list[AnyTransaction]:
-        """The transactions of an order, the oldest first."""
+    def transactions_of(self, order_id: bytes) -> Iterator[AnyTransaction]:
+        """The transactions of an order, the oldest first, each decoded when it is needed."""
         rows = self._scan(_ORDER_TRANSACTION + order_id, limit=MAX_TRANSACTIONS_PER_ORDER)
         found = (self.transaction(transaction_id) for _, transaction_id in rows)
-        return [transaction for transaction in found if transaction is not None]
+        return (transaction for transaction in found if transaction is not None)
 
     def pending(self) -> dict[bytes, PendingRecord]:
-        """All transactions that are not on the chain for certain."""
+        """All transactions that are not irreversibly on the chain."""
         self.complete()
         rows = self._scan(_PENDING)
         return {key[len(_PENDING) :]: _decode_pending(value) for key, value in rows}
 
     def note_seen(self, transaction_id: bytes, record: PendingRecord) -> None:
-        """Change what is known about a transaction that is not on the chain for certain."""
+        """Update the record of a transaction that is not irreversibly on the chain."""
         self._fresh[_PENDING + transaction_id] = _encode(record)
 
     def settle(self, transaction_id: bytes) -> None:
-        """A transaction needs no more attention: it is deep in the chain, or given up."""
+        """Remove a transaction from the pending ones: it is deep in the chain, or given up."""
         self._fresh[_PENDING + transaction_id] = None
 
     def replace_transaction(
         self, old: AnyTransaction, new: AnyTransaction, order_ids: Iterable[bytes], height: int
     ) -> None:
-        """An execution is settled by another transaction from now on, which was seen at a height (0
-        if it was not).
+        """Replace the transaction of an execution by another one, which was seen at a height (0 if
+        it was not).
         """
         body = old.payload
         assert isinstance(body, Exchange), "only exchanges have trades"
-        pair = AssetPair(body.order1.amount_asset, body.order1.price_asset)
-        trades = _TRADE + pair_to_bytes(pair)
+        trades = _TRADE + pair_to_bytes(pair_of(body.order1))
         for order_id in order_ids:
             rows = self._scan(_ORDER_TRANSACTION + order_id, limit=MAX_TRANSACTIONS_PER_ORDER)
             for key, transaction_id in rows:
@@ -316,35 +318,35 @@ class OrdersDatabase(KeyValues):
         return [_decode_unsettled(value) for _, value in self._scan(_UNSETTLED)]
 
     def put_unsettled(self, found: Unsettled, *, gone: bool = False) -> None:
-        """An execution is given up; or it is on the chain all the same, and ``gone`` from here."""
+        """Store an execution that is given up; or remove it (``gone``), if it was mined since."""
         key = _UNSETTLED + found.buy_order_id + found.sell_order_id
         self._fresh[key] = None if gone else _encode(found)
 
     # --- rates and books --------------------------------------------------------------------------
 
     def rates(self) -> dict[AssetId | None, float]:
-        """All rates but that of the native coin."""
+        """All rates except the native coin's."""
         rows = self._scan(_RATE)
         return {key[len(_RATE) :]: _RATE_VALUE.unpack(value)[0] for key, value in rows}
 
     def put_rate(self, asset_id: AssetId, rate: float | None) -> None:
-        """Keep a rate, or forget it."""
+        """Store a rate, or delete it."""
         self._fresh[_RATE + asset_id] = None if rate is None else _RATE_VALUE.pack(rate)
 
     def books(self) -> dict[AssetPair, int]:
-        """All pairs, with the time in milliseconds at which their book came to be."""
+        """All pairs, with the creation time of their book in milliseconds."""
         rows = self._scan(_BOOK)
         return {read_pair(key, len(_BOOK))[0]: int.from_bytes(value, "big") for key, value in rows}
 
     def put_book(self, pair: AssetPair, created: int | None) -> None:
-        """Keep when a book came to be, or forget the book."""
+        """Store the creation time of a book, or delete the book."""
         value = None if created is None else created.to_bytes(8, "big")
         self._step[_BOOK + pair_to_bytes(pair)] = value
 
 
 def _place_key(offset: int, index: int) -> bytes:
-    """The end of an execution's key. One order may meet more others than a short number counts: the
-    keys of those behind are longer, and come behind.
+    """The last part of an execution's key. A command may have more executions than 16 bits can
+    count: the further ones have longer keys, which sort after the others.
     """
     if index <= _LAST_SHORT_INDEX:
         return _PLACE.pack(offset, index)
@@ -352,7 +354,7 @@ def _place_key(offset: int, index: int) -> bytes:
 
 
 def _decoded(data: bytes, chain_id: int) -> AnyTransaction:
-    # Both legacy versions begin with the type or a zero, which no message does.
+    # Both legacy versions start with the type or a zero, which no protobuf message does.
     if data[0] in (0, 7):
         return codec.decode_legacy(data, chain_id)
     return codec.decode_protobuf(data, chain_id)

@@ -1,10 +1,9 @@
-"""What an unconfirmed transaction takes from accounts, as far as it can be told without its chain.
+"""The amounts that an unconfirmed transaction spends, as far as the transaction alone tells.
 
-Only what is taken counts, not what is given: a transaction may be dropped, and with it what it
-would have brought.
+Only outflows count, not inflows: the transaction may be dropped. Outflows caused by dApp scripts
+are unknown before the script runs; the payments of an invocation are included.
 
-What lives here: amounts by account. What does not: whose they are subtracted from (``accounts``).
-What scripts of dApps do is not known before they ran; their payments are.
+What lives here: amounts by account. What does not: subtracting them from balances (``accounts``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/grpc/integration/clients/combined`` and
@@ -23,14 +22,14 @@ from soliton.chain.transactions.table import type_by_id
 from soliton.chain.values import AssetId
 
 Outflows = dict[Address, dict[AssetId | None, int]]
-"""Positive amounts that leave accounts, by asset."""
+"""Positive amounts by account and asset."""
 Decimals = Callable[[AssetId | None], int]
 
 _FIXED_PRICE_VERSION = 3
 
 
 def outflows_of(transaction: AnyTransaction, decimals: Decimals) -> Outflows:
-    """What a transaction takes; ``decimals`` are those of an asset (8 where it is not known)."""
+    """What a transaction spends; ``decimals`` returns an asset's decimals (8 if unknown)."""
     spent: Outflows = {}
     sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
     _add(spent, sender, transaction.fee_asset_id, transaction.fee)

@@ -1,11 +1,11 @@
-"""From an order that somebody sent to a command in the journal.
+"""Placing orders: from a received order to a command in the journal.
 
-The placements of one account happen one after the other, in the order in which they came; those of
-different accounts do not wait for each other. What an order needs is set aside before its command
-goes to the journal, so the next order of the account sees what is left.
+The placements of one account run one after the other, in the order of arrival; those of different
+accounts run concurrently. The balance an order needs is reserved before its command is submitted,
+so the account's next order sees what is left.
 
-What lives here: the checks in their order with the questions to the node between them. What does
-not: the checks (``soliton.matching``), the journal (``sequencer``), what follows (``effects``).
+What lives here: the sequence of checks, with the requests to the node between them. What does not:
+the checks (``soliton.matching``), the journal (``sequencer``), the effects (``effects``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/actors/address/AddressActor.scala``,
@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -49,6 +50,7 @@ from soliton.matching.account_checks import (
     signature_to_verify,
     signed_name,
 )
+from soliton.matching.book import LevelTotal
 from soliton.matching.commands import PlaceMarketOrder, PlaceOrder
 from soliton.matching.errors import MatcherError
 from soliton.matching.events import Event
@@ -59,9 +61,10 @@ from soliton.matching.rates import Rates
 from soliton.matching.validation import AcceptedFees, check_order, check_pair
 
 MAX_UNWRITTEN: Final = 2_000_000
-"""Changes that wait for the orders database, at most; beyond, orders are refused."""
+"""The maximum number of unwritten changes of the orders database; beyond it, orders are rejected.
+"""
 MAX_COUNTER_LEVELS: Final = 100_000
-"""A market order that reaches deeper than this into a book is not looked at further."""
+"""The number of levels up to which the price of a market order is checked."""
 _TRIAL_VERSION: Final = 2
 _PROTOBUF_VERSION: Final = 4
 
@@ -69,7 +72,7 @@ _log = throttled(logging.getLogger(__name__))
 
 
 class Placing:
-    """Taking orders. Use from one event loop."""
+    """Places orders. Use from one event loop."""
 
     def __init__(
         self, replica: Replica, watch: NodeWatch, placement: PlacementSettings, rates: Rates
@@ -87,10 +90,10 @@ class Placing:
         self._rates = rates
 
     async def place(self, order: Order, *, market: bool, is_signed: bool | None = None) -> None:
-        """Take an order; returns when the journal has it and the engine has processed it.
+        """Place an order; returns once the journal has stored it and the engine has processed it.
 
-        ``is_signed`` is whether its ``signature_to_verify`` is valid, where somebody has looked
-        already. Raises ``MatcherError``; then nothing is set aside for it.
+        ``is_signed`` is whether its ``signature_to_verify`` is valid, if the caller has verified
+        it. Raises ``MatcherError``; then nothing stays reserved for it.
         """
         accounts = self._session.require_accounts()
         if self._watch.is_silent:
@@ -108,14 +111,14 @@ class Placing:
     ) -> None:
         given, order = order, in_asset_decimals(order)
         if order is not given:
-            # What was signed is something else.
+            # The caller verified the signature of other bytes.
             is_signed = None
         if not self._chain.knows(order):
             await self._learn(order)
         fees = self._check(order)
         owner = from_public_key(order.sender_public_key, order.chain_id)
         await self._check_sender(order, accounts.get(owner), accounts, is_signed)
-        # The account may have been let go meanwhile; from here on it is held.
+        # The account may have been evicted meanwhile; from here on it is held.
         account = accounts.get(owner)
         check_order_count(len(account.balances.orders) + len(account.queued), self._placement)
         if order.id in account.queued:
@@ -126,7 +129,7 @@ class Placing:
                 applied = await self._store(order, account, accounts, fees, market=market)
         finally:
             account.queued.discard(order.id)
-        # The command is on its way whether or not its sender still waits.
+        # The command is in flight even if its sender no longer waits.
         await applied
 
     async def _store(
@@ -138,14 +141,14 @@ class Placing:
         *,
         market: bool,
     ) -> asyncio.Future[list[Event]]:
-        """The last checks of an order whose turn it is; what it needs is set aside then, and its
-        command is on its way to the journal. The future is its sender's alone.
+        """Do the last checks, reserve the balance and submit the command. The caller may cancel the
+        returned future without affecting the command.
         """
         await self._check_new(order, account)
         await accounts.ensure(
             account, (order.amount_asset, order.price_asset, order.matcher_fee_asset, None)
         )
-        if accounts.over:
+        if accounts.stopped:
             raise MatcherError(errors.MATCHER_IS_STARTING)
         command = self._reserve(order, account, fees, market=market)
         applied: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
@@ -167,9 +170,7 @@ class Placing:
         return applied
 
     async def _learn(self, order: Order) -> None:
-        """Ask the node for the assets of an order, but not about pairs that are not traded
-        anyway.
-        """
+        """Load the assets of an order from the node, unless the pair is not traded anyway."""
         pair = pair_of(order)
         check_pair(pair, self._placement, None)
         await self._chain.learn((pair.price_asset, pair.amount_asset, order.matcher_fee_asset))
@@ -199,7 +200,7 @@ class Placing:
     async def _check_sender(
         self, order: Order, account: Account, accounts: Accounts, is_signed: bool | None
     ) -> None:
-        """The signature, or all scripts that have a say."""
+        """Verify the signature, or run the scripts of the account and the assets."""
         scripted = account.scripted
         if scripted is None:
             scripted = await accounts.has_script(account)
@@ -222,12 +223,12 @@ class Placing:
         if blamed is None and answer.fault is ScriptFault.EXCEPTION and not scripted:
             blamed = min(smart)
         if blamed is None:
-            raise account_script_refusal(order, answer.fault, answer.words)
-        raise asset_script_refusal(blamed, answer.fault, answer.words)
+            raise account_script_refusal(order, answer.fault, answer.message)
+        raise asset_script_refusal(blamed, answer.fault, answer.message)
 
     async def _why_forged(self, order: Order) -> MatcherError:
-        """The refusal of an order without a valid signature. Libraries sign version 4 with another
-        price mode unless they are told: that is said, with what to set.
+        """The error for an invalid signature. Libraries sign version 4 with another price mode by
+        default: if that is the cause, the message says so, and what to set.
         """
         for mode in PriceMode if order.version >= _PROTOBUF_VERSION else ():
             if mode is not order.price_mode:
@@ -240,8 +241,8 @@ class Placing:
         return forged(order)
 
     def _trials(self, order: Order) -> Iterator[AnyTransaction]:
-        """Exchanges of the order with one of the matcher's own, which scripts are asked about: of
-        all of it, and of the least that is worth anything, without fees.
+        """Exchanges of the order with one of the matcher's own, to run scripts on: one of the whole
+        amount, and one of the smallest possible amount without fees.
         """
         yield self._trial(order, order.amount, order.matcher_fee)
         least = -(-PRICE_CONSTANT // order.price)
@@ -263,9 +264,9 @@ class Placing:
             ),
             account.private_key,
         )
-        around = self._chain.surroundings(order, counter)
+        context = self._chain.exchange_context(order, counter)
         version = max(
-            exchange_version(self._engine.settings, self._engine.last_offset + 1, around),
+            exchange_version(self._engine.settings, self._engine.last_offset + 1, context),
             _TRIAL_VERSION,
         )
         buys = order.side is Side.BUY
@@ -275,14 +276,14 @@ class Placing:
                 order1=order if buys else counter,
                 order2=counter if buys else order,
                 amount=amount,
-                price=transaction_price(order.price, version, around),
+                price=transaction_price(order.price, version, context),
                 buy_matcher_fee=matcher_fee,
                 sell_matcher_fee=matcher_fee,
             ),
             version=version,
             chain_id=order.chain_id,
             sender_public_key=account.public_key,
-            fee=transaction_fee(around),
+            fee=transaction_fee(context),
             timestamp=now,
         )
         return codec.sign(transaction, account.private_key)
@@ -300,7 +301,7 @@ class Placing:
     def _reserve(
         self, order: Order, account: Account, fees: AcceptedFees, *, market: bool
     ) -> PlaceOrder | PlaceMarketOrder:
-        """Check the balance and set aside what the order needs; no pause in between."""
+        """Check the balance and reserve what the order needs, without a pause in between."""
         balances = account.balances
         least, const = fees.percent_min_fee, fees.percent_const_min_fee
         if not market:
@@ -311,17 +312,17 @@ class Placing:
         available = available_for_spending(order, balances.tradable)
         active = market_order(order, available, least, const)
         book = self._engine.book(pair_of(order))
-        levels = []
+        levels: Iterable[LevelTotal] = ()
         if book is not None:
             counters = book.asks if order.side is Side.BUY else book.bids
-            levels = counters.depth(MAX_COUNTER_LEVELS)
+            levels = islice(counters.by_priority(), MAX_COUNTER_LEVELS)
         check_account(active, balances.tradable, levels, self._chain.assets)
         balances.place(active)
         return PlaceMarketOrder(order, available, least, const)
 
 
 def in_asset_decimals(order: Order) -> Order:
-    """The order in the only price mode that a matcher knows for its version."""
+    """The order in the only price mode that the matcher accepts for its version."""
     if order.version < _PROTOBUF_VERSION or order.price_mode is PriceMode.ASSET_DECIMALS:
         return order
     return orders.build(msgspec.structs.replace(order, price_mode=PriceMode.ASSET_DECIMALS))

@@ -1,7 +1,7 @@
-"""Watching a node that has no stream of events: asking for its last block and its pool.
+"""Following a node without an event stream, by polling its last block and its pool.
 
-What lives here: how answers become updates; forks are found by comparing the ids of the last
-blocks. What does not: single questions (``http_client``).
+What lives here: turning responses into updates; forks are detected by comparing the ids of the last
+blocks. What does not: single requests (``http_client``).
 
 Source: wavesplatform/matcher ``docs/waves-node-interaction.md`` for what a matcher has to notice.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from soliton.chain.errors import ChainError
 from soliton.chain.transactions.json_reader import read_signed
@@ -24,33 +24,28 @@ from soliton.matcher.log_throttle import throttled
 from soliton.matcher.node_client import ChainStatus, NodeUpdate
 
 MAX_ROLLBACK: Final = 100
-"""The network itself never goes back more blocks than this."""
+"""The network never rolls back more blocks than this."""
 HEADERS_PER_REQUEST: Final = 100
 _LONGEST_PAUSE: Final = 30.0
 
 Json: TypeAlias = Any
-"""What a node has sent: nothing about it is certain."""
+"""A node's response, of unverified form."""
+Get: TypeAlias = Callable[[str], Awaitable[Json]]
+"""Requests the JSON at a path; raises ``NodeUnavailable``."""
 
 _log = throttled(logging.getLogger(__name__))
 
 
-class Source(Protocol):
-    """Where answers come from."""
-
-    async def get(self, path: str) -> Json:
-        """The JSON at a path; raises ``NodeUnavailable``."""
-
-
 class _Block(NamedTuple):
-    """A block by its name, with the transactions in it; ``None`` where they were not read."""
+    """A block's id and its transactions; ``None`` if they were not read."""
 
     id: bytes
     transactions: tuple[bytes, ...] | None
 
 
 class _Moves(NamedTuple):
-    """How a chain became another: up to which height it stayed, if any block went; what is in the
-    new blocks; the blocks to know from now on; whether something in between was not seen.
+    """A change of the chain: the height of the last remaining block, if any was rolled back; the
+    transactions of the new blocks; the blocks to remember; whether blocks in between were missed.
     """
 
     rolled_back_to: int | None = None
@@ -63,10 +58,10 @@ _NO_MOVES: Final = _Moves()
 
 
 class Poller:
-    """One watcher of one node. Requests that fail are asked again, ever more slowly."""
+    """Polls one node. Failed requests are retried with growing pauses."""
 
-    def __init__(self, source: Source, interval: float, chain_id: int) -> None:
-        self._source = source
+    def __init__(self, get: Get, interval: float, chain_id: int) -> None:
+        self._get = get
         self._interval = interval
         self._chain_id = chain_id
         self._blocks: dict[int, _Block] = {}
@@ -74,12 +69,12 @@ class Poller:
         self._status: ChainStatus | None = None
 
     async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
-        """What happens on the node, for ever."""
+        """The node's updates, forever."""
         pause = self._interval
         interrupted = True
         while True:
             try:
-                update = await self._ask(interrupted)
+                update = await self._poll_valid(interrupted)
             except NodeUnavailable as error:
                 _log.warning("%s", error)
                 interrupted, pause = True, min(pause * 2, _LONGEST_PAUSE)
@@ -89,19 +84,19 @@ class Poller:
                     yield update
             await asyncio.sleep(pause)
 
-    async def _ask(self, interrupted: bool) -> NodeUpdate | None:
+    async def _poll_valid(self, interrupted: bool) -> NodeUpdate | None:
         try:
             return await self._poll(interrupted)
         except (AttributeError, KeyError, TypeError, ValueError, Base58Error) as error:
-            raise NodeUnavailable(f"the node answers, but not as a node does: {error!r}") from error
+            raise NodeUnavailable(f"the node sends an invalid response: {error!r}") from error
 
     async def _poll(self, interrupted: bool) -> NodeUpdate | None:
-        header = await self._source.get("/blocks/headers/last")
+        header = await self._get("/blocks/headers/last")
         last = block_status(header)
         pool = await self._read_pool()
         moved = self._status is None or last != self._status
         moves = await self._follow(last) if moved else _NO_MOVES
-        # Nothing is known to have happened before it is told: a question that failed comes again.
+        # The state changes only after the last request: a failed poll is repeated as a whole.
         appeared = [each for key, each in pool.items() if key not in self._pool]
         vanished = self._pool - pool.keys()
         self._pool = frozenset(pool)
@@ -125,26 +120,26 @@ class Poller:
         )
 
     async def _follow(self, last: ChainStatus) -> _Moves:
-        """How the chain came from the known blocks to the node's; changes nothing here."""
+        """The changes from the remembered blocks to the node's; does not change the state."""
         before = max(self._blocks, default=0)
-        stayed = await self._common_height(before, last) if before else None
-        if stayed is None or last.height - stayed > MAX_ROLLBACK:
-            # Nothing to compare with: what is known starts here, with all blocks that may go.
-            blocks = await self._known_from(last)
+        common = await self._common_height(before, last) if before else None
+        if common is None or last.height - common > MAX_ROLLBACK:
+            # Nothing to compare with: start with all blocks that may still be rolled back.
+            blocks = await self._start_blocks(last)
             return _Moves(confirmed=_mined(blocks), blocks=blocks, missed=bool(before))
-        blocks = await self._read_blocks(stayed, last)
+        blocks = await self._read_blocks(common, last)
         confirmed = _mined(blocks)
-        # A last block that grew is no rollback; one that lost transactions, or more, is.
+        # A last block that grew is not a rollback; one that lost transactions is.
         kept = {each for each, _ in confirmed}
         rolled_back = any(
             height < before or block.transactions is None or not kept.issuperset(block.transactions)
             for height, block in self._blocks.items()
-            if height > stayed
+            if height > common
         )
-        return _Moves(stayed if rolled_back else None, confirmed, blocks)
+        return _Moves(common if rolled_back else None, confirmed, blocks)
 
     async def _common_height(self, before: int, last: ChainStatus) -> int | None:
-        """The highest block that is still the same; ``None`` where no known block is."""
+        """The height of the highest unchanged block; ``None`` if no remembered block is."""
         top = min(before, last.height)
         if top in self._blocks and self._blocks[top].id == last.block_id:
             return top
@@ -156,8 +151,8 @@ class Poller:
                 return status.height
         return None
 
-    async def _known_from(self, last: ChainStatus) -> dict[int, _Block]:
-        """The last block and the names of those below it that the network might still take off."""
+    async def _start_blocks(self, last: ChainStatus) -> dict[int, _Block]:
+        """The last block, and the ids of those below it that may still be rolled back."""
         lowest = max(1, last.height - MAX_ROLLBACK)
         headers = await self._headers(lowest, last.height - 1)
         blocks = {
@@ -169,58 +164,58 @@ class Poller:
         found: list[Json] = []
         for start in range(first, last + 1, HEADERS_PER_REQUEST):
             end = min(last, start + HEADERS_PER_REQUEST - 1)
-            answer = await self._source.get(f"/blocks/headers/seq/{start}/{end}")
-            found.extend(answer if isinstance(answer, list) else [])
+            headers = await self._get(f"/blocks/headers/seq/{start}/{end}")
+            found.extend(headers if isinstance(headers, list) else [])
         return found
 
     async def _read_blocks(
-        self, stayed: int, last: ChainStatus, known: Mapping[int, _Block] | None = None
+        self, common: int, last: ChainStatus, known: Mapping[int, _Block] | None = None
     ) -> dict[int, _Block]:
-        """The blocks above one that stayed, each of which must follow on the one below: the chain
-        may become another one between two answers.
+        """The blocks above an unchanged one, each of which must reference the one below: the chain
+        may change between two requests.
         """
-        below = (self._blocks if known is None else known).get(stayed)
+        parent = (self._blocks if known is None else known).get(common)
         found: dict[int, _Block] = {}
-        for height in range(stayed + 1, last.height + 1):
-            answer = await self._source.get(f"/blocks/at/{height}")
-            status = block_status(answer)
-            follows = below is None or _decode(answer.get("reference")) == below.id
+        for height in range(common + 1, last.height + 1):
+            block = await self._get(f"/blocks/at/{height}")
+            status = block_status(block)
+            follows = parent is None or _decode(block.get("reference")) == parent.id
             if status.height != height or not follows:
                 raise NodeUnavailable("the node's chain changed while it was being read")
-            ids = tuple(_decode(each.get("id")) for each in answer.get("transactions", ()))
-            below = found[height] = _Block(status.block_id, ids)
+            ids = tuple(_decode(each.get("id")) for each in block.get("transactions", ()))
+            parent = found[height] = _Block(status.block_id, ids)
         return found
 
     async def _read_pool(self) -> dict[bytes, AnyTransaction | None]:
         """The unconfirmed transactions by id; ``None`` for one that was known before, or that
-        cannot be read (its effect is seen when it is mined).
+        cannot be decoded (its effect shows when it is mined).
         """
         found: dict[bytes, AnyTransaction | None] = {}
-        for each in await self._source.get("/transactions/unconfirmed"):
+        for each in await self._get("/transactions/unconfirmed"):
             transaction_id = _decode(each.get("id"))
             found[transaction_id] = None
             if transaction_id not in self._pool:
                 try:
                     found[transaction_id] = read_signed(each, self._chain_id)
                 except ChainError as error:
-                    _log.info("an unconfirmed transaction is left aside: %s", error)
+                    _log.info("an unconfirmed transaction is ignored: %s", error)
         return found
 
 
 def _mined(blocks: Mapping[int, _Block]) -> tuple[tuple[bytes, int], ...]:
-    """The transactions that were read, with their heights."""
+    """The transactions of the blocks that were read, with their heights."""
     return tuple((each, at) for at, block in blocks.items() for each in block.transactions or ())
 
 
 def block_status(header: Json) -> ChainStatus:
-    """Height and id of a block or header; blocks before version 5 are named by their signature.
+    """Height and id of a block or header; the id of blocks before version 5 is their signature.
 
     Raises ``NodeUnavailable``.
     """
     try:
         return ChainStatus(int(header["height"]), _decode(header.get("id") or header["signature"]))
     except (AttributeError, KeyError, TypeError, ValueError, Base58Error) as error:
-        raise NodeUnavailable("the node describes a block, but not as a node does") from error
+        raise NodeUnavailable("the node sends an invalid block") from error
 
 
 def _decode(text: object) -> bytes:

@@ -1,12 +1,12 @@
-"""Commands that cannot be applied: they are set aside with evidence, and passed over ever after.
+"""Quarantined commands: those that cannot be applied are recorded in a file, and skipped.
 
-A command that the engine or what follows from it cannot take must not end every start. It is noted
-in a file beside the journal, with its bytes and the reason, and all goes on as if it had not been
-there. Whoever applies the same journal comes to the same commands: what is not understood, or what
-raises, does so for everybody, because neither depends on anything but the commands before.
+A command that makes the engine or its effects fail must not fail every start. It is written to a
+file next to the journal, with its bytes and the reason, and skipped as if it did not exist. All
+matchers that replay a journal quarantine the same commands, because decoding and applying a command
+depend only on the commands before it.
 
 What lives here: the file. What does not: deciding that a command cannot be applied (``sequencer``),
-and going back to the state before it (``replica``).
+and returning to the state before it (``replica``).
 """
 
 from __future__ import annotations
@@ -27,11 +27,8 @@ MAX_REASON_CHARS: Final = 2_000
 _log = logging.getLogger(__name__)
 
 
-class SetAside(msgspec.Struct, frozen=True):
-    """A command that was passed over: where it stands, its bytes, and why.
-
-    ``timestamp`` in milliseconds is the command's own.
-    """
+class QuarantinedCommand(msgspec.Struct, frozen=True):
+    """A command that is skipped: its offset, its timestamp (milliseconds), its bytes, and why."""
 
     offset: int
     timestamp: int
@@ -40,16 +37,16 @@ class SetAside(msgspec.Struct, frozen=True):
 
 
 _encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder(SetAside).decode
+_decode: Final = msgspec.json.Decoder(QuarantinedCommand).decode
 
 
 class Quarantine:
-    """The commands of one journal that were set aside. Use from one event loop."""
+    """The quarantined commands of one journal. Use from one event loop."""
 
     def __init__(self, directory: Path) -> None:
-        """Read the file in ``directory``, if there is one. Raises ``DatabaseProblem``."""
+        """Read the file in ``directory``, if it exists. Raises ``DatabaseProblem``."""
         self.path = directory / FILE_NAME
-        self._found: dict[int, SetAside] = {}
+        self._commands: dict[int, QuarantinedCommand] = {}
         try:
             lines = self.path.read_bytes().splitlines() if self.path.exists() else []
         except OSError as error:
@@ -58,30 +55,30 @@ class Quarantine:
             try:
                 found = _decode(line)
             except msgspec.MsgspecError:
-                # A crash while it was written: the command will be found out again.
-                _log.warning("%s: a line that is not whole is passed over", self.path)
+                # A crash while it was written: the command will fail and be added again.
+                _log.warning("%s: an incomplete line is skipped", self.path)
             else:
-                self._found[found.offset] = found
+                self._commands[found.offset] = found
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._commands)
 
-    def all(self) -> list[SetAside]:
-        """What was set aside, in the order of the journal."""
-        return [self._found[offset] for offset in sorted(self._found)]
+    def all(self) -> list[QuarantinedCommand]:
+        """All quarantined commands, in the order of the journal."""
+        return [self._commands[offset] for offset in sorted(self._commands)]
 
     def holds(self, offset: int, payload: bytes) -> bool:
-        """Whether this very command was set aside: another one may stand there by now."""
-        found = self._found.get(offset)
+        """Whether this command is quarantined. Another journal may have another one there."""
+        found = self._commands.get(offset)
         return found is not None and found.payload == payload
 
     def add(self, offset: int, timestamp: int, payload: bytes, reason: str) -> None:
-        """Set a command aside; the file has it when this returns. Raises ``DatabaseProblem``."""
-        found = SetAside(offset, timestamp, payload, reason[:MAX_REASON_CHARS])
+        """Quarantine a command; it is on the disk when this returns. Raises ``DatabaseProblem``."""
+        found = QuarantinedCommand(offset, timestamp, payload, reason[:MAX_REASON_CHARS])
         try:
             is_new = not self.path.exists()
             with self.path.open("ab") as file:
-                # In front, so that what a crash left of the line before does no harm.
+                # The leading newline ends a line that a crash left incomplete.
                 file.write(b"\n" + _encode(found) + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
@@ -89,9 +86,8 @@ class Quarantine:
                 sync_directory(self.path.parent)
         except OSError as error:
             raise DatabaseProblem(f"cannot write {self.path}: {error.strerror}") from error
-        self._found[offset] = found
+        self._commands[offset] = found
         _log.error(
-            "the command at offset %d cannot be applied and is passed over: %s (its bytes are in "
-            "%s)",
+            "the command at offset %d cannot be applied and is skipped: %s (its bytes are in %s)",
             *(offset, found.reason, self.path),
         )

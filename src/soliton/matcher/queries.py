@@ -1,7 +1,7 @@
-"""What the matcher is asked: about orders, pairs, fees and accounts.
+"""Queries about orders, pairs, fees and accounts.
 
-What lives here: putting answers together from what the parts of the service hold. What does not:
-what one part alone answers (``orders_db``, ``settlement``, ``quarantine``, the engine).
+What lives here: queries that combine several parts of the service. What does not: queries that one
+part answers alone (``orders_db``, ``settlement``, ``quarantine``, the engine).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Fee = tuple[AssetId | None, int]
 
 
 class Queries:
-    """Use from one event loop. What clients get wrong raises ``MatcherError``."""
+    """Use from one event loop. Client errors raise ``MatcherError``."""
 
     def __init__(self, replica: Replica, placement: PlacementSettings, rates: Rates) -> None:
         self._session = replica.session
@@ -53,7 +53,7 @@ class Queries:
         self, owner: Address, pair: AssetPair | None, *, active: bool, closed: bool
     ) -> list[OrderInfo]:
         """The orders of an account: the active ones (limit orders only), then the last finalised
-        ones, each with the newest first.
+        ones, each newest first.
         """
         accounts = self._session.accounts
         account = None if accounts is None or not active else accounts.peek(owner)
@@ -68,44 +68,44 @@ class Queries:
     # --- pairs and fees ---------------------------------------------------------------------------
 
     def pairs(self) -> dict[AssetPair, int]:
-        """All books, with the time in milliseconds at which each came to be."""
+        """All books, with their creation time in milliseconds."""
         return dict(self._effects.books)
 
     def check_pair(self, pair: AssetPair) -> None:
-        """Raise ``MatcherError`` for a pair that is not traded here."""
+        """Raise ``MatcherError`` if a pair is not traded here."""
         assets = self._chain.assets
         known = pair.amount_asset in assets and pair.price_asset in assets
         check_pair(pair, self._placement, assets if known else None)
 
     async def asset(self, asset_id: AssetId | None) -> Asset:
-        """An asset; raises ``MatcherError`` where there is none with this id."""
+        """An asset; raises ``MatcherError`` if none has this id."""
         try:
             return await self._chain.asset(asset_id)
         except NodeUnavailable as error:
             raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN) from error
 
     def order_versions(self) -> tuple[int, ...]:
-        """The versions of orders that are allowed, in force on the chain, and begun in the
+        """The order versions allowed by the settings, active on the chain, and started in the
         journal.
         """
-        begun = self._engine.last_offset >= self._engine.settings.order_v4_start_offset
+        v4_started = self._engine.last_offset >= self._engine.settings.order_v4_start_offset
         return tuple(
             version
             for version in sorted(self._placement.allowed_versions)
             if version not in VERSION_FEATURES
-            or (VERSION_FEATURES[version] in self._chain.features and (version != 4 or begun))
+            or (VERSION_FEATURES[version] in self._chain.features and (version != 4 or v4_started))
         )
 
     def base_fee(self) -> int:
-        """The least fee of orders where fees are dynamic, in native coins."""
+        """The minimum fee of orders in dynamic mode, in units of the native coin."""
         fee = self._engine.settings.order_fee_at(self._engine.last_offset + 1)
         mode = mode_of(fee, AssetPair(None, None))
         least = mode.base_fee if isinstance(mode, DynamicFee) else 0
         return least + SCRIPT_FEE * self._chain.matcher_scripted
 
     async def minimum_fee(self, pair: AssetPair, order: Order) -> tuple[Fee, Fee | None]:
-        """The usual fee of an order of this amount and price, and the one with discount where there
-        is one. Raises ``MatcherError``, also for a missing rate.
+        """The usual minimum fee of an order with this amount and price, and the discounted one, if
+        any. Raises ``MatcherError``, also for a missing rate.
         """
         for asset_id in (pair.amount_asset, pair.price_asset):
             await self.asset(asset_id)
@@ -123,20 +123,20 @@ class Queries:
     # --- accounts ---------------------------------------------------------------------------------
 
     async def tradable(self, owner: Address, pair: AssetPair) -> Balances:
-        """What an account can offer in new orders of a pair; positive amounts only."""
+        """What new orders of an account can offer in a pair; positive amounts only."""
         assets = (pair.amount_asset, pair.price_asset)
-        account = await self._known(owner, assets)
+        account = await self._loaded(owner, assets)
         found = {each: account.balances.tradable(each) for each in assets}
         return {asset_id: amount for asset_id, amount in found.items() if amount > 0}
 
     def reserved(self, owner: Address) -> Balances:
-        """What is set aside for the orders of an account."""
+        """The amounts reserved for the orders of an account."""
         account = self._session.require_accounts().peek(owner)
         return {} if account is None else account.balances.reserved
 
     async def report(self, owner: Address) -> AddressReport:
-        """All about an account."""
-        account = await self._known(owner, None)
+        """The whole state of an account."""
+        account = await self._loaded(owner, None)
         balances = account.balances
         return AddressReport(
             regular=dict(balances.regular),
@@ -148,7 +148,7 @@ class Queries:
             placement_queue=(*account.placing, *(account.queued - account.placing)),
         )
 
-    async def _known(self, owner: Address, assets: tuple[AssetId | None, ...] | None) -> Account:
+    async def _loaded(self, owner: Address, assets: tuple[AssetId | None, ...] | None) -> Account:
         accounts = self._session.require_accounts()
         account = accounts.get(owner)
         try:

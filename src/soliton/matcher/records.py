@@ -1,6 +1,6 @@
-"""What is kept about an order after the engine has let go of it, and what clients are shown.
+"""The records of orders and executions that are stored and shown to clients.
 
-What lives here: the records. What does not: where they are kept (``orders_db``), and their JSON
+What lives here: the records. What does not: where they are stored (``orders_db``), and their JSON
 (``soliton.matcher.rest``).
 
 Source: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/model/OrderInfo.scala``.
@@ -23,7 +23,7 @@ _WORD: Final = 1 << 64
 
 
 class ServiceStatus(Enum):
-    """Where the service is in its life."""
+    """The lifecycle state of the service."""
 
     STARTING = "Starting"
     WORKING = "Working"
@@ -31,10 +31,10 @@ class ServiceStatus(Enum):
 
 
 class OrderInfo(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """An order and how far it came; ``timestamp`` is its own, in milliseconds.
+    """An order and its executed amounts; ``timestamp`` is the order's, in milliseconds.
 
-    ``price_nominator`` is the sum of executed amounts times their prices. It may leave 64 bits,
-    which is more than a stored number has, and is kept in two words; records of before have one.
+    ``price_nominator`` is the sum of executed amounts times their prices. It may exceed 64 bits, so
+    it is stored in two words; older records have only the low one.
     """
 
     id: bytes
@@ -61,17 +61,17 @@ class OrderInfo(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def average_price(self) -> int:
-        """The mean price of its executions, weighed by their amounts, rounded down; 0 if none."""
+        """The mean price of its executions, weighted by amount, rounded down; 0 if none."""
         return self.price_nominator // self.filled if self.filled else 0
 
     @property
     def executed_price_assets(self) -> int:
-        """What its executions were worth in the price asset."""
+        """The total of its executions in the price asset."""
         return self.price_nominator // PRICE_CONSTANT
 
 
 def describe(order: ActiveOrder, status: OrderStatus) -> OrderInfo:
-    """The record of an order as it stands."""
+    """The record of an order in its present state."""
     signed = order.order
     high, low = divmod(order.price_nominator, _WORD)
     return OrderInfo(
@@ -95,13 +95,13 @@ def describe(order: ActiveOrder, status: OrderStatus) -> OrderInfo:
 
 
 Place = tuple[int, int]
-"""Where an execution stands: the offset of its command, and its number within that."""
+"""The position of an execution: the offset of its command, and its index within that."""
 
 
 class Trade(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """An execution: ``amount`` at ``price``, in the units of orders; ``side`` is the taker's.
 
-    ``offset`` and ``index`` (within the command) give every execution its place; ``timestamp`` in
+    ``offset`` and ``index`` (within the command) identify the execution; ``timestamp`` in
     milliseconds is that of the exchange transaction.
     """
 
@@ -119,9 +119,9 @@ class Trade(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Unsettled(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """An execution that is not on the chain. ``amount`` is of the pair's amount asset,
-    ``timestamp`` (ms) that of its transaction, if it has one. ``given_up`` says that the matcher
-    does nothing about it any more; ``words`` are the last that were said about it.
+    """An execution that is not on the chain. ``amount`` is in the pair's amount asset;
+    ``timestamp`` (ms) is that of its transaction, if it has one. ``given_up`` is true if the
+    matcher no longer tries to settle it; ``message`` is the last error.
     """
 
     pair: AssetPair
@@ -131,12 +131,12 @@ class Unsettled(msgspec.Struct, frozen=True, gc=False, array_like=True):
     transaction_id: bytes | None
     timestamp: int
     given_up: bool
-    words: str
+    message: str
 
 
 class Offsets(msgspec.Struct, frozen=True):
-    """Positions in the journal: of the last command that was applied, of the last one that is
-    stored, and of the newest and the oldest snapshot (-1 where there is none).
+    """Journal offsets: of the last applied and the last stored command, and of the newest and the
+    oldest snapshot (-1 if there is none).
     """
 
     current: int
@@ -146,8 +146,8 @@ class Offsets(msgspec.Struct, frozen=True):
 
 
 class AddressReport(msgspec.Struct, frozen=True):
-    """All that is known about an account, for the operator: amounts by asset, numbers of
-    transactions, and the ids of orders that wait for their placement.
+    """The state of an account, for the operator: amounts by asset, numbers of transactions, and the
+    ids of orders that wait for placement.
     """
 
     regular: dict[AssetId | None, int]

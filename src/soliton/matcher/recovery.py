@@ -1,7 +1,7 @@
-"""Where a matcher begins: with the newest snapshot that goes with its orders database.
+"""The start of a recovery: restoring the newest snapshot that matches the orders database.
 
-What lives here: choosing it, and what of it has to be known. What does not: reading the journal
-from there on (``sequencer``), and asking the node about the rest (``replica``).
+What lives here: choosing the snapshot, and checks. What does not: replaying the journal
+(``sequencer``), and requests to the node (``replica``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 def identity_of(settings: MatcherSettings) -> bytes:
-    """What stands for a matcher in its journal and snapshots: its account on its chain."""
+    """The identity of a matcher in its journal and snapshots: a hash of its account and chain."""
     chain_id = settings.network.chain_id
     return blake2b256(b"soliton matcher" + bytes((chain_id,)) + settings.account.public_key)
 
@@ -30,10 +30,10 @@ def identity_of(settings: MatcherSettings) -> bytes:
 def recover_engine(
     engine: Engine, snapshots: SnapshotStore, journal: Journal, database: OrdersDatabase
 ) -> tuple[int, ...]:
-    """Make the engine what it was at the newest snapshot all of whose consequences are in the
-    database, or empty; the offsets of all snapshots.
+    """Restore the newest snapshot that is not ahead of the database, or an empty engine. Returns
+    the offsets of all snapshots.
 
-    Raises ``RecoveryFailed`` where the journal does not go on from there.
+    Raises ``RecoveryFailed`` if the journal does not continue from there.
     """
     offsets = []
     restored = False
@@ -43,25 +43,25 @@ def recover_engine(
             try:
                 engine.restore(snapshot.body)
             except SnapshotError as error:
-                # Its file is whole, so it is of no use to anybody: the journal may reach further.
-                _log.error("the books as of offset %d are no use: %s", snapshot.offset, error)
+                # The file is intact but invalid: try an older one, or the journal's start.
+                _log.error("the snapshot at offset %d is invalid: %s", snapshot.offset, error)
             else:
                 restored = True
-    if not restored:
-        if journal.first_offset > 0:
-            raise RecoveryFailed(
-                "the journal does not reach back to its beginning, and no snapshot goes with the "
-                f"orders database, which ends at offset {database.offset}"
-            )
-        engine.restore(Engine(engine.settings).snapshot())
     if restored:
         _log.info("books as of offset %d", engine.last_offset)
+    elif journal.first_offset > 0:
+        raise RecoveryFailed(
+            "the journal does not reach back to its beginning, and no snapshot goes with the "
+            f"orders database, which ends at offset {database.offset}"
+        )
+    else:
+        engine.restore(Engine(engine.settings).snapshot())
     return tuple(sorted(offsets))
 
 
 def check_ends(last_offset: int, database: OrdersDatabase) -> None:
-    """Raise ``RecoveryFailed`` when the journal ends before the orders database does: commands that
-    are still to come would have offsets whose effects it seems to have.
+    """Raise ``RecoveryFailed`` if the journal ends before the orders database: new commands would
+    get offsets whose effects the database seems to have already.
     """
     if database.offset > last_offset:
         raise RecoveryFailed(

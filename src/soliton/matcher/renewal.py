@@ -1,20 +1,21 @@
-"""A new time for an exchange transaction whose own is over, so that it is settled all the same.
+"""Renewing exchange transactions that are too late, with a new timestamp.
 
 A transaction can be mined only near its timestamp: at most ``forward`` before it, and at most
-``back`` after it. One that did not come onto the chain in that window (the node was away, a
-clock was wrong) needs another timestamp, and is another transaction then. Both must never be
-mined, or the execution is settled twice. So:
+``back`` after it. One that was not mined in that window (the node was down, a clock was wrong)
+needs another timestamp, which makes it another transaction. Only one of them may be mined, or the
+execution is settled twice. So:
 
 1. The new timestamp is later by a whole number of windows. The same execution has the same series
-   of timestamps on every matcher of the account, whoever renews it, and however often.
-2. It is made when no block to come can hold the old one: the block before the next one must not be
-   later than the old timestamp by more than ``back``, and a block that cannot be taken off any more
-   already is.
-3. And only after the chain was searched for any transaction that settles the two orders with each
-   other. Two orders meet once: then one of them is done. So whatever is found is this execution.
+   of timestamps on every matcher of the account, whichever renews it and however often.
+2. It is made when no future block can contain the old transaction: the parent of the next block
+   must not be later than the old timestamp by more than ``back``, and a block that can no longer be
+   rolled back already is.
+3. It is made only after a search of the chain for any transaction that settles the two orders with
+   each other. Two orders match only once, since one of them is filled then. So any transaction
+   found is this execution.
 
-What lives here: that arithmetic, and the new transaction. What does not: when it is asked for
-(``settlement``).
+What lives here: that arithmetic, and the new transaction. What does not: when to renew
+(``broadcasting``).
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.keys import KeyPair
 
 FINAL_DEPTH: Final = 100
-"""A block under so many others cannot be taken off by the network."""
+"""The network cannot roll back a block with so many blocks above it."""
 
 
 class Window(msgspec.Struct, frozen=True):
-    """How far, in milliseconds, a transaction's timestamp may be behind the block before its own,
-    and ahead of its own block.
+    """How far, in milliseconds, a transaction's timestamp may be behind the parent of its block,
+    and ahead of its block.
     """
 
     back_ms: int
@@ -43,11 +44,11 @@ class Window(msgspec.Struct, frozen=True):
 
     @property
     def length_ms(self) -> int:
-        """From the first to the last moment at which a transaction can be mined."""
+        """The time between the first and the last moment at which a transaction can be mined."""
         return self.back_ms + self.forward_ms
 
     def is_over(self, timestamp: int, block_time: int) -> bool:
-        """Whether nothing with this timestamp can be mined above a block of this time."""
+        """Whether a transaction with this timestamp can no longer be mined above such a block."""
         return timestamp + self.back_ms < block_time
 
     def next_time(self, timestamp: int, block_time: int) -> int:
@@ -56,8 +57,8 @@ class Window(msgspec.Struct, frozen=True):
         return timestamp + max(1, -(-missing // self.length_ms)) * self.length_ms
 
     def settled_since(self, timestamp: int) -> int:
-        """A transaction with a timestamp below this is in an older block than any that settles an
-        execution of ``timestamp``.
+        """The lower bound of a search: transactions with an earlier timestamp are in older blocks
+        than any that settles an execution of ``timestamp``.
         """
         return timestamp - self.length_ms
 
@@ -79,14 +80,14 @@ def order_ids(transaction: AnyTransaction) -> frozenset[bytes]:
 
 
 def expires(transaction: AnyTransaction) -> int:
-    """Until when (ms) both orders of an exchange may be settled."""
+    """The earlier expiration (ms) of an exchange's two orders."""
     body = transaction.payload
     assert isinstance(body, Exchange), "only exchanges are settled"
     return min(body.order1.expiration, body.order2.expiration)
 
 
 def renewed(transaction: AnyTransaction, timestamp: int, account: KeyPair) -> AnyTransaction:
-    """The same exchange at another time, signed."""
+    """The same exchange with another timestamp, signed."""
     draft = codec.build(
         TYPE,
         transaction.payload,

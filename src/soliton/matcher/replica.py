@@ -1,10 +1,10 @@
-"""What the commands of the journal lead to: books, orders on record, settlement.
+"""The replicated state: books, recorded orders and settlement, derived from the journal.
 
-Whoever applies the same journal comes to the same state, whether this process writes the journal or
-only follows it. A start is a recovery: the newest snapshot, then the journal from there on.
+All matchers that apply the same journal reach the same state, whether they write the journal or
+only follow it. A start is a recovery: the newest snapshot, then the journal from there.
 
-What lives here: the parts of that state and which of them knows which, and recovery. What does not:
-giving commands (``placing``, ``canceling``), and the life of the service (``service``).
+What lives here: the parts of that state and their wiring, and recovery. What does not: submitting
+commands (``placing``, ``canceling``), and the lifecycle of the service (``service``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from soliton.matcher.quarantine import Quarantine
 from soliton.matcher.records import Offsets
 from soliton.matcher.recovery import check_ends, recover_engine, resting_assets
 from soliton.matcher.renewal import window_of
-from soliton.matcher.sequencer import CommandSetAside, Sequencer
+from soliton.matcher.sequencer import CommandQuarantined, Sequencer
 from soliton.matcher.session import Session
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.settlement import Settlement
@@ -40,9 +40,9 @@ from soliton.matching.rules import MatchingSettings
 from soliton.parallel.signatures import SignatureChecker
 
 FORGET_SECONDS: Final = 60.0
-"""How often a matcher that stands by lets go of what another one has settled."""
+"""The interval at which a standby drops transactions that the master has settled."""
 KEEP_UP_SECONDS: Final = 10.0
-"""How often a matcher that stands by asks what has become of the chain."""
+"""The interval at which a standby reloads the rules of the chain."""
 
 _log = throttled(logging.getLogger(__name__))
 
@@ -112,31 +112,31 @@ class Replica:
 
     @property
     def offsets(self) -> Offsets:
-        """Where in the journal it is."""
+        """The positions in the journal."""
         snapshots = self.snapshots.offsets or (-1,)
         ends = self.engine.last_offset, self.journal.last_offset
         return Offsets(*ends, snapshots[-1], snapshots[0])
 
     def jobs(self) -> list[Coroutine[None, None, None]]:
-        """What has to be done for ever, whoever leads."""
+        """The background jobs, which run whether this process leads or not."""
         return [
             keep_flushed(self.database),
             self.snapshots.every(self.settings.snapshots_interval),
-            # What is in force on the chain: both make the same transactions.
+            # Master and standby make the same transactions, so they need the same features.
             while_another_leads(self.settlement, KEEP_UP_SECONDS, self.chain.refresh),
             while_another_leads(self.settlement, FORGET_SECONDS, self.settlement.forget_settled),
         ]
 
     async def learn_rules(self) -> None:
-        """Know what is in force on the chain; raises ``NodeUnavailable``."""
+        """Load the rules in force on the chain; raises ``NodeUnavailable``."""
         trading = self.settings.trading
         await self.chain.learn(trading.tick_size_assets())
         await self.chain.refresh()
         self.engine.settings = trading.matching(self.chain.decimals)
 
     async def recover(self) -> None:
-        """Go back to what is certain, and come to the end of the journal: this process leads then.
-        Raises ``JournalProblem``, ``DatabaseProblem`` or ``RecoveryFailed``.
+        """Restore a snapshot and replay the journal to its end; then this process leads. Raises
+        ``JournalProblem``, ``DatabaseProblem`` or ``RecoveryFailed``.
         """
         engine, database = self.engine, self.database
         while True:
@@ -146,24 +146,24 @@ class Replica:
             await until_answered(lambda: self.chain.learn(resting_assets(engine)))
             try:
                 count = await self.sequencer.replay(engine.last_offset + 1)
-            except CommandSetAside:
+            except CommandQuarantined:
                 continue
             break
         level = logging.INFO if count else logging.DEBUG
         _log.log(level, "%d commands replayed, up to offset %d", count, engine.last_offset)
         check_ends(engine.last_offset, database)
         self.snapshots.set_aside_ahead()
-        self.effects.know_resting()
+        self.effects.note_resting()
 
     async def _prepare(self, command: Command) -> None:
-        """Know the assets of an order that is about to be replayed."""
+        """Load the assets of an order that is about to be replayed."""
         order = getattr(command, "order", None)
         if isinstance(order, Order) and not self.chain.knows(order):
-            wanted = (order.amount_asset, order.price_asset, order.matcher_fee_asset)
-            await until_answered(lambda: self.chain.learn(wanted))
+            assets = (order.amount_asset, order.price_asset, order.matcher_fee_asset)
+            await until_answered(lambda: self.chain.learn(assets))
 
     async def close(self) -> None:
-        """Write what is left and let go of everything; raises ``DatabaseProblem``."""
+        """Write pending changes and release all resources; raises ``DatabaseProblem``."""
         await self.signatures.close()
         try:
             await self.database.close()

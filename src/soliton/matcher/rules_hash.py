@@ -1,7 +1,7 @@
-"""What stands for the rules of trading in a topic that several matchers share.
+"""A hash of the trading rules, for matchers that share a topic.
 
-What lives here: any settings as bytes, the same for the same values. What does not: comparing them
-(``journal.kafka``).
+What lives here: a canonical text of any settings, and its hash. What does not: comparing hashes
+(``journal.candidate``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from soliton.matcher.trading_settings import TradingSettings
 
 
 def rules_hash(trading: TradingSettings) -> bytes:
-    """32 bytes: equal for settings under which the same orders are taken and matched alike."""
+    """32 bytes that are equal for settings that accept and match the same orders alike."""
     return blake2b256(_text(trading).encode())
 
 

@@ -1,12 +1,12 @@
-"""A matcher with everything that it needs around it, listening.
+"""A running matcher: its stores, the service and its HTTP server.
 
-What lives here: putting the parts together, and taking them apart. What does not: the parts, and
-programs that have a matcher in them (``soliton.cli``, ``soliton.devnet``).
+What lives here: starting and stopping them together. What does not: the parts, and programs that
+contain a matcher (``soliton.cli``, ``soliton.devnet``).
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.rest.app import build_app
@@ -17,20 +17,17 @@ from soliton.matcher.stores import open_journal, open_snapshots
 from soliton.web.server import RunningService, ServerLimits, serve
 
 CONNECTIONS = 12_000
-"""WebSocket connections stay open: so many, and requests besides."""
+"""WebSocket connections stay open; this allows 10,000 of them, plus requests."""
 SERVER_LIMITS = ServerLimits(connections=CONNECTIONS)
 NOT_DURABLE = "never"
 
 
-class Listening(Protocol):
-    """How a matcher gets its requests."""
-
-    async def __call__(self, matcher: Matcher) -> tuple[Application, RunningService]:
-        """Listen for a matcher; raises ``EnvironmentProblem``."""
+Listen = Callable[[Matcher], Awaitable[tuple[Application, RunningService]]]
+"""Starts the server of a matcher; raises ``EnvironmentProblem``."""
 
 
 class RunningMatcher:
-    """A matcher and what listens for it, until ``stop``."""
+    """A matcher and its server, until ``stop``."""
 
     __slots__ = ("_interface", "_server", "host", "matcher", "port")
 
@@ -42,14 +39,14 @@ class RunningMatcher:
         self.port = server.port
 
     async def stop(self) -> None:
-        """Take no more requests, finish what is under way, keep a snapshot."""
+        """Stop accepting requests, finish pending work and write a snapshot."""
         self._interface.close()
         await self._server.stop()
         await self.matcher.stop()
 
 
 async def listen(matcher: Matcher) -> tuple[Application, RunningService]:
-    """Listen in this process."""
+    """Serve a matcher in this process."""
     interface = build_app(matcher)
     where = matcher.settings.rest_api
     server = await serve(interface.gate, where.address, where.port, SERVER_LIMITS)
@@ -57,12 +54,11 @@ async def listen(matcher: Matcher) -> tuple[Application, RunningService]:
 
 
 async def start_matcher(
-    settings: MatcherSettings, node: NodeClient, listen: Listening = listen
+    settings: MatcherSettings, node: NodeClient, listen: Listen = listen
 ) -> RunningMatcher:
-    """Start a matcher; it answers at once, and takes orders as soon as it has recovered.
+    """Start a matcher. It serves requests immediately, and accepts orders once it has recovered.
 
-    Raises what its stores raise when they cannot be opened, and ``EnvironmentProblem`` for an
-    address that is taken.
+    Raises the errors of its stores, and ``EnvironmentProblem`` if the address is in use.
     """
     journal = open_journal(settings)
     durable = settings.queue.sync != NOT_DURABLE

@@ -1,13 +1,13 @@
-"""The single writer: commands go into the journal in one order and are applied in that order.
+"""The single writer: commands are appended to the journal and applied in the same order.
 
-Commands that come while others are being stored are stored together in the next step. A command
-counts when the journal has it; then the engine applies it, and whoever gave it gets the events.
+Commands that arrive while others are being stored are stored together in the next step. Once the
+journal has stored a command, the engine applies it, and the caller receives the events.
 
-What an error has interrupted is in no state that can be trusted, so nobody goes on from there: the
-journal is read again. A command that fails then as well is set aside (``quarantine``).
+After an error the state in memory cannot be trusted, so the journal is replayed. A command that
+fails again in the replay is quarantined (``quarantine``).
 
-What lives here: the queue before the journal, and applying what comes out of it. What does not:
-whether a command may be given (``placing``), and what events cause (``effects``).
+What lives here: the queue in front of the journal, and applying stored commands. What does not:
+whether a command is allowed (``placing``), and the effects of events (``effects``).
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from soliton.matching.errors import MatcherError
 from soliton.matching.events import Event
 
 MAX_WAITING: Final = 50_000
-"""Commands that wait for the journal, at most; further ones are refused."""
+"""The maximum number of commands waiting for the journal; further ones are rejected."""
 
 Applied = Callable[[int, int, list[Event]], None]
-"""Offset and timestamp (ms) of a command, and what it did."""
+"""Offset and timestamp (ms) of a command, and its events."""
 Prepare = Callable[[Command], Awaitable[None]]
 Outcome = list[Event] | MatcherError
-"""What a command did; or why it was refused, or that nobody knows yet what becomes of it."""
+"""The events of a command; or an error if it was rejected, or if its outcome is not known yet."""
 OnOutcome = Callable[[Outcome], None]
-"""Called once. May not raise."""
+"""Called exactly once. Must not raise."""
 _Queued = tuple[Command, bytes, OnOutcome]
-"""A command, the bytes that the journal keeps of it, and whom to tell."""
+"""A command, its bytes in the journal, and the callback."""
 
-_MACHINE_TROUBLE: Final = (EnvironmentProblem, OSError, MemoryError)
-"""No command's fault: the same may be applied another time."""
+_ENVIRONMENT_ERRORS: Final = (EnvironmentProblem, OSError, MemoryError)
+"""Errors that are not caused by the command: it may succeed at another time."""
 
 _log = throttled(logging.getLogger(__name__))
 
 
-class CommandSetAside(Exception):
-    """A command of the journal was set aside after it had begun to change something: the engine has
-    to go back to what is certain, and the journal to be read again.
+class CommandQuarantined(Exception):
+    """A command was quarantined after it may have changed the state: the engine must be restored
+    from a snapshot, and the journal replayed.
     """
 
 
@@ -66,8 +66,8 @@ class Sequencer:
         prepare: Prepare,
         quarantine: Quarantine,
     ) -> None:
-        """``applied`` is called for every command, in order, before anybody is answered;
-        ``prepare`` before a command that comes from the journal is applied.
+        """``applied`` is called for every command, in order, before its caller is notified;
+        ``prepare`` before a replayed command is applied.
         """
         self._quarantine = quarantine
         self._journal = journal
@@ -78,23 +78,23 @@ class Sequencer:
         self._count = 0
         self._last: asyncio.Task[None] | None = None
         self.lost = asyncio.Event()
-        """Set when this process may not write any more: what it had on its way, or what it has in
-        memory, is uncertain.
+        """Set when this process may no longer write, because commands in flight or the state in
+        memory are uncertain.
         """
 
     def submit(self, command: Command) -> asyncio.Future[list[Event]]:
         """Store and apply a command; the order of calls is the order in the journal.
 
-        The future raises ``MatcherError`` for a command that was not stored, and another one where
-        that is not known. Raises the first at once when too many wait.
+        The future raises ``MatcherError`` if the command was not stored, and another one if that is
+        unknown. Raises the first directly if too many commands are waiting.
         """
         future: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
         self.enqueue(command, partial(resolve, future))
         return future
 
     def enqueue(self, command: Command, on_outcome: OnOutcome) -> None:
-        """Store and apply a command, for those who need no future. Raises ``MatcherError`` also for
-        a command that a journal cannot hold.
+        """As ``submit``, with a callback instead of a future. Raises ``MatcherError`` also for a
+        command that the journal cannot represent.
         """
         payload = _encoded(command)
         if self._count >= MAX_WAITING or self.lost.is_set():
@@ -124,10 +124,10 @@ class Sequencer:
                     refusal = _unknown()
             _log.error("the journal did not take %d commands: %s", len(batch), error)
             _refuse_all(batch, refusal)
-        except Exception:  # noqa: BLE001 - whatever it is, nobody may wait for ever
+        except Exception:  # noqa: BLE001 - any error, or callers would wait forever
             await _until_done(before)
             _log.exception("%d commands could not be stored", len(batch))
-            # The journal may have them or not: it is read again.
+            # The journal may have them or not: it is replayed.
             self.lost.set()
             _refuse_all(batch, _unknown())
         else:
@@ -143,14 +143,14 @@ class Sequencer:
     ) -> None:
         for (command, _, on_outcome), (offset, timestamp) in zip(batch, positions, strict=True):
             if self.lost.is_set():
-                # The journal has it: it is applied when that is read again.
+                # The command is stored: the replay applies it.
                 on_outcome(_unknown())
                 continue
             try:
                 events = self._engine.apply(offset, timestamp, command)
                 self._applied(offset, timestamp, events)
-            except Exception:  # noqa: BLE001 - whatever it is, nobody may wait for ever
-                # What is in memory cannot be trusted any more; the journal can, and is read again.
+            except Exception:  # noqa: BLE001 - any error, or callers would wait forever
+                # The state in memory cannot be trusted any more: the journal is replayed.
                 _log.exception("the command at offset %d could not be applied", offset)
                 self.lost.set()
                 on_outcome(_unknown())
@@ -158,9 +158,9 @@ class Sequencer:
                 on_outcome(events)
 
     async def replay(self, from_offset: int) -> int:
-        """Apply what the journal has from an offset on, until this process leads: how many
-        commands. Those in quarantine are passed over, and so are bytes that are no command. Raises
-        ``JournalProblem``, and ``CommandSetAside``.
+        """Apply the journal's commands from an offset on, until this process leads; returns their
+        number. Quarantined and undecodable commands are skipped. Raises ``JournalProblem`` and
+        ``CommandQuarantined``.
         """
         count = 0
         async for batch in self._journal.follow(from_offset):
@@ -173,36 +173,36 @@ class Sequencer:
     async def _replay(self, record: Record) -> None:
         offset, timestamp, payload = record
         if self._quarantine.holds(offset, payload):
-            self._pass_over(offset, timestamp)
+            self._skip(offset, timestamp)
             return
         try:
             command = decode(payload)
-        except _MACHINE_TROUBLE:
+        except _ENVIRONMENT_ERRORS:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever bytes can lead to
+        except Exception as error:  # noqa: BLE001 - any error that bytes can cause
             self._quarantine.add(*record, f"it is no command: {error}")
-            self._pass_over(offset, timestamp)
+            self._skip(offset, timestamp)
             return
         await self._prepare(command)
         try:
             events = self._engine.apply(offset, timestamp, command)
             self._applied(offset, timestamp, events)
-        except _MACHINE_TROUBLE:
+        except _ENVIRONMENT_ERRORS:
             self.lost.set()
             raise
         except Exception as error:
             self.lost.set()
             self._quarantine.add(*record, f"{type(error).__name__}: {error}")
             _log.exception("where the command at offset %d has failed", offset)
-            raise CommandSetAside from error
+            raise CommandQuarantined from error
 
-    def _pass_over(self, offset: int, timestamp: int) -> None:
-        """Go on behind a command as if it had done nothing."""
-        self._engine.pass_over(offset, timestamp)
+    def _skip(self, offset: int, timestamp: int) -> None:
+        """Continue after a command as if it had done nothing."""
+        self._engine.skip(offset, timestamp)
         self._applied(offset, timestamp, [])
 
     async def drain(self) -> None:
-        """Return when everything that was submitted is applied or refused."""
+        """Wait until every submitted command is applied or rejected."""
         while self._waiting or (self._last is not None and not self._last.done()):
             if self._last is not None:
                 await asyncio.wait([self._last])
@@ -210,7 +210,7 @@ class Sequencer:
 
 
 def resolve(future: asyncio.Future[list[Event]], outcome: Outcome) -> None:
-    """Let whoever waits for a future know what became of a command, if somebody still does."""
+    """Set a future to the outcome of a command, unless it is done (cancelled)."""
     if future.done():
         return
     if isinstance(outcome, MatcherError):
@@ -220,9 +220,7 @@ def resolve(future: asyncio.Future[list[Event]], outcome: Outcome) -> None:
 
 
 def _encoded(command: Command) -> bytes:
-    """What the journal keeps of a command. Raises ``MatcherError`` for what could not be read again
-    from there.
-    """
+    """The journal's bytes of a command. Raises ``MatcherError`` if it could not be read back."""
     try:
         payload = encode(command)
     except ChainError as error:
@@ -236,12 +234,12 @@ def _encoded(command: Command) -> bytes:
 
 
 def _not_stored() -> MatcherError:
-    """The refusal of a command that the journal has not taken."""
+    """The error for a command that was not stored."""
     return MatcherError(errors.CAN_NOT_PERSIST_EVENT)
 
 
 def _unknown() -> MatcherError:
-    """What is said about a command that the journal may have, or will have."""
+    """The error for a command that may have been stored."""
     return MatcherError(errors.COMMAND_OUTCOME_UNKNOWN)
 
 

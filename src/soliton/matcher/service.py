@@ -1,9 +1,10 @@
-"""The matcher: all parts together, from its start to its end.
+"""The matcher service: all parts together, from start to stop.
 
-It recovers (``replica``), and takes orders only then (``serving``). Losing the journal (another
-master, a disk that fails) leads back to reading it.
+It recovers (``replica``), then accepts orders (``serving``). When the journal is lost (another
+master, a disk failure), it recovers again.
 
-What lives here: the life of the service, and what its interfaces use. What does not: the parts.
+What lives here: the lifecycle of the service, and what its interfaces use. What does not: the
+parts.
 """
 
 from __future__ import annotations
@@ -31,10 +32,9 @@ from soliton.parallel.signatures import SignatureChecker
 
 
 class Matcher:
-    """One matcher. ``start`` it, and ``stop`` it; use from one event loop.
+    """One matcher. Call ``start`` and ``stop``; use from one event loop.
 
-    Its interfaces use the parts that are public here. What clients get wrong raises
-    ``MatcherError``.
+    Its interfaces use the public parts. Client errors raise ``MatcherError``.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class Matcher:
         durable: bool = True,
         signatures: SignatureChecker | None = None,
     ) -> None:
-        """Raises ``DatabaseProblem``. The journal, the node client and who checks ``signatures``
-        (and makes them) are closed with it.
+        """Raises ``DatabaseProblem``. ``stop`` closes the journal, the node client and
+        ``signatures``.
         """
         self.settings = settings
         self.node = node
@@ -62,11 +62,11 @@ class Matcher:
         )
         self.session = replica.session
         self.public_key = settings.account.public_key
-        """The key that orders have to name."""
+        """The matcher's public key, which orders must contain."""
         self.address = replica.address
-        """The account that makes exchange transactions."""
+        """The account that sends exchange transactions."""
         self.engine = replica.engine
-        """All order books and the rules of matching, to be read only."""
+        """All order books and the matching rules (read only)."""
         self.chain = replica.chain
         self.database = replica.database
         self.effects = replica.effects
@@ -84,16 +84,16 @@ class Matcher:
         self.canceling = Canceling(replica)
         self.queries = Queries(replica, self.placement, self.rates)
         self._serving = Serving(replica, self._watch, self.canceling)
-        self._life: asyncio.Task[None] | None = None
+        self._main: asyncio.Task[None] | None = None
 
     @property
     def status(self) -> ServiceStatus:
-        """Whether it works already, and still."""
+        """Whether it is starting, working or stopping."""
         return self.session.status
 
     @property
     def offsets(self) -> Offsets:
-        """Where in the journal it is."""
+        """Its positions in the journal."""
         return self._replica.offsets
 
     def now(self) -> int:
@@ -101,46 +101,46 @@ class Matcher:
         return self.settings.clock()
 
     async def start(self) -> None:
-        """Begin to live; returns at once. ``working`` tells when orders are taken."""
-        self._life = asyncio.create_task(self._live())
+        """Start the service; returns immediately. ``working`` waits until it accepts orders."""
+        self._main = asyncio.create_task(self._run())
 
     async def working(self) -> None:
-        """Return when orders are taken; raises what ended the life before that."""
-        assert self._life is not None, "not started"
+        """Wait until orders are accepted; raises the exception that ended the service before."""
+        assert self._main is not None, "not started"
         waiting = asyncio.create_task(self.session.working.wait())
-        await asyncio.wait([waiting, self._life], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([waiting, self._main], return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
-        if self._life.done():
-            self._life.result()
+        if self._main.done():
+            self._main.result()
 
     async def ended(self) -> None:
-        """Return when the life is over; raises what ended it."""
-        assert self._life is not None, "not started"
-        # Who does not want to wait any longer does not end it.
-        await asyncio.shield(self._life)
+        """Wait until the service has ended; raises the exception that ended it."""
+        assert self._main is not None, "not started"
+        # Cancelling the waiter must not cancel the service.
+        await asyncio.shield(self._main)
 
     async def stop(self) -> None:
-        """Finish what is under way, keep a snapshot, and let go of everything."""
+        """Finish pending work, write a snapshot and release all resources."""
         was_working = self.status is ServiceStatus.WORKING
         self.session.status = ServiceStatus.STOPPING
         self.session.working.clear()
         await self._replica.sequencer.drain()
-        await end_all([self._life] if self._life is not None else [])
+        await end_all([self._main] if self._main is not None else [])
         if was_working:
             await self.snapshots.at_the_end()
         await self._replica.close()
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         work = [*self._replica.jobs(), keep_time(self.settings.clock, self.node)]
         jobs = [asyncio.create_task(job) for job in work]
         try:
-            # What has ended a job was not foreseen: nothing says that the rest is as it should be.
-            await first_end(asyncio.create_task(self._take_terms()), jobs)
+            # A job ends only by an unexpected error, after which no state can be trusted.
+            await first_end(asyncio.create_task(self._run_terms()), jobs)
         finally:
             await end_all(jobs)
 
-    async def _take_terms(self) -> None:
-        """Recover and take orders, again and again: another master's commands may follow ours."""
+    async def _run_terms(self) -> None:
+        """Recover and accept orders, forever: another master's commands may follow ours."""
         await until_answered(self._watch.check_chain)
         await until_answered(self._replica.learn_rules)
         await compare_clocks(self.settings.clock, self.node)

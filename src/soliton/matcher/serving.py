@@ -1,7 +1,7 @@
-"""Serving: from the end of a recovery until the journal is lost.
+"""Serving: from the end of a recovery until the journal's leadership is lost.
 
-What lives here: the order in which the node is followed, the accounts are loaded and orders are
-taken, and the way back. What does not: recovery, and the life of the service (``service``).
+What lives here: the sequence of following the node, loading accounts and accepting orders, and its
+reverse. What does not: recovery, and the lifecycle of the service (``service``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Serving:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def run(self) -> None:
-        """Take orders until the journal is lost; raises what ended one of the tasks."""
+        """Accept orders until the journal is lost; raises the exception of a failed task."""
         replica = self._replica
         session, settlement, effects = replica.session, replica.settlement, replica.effects
         accounts = Accounts(
@@ -42,7 +42,7 @@ class Serving:
             outstanding=settlement.outstanding,
         )
         followed = asyncio.Event()
-        settlement.load()
+        settlement.activate()
         follower = follow_node(replica.node, settlement, replica.chain, accounts, followed)
         self._start(follower, self._watch.run())
         try:
@@ -58,12 +58,12 @@ class Serving:
             _log.debug("working")
             await self._until(replica.sequencer.lost.wait(), replica.journal.term_ended())
         finally:
-            accounts.over = True
+            accounts.stopped = True
             session.working.clear()
             if session.status is ServiceStatus.WORKING:
                 session.status = ServiceStatus.STARTING
             session.accounts = None
-            settlement.rest()
+            settlement.deactivate()
             await end_all(self._tasks)
             self._tasks = []
         await replica.sequencer.drain()
@@ -72,7 +72,7 @@ class Serving:
         self._tasks += [asyncio.create_task(each) for each in work]
 
     async def _until(self, *ends: Coroutine[None, None, object]) -> None:
-        """Return when one of these does; raises what ended one of the tasks."""
+        """Return when one of these does; raises the exception of a failed task."""
         waits = [asyncio.create_task(end) for end in ends]
         try:
             await asyncio.wait([*waits, *self._tasks], return_when=asyncio.FIRST_COMPLETED)

@@ -1,7 +1,6 @@
-"""Whether orders are taken, and the accounts that are followed while they are.
+"""The state of the service: its status, and the accounts it follows while it accepts orders.
 
-What lives here: what all parts have to know of the service's state. What does not: how it comes
-and goes (``serving``).
+What lives here: the state that all parts share. What does not: its transitions (``serving``).
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ class Session:
     def __init__(self) -> None:
         self.status = ServiceStatus.STARTING
         self.working = asyncio.Event()
-        """Set while orders are taken."""
+        """Set while orders are accepted."""
         self.accounts: Accounts | None = None
-        """Set while the matcher serves; before, nobody's balance is followed."""
+        """Set while the matcher serves; until then no balances are followed."""
 
     def require_accounts(self) -> Accounts:
-        """The accounts; raises ``MatcherError`` while there are none."""
+        """The accounts; raises ``MatcherError`` if the matcher is starting or stopping."""
         if self.status is ServiceStatus.STOPPING:
             raise MatcherError(errors.MATCHER_IS_STOPPING)
         if self.accounts is None:
@@ -34,11 +33,11 @@ class Session:
         return self.accounts
 
     def given_up(self, transaction_id: bytes) -> None:
-        """A transaction of the settlement will not come onto the chain."""
+        """A transaction of the settlement will not be mined."""
         if self.accounts is not None:
             self.accounts.give_up(transaction_id)
 
     def lost(self, transaction: AnyTransaction) -> None:
-        """A transaction is not on the chain any more, or takes the place of one given up."""
+        """A transaction was rolled back, or replaces one that was given up."""
         if self.accounts is not None:
             self.accounts.expect(transaction)

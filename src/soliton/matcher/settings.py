@@ -1,8 +1,7 @@
-"""The settings of a matcher: what can be configured, the defaults, how a section becomes a record.
+"""The settings of a matcher: options, defaults, and reading them from a section.
 
-What lives here: everything about the service. What does not: the rules that orders are matched and
-charged by (``trading_settings``), the syntax of the file (the program that starts the matcher
-reads it).
+What lives here: the settings of the service. What does not: those of matching and fees
+(``trading_settings``), and the syntax of the file (read by the program that starts the matcher).
 
 Names follow the ecosystem's configuration, wavesplatform/matcher
 ``dex/src/main/resources/application.conf``, so that sections ``waves.dex { … }`` work.
@@ -51,8 +50,7 @@ ROLES: Final = ("auto", "standby", "master")
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
-# Sections about the reference's own machinery, and what older versions of it had: nothing here
-# answers to them.
+# Sections of the reference, or of its older versions, that have no effect here.
 _FOREIGN: Final = (
     "actor-response-timeout", "balance-watching-buffer-interval",
     "cli", "cli-settings", "comparison-tool", "disable-extra-fee-for-script",
@@ -70,8 +68,8 @@ _FOREIGN: Final = (
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """``rest-api.limits``: how many requests one client may send a second in the long run (0 for no
-    limit), and how many it can save up; whether that holds for clients on this machine, too.
+    """``rest-api.limits``: a client's sustained rate of requests per second (0 for no limit) and
+    its burst; whether the limits apply to clients on this machine, too.
     """
 
     requests_per_second: int = 10_000
@@ -80,9 +78,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class RestApi(msgspec.Struct, frozen=True):
-    """``rest-api``: where the interface listens, who may administrate, how long a request's
-    signature holds.
-    """
+    """``rest-api``: the server's address, the API keys, the validity of request signatures."""
 
     address: str = "127.0.0.1"
     port: int = MATCHER_PORT
@@ -91,17 +87,17 @@ class RestApi(msgspec.Struct, frozen=True):
     api_key_different_host: bool = False
     signature_window_ms: int = 3_600_000
     cancel_all_window_ms: int = 300_000
-    """What is signed to see one's orders is also what is signed to cancel them all: as that it
-    holds for this time only.
+    """The validity of a signature for cancelling all orders: shorter, because the same bytes are
+    signed to list one's orders.
     """
     request_timeout_ms: int = 20_000
     max_body_bytes: int = 100_000
     limits: Limits = Limits()
     workers: int = 0
-    """Processes that stand before the matcher and read what clients send."""
+    """The number of worker processes that read the clients' requests."""
 
     def check_api_key(self, key: str) -> bool:
-        """Whether ``key`` is a configured one, in a time that does not depend on its value."""
+        """Whether ``key`` is a configured one, compared in constant time."""
         offered = secure_hash(key.encode("utf-8", "surrogatepass"))
         right = False
         for expected in self.api_key_hashes:
@@ -125,15 +121,15 @@ class WebSockets(msgspec.Struct, frozen=True):
 
 
 class Queue(msgspec.Struct, frozen=True):
-    """``events-queue``: which journal is used, and what it is told.
+    """``events-queue``: the kind of journal, and its options.
 
-    ``sync`` says when an order is stored, and may be accepted: ``always`` when the disk has
-    confirmed it; ``interval`` when the operating system has it, and the disk confirms every
-    ``sync_interval_ms``; ``never`` leaves the disk to the operating system. ``group`` is the name
-    of this matcher among those that share a topic. ``lease_ms`` is how long a master that fell
-    silent stays one; ``role`` is ``standby`` for a matcher that never leads, ``master`` for one
-    that takes the lead when it starts. ``delivery_ms`` is how long a write is tried, ``replicas``
-    how many copies a topic gets that has to be made.
+    ``sync`` determines when a command counts as stored, so that an order may be accepted:
+    ``always`` once the disk has confirmed it; ``interval`` once the operating system has it, with
+    an fsync every ``sync_interval_ms``; ``never`` leaves syncing to the operating system. ``group``
+    is the name of this matcher among those that share a topic. ``lease_ms`` is how long a silent
+    master stays master; ``role`` is ``standby`` for a matcher that never leads, ``master`` for one
+    that takes the lead when it starts. ``delivery_ms`` is the timeout of a write, ``replicas`` the
+    replication factor of a topic that has to be created.
     """
 
     type: str = LOCAL
@@ -151,8 +147,8 @@ class Queue(msgspec.Struct, frozen=True):
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """``exchange-transaction-broadcast``: how often a transaction is sent again, and how many are
-    sent at once.
+    """``exchange-transaction-broadcast``: the interval of retries, and how many transactions are
+    sent concurrently.
     """
 
     interval_ms: int = 7_000
@@ -160,13 +156,13 @@ class Settlement(msgspec.Struct, frozen=True):
 
 
 class NodeAccess(msgspec.Struct, frozen=True):
-    """``node``: the node's REST API, and how often it is asked for news where it has no stream."""
+    """``node``: the node's REST API, and the polling interval if it has no event stream."""
 
     url: str = "http://127.0.0.1:6869"
     poll_interval_ms: int = 1_000
     timeout_ms: int = 15_000
     max_silence_ms: int = 10_000
-    """Orders are not taken when nothing was heard of the node for so long."""
+    """Orders are rejected if the node has not responded for this time."""
     api_key: str = ""
 
     def __repr__(self) -> str:
@@ -174,7 +170,7 @@ class NodeAccess(msgspec.Struct, frozen=True):
 
 
 class MatcherSettings(msgspec.Struct, frozen=True):
-    """Everything that a matcher is told at its start, checked.
+    """All settings of a matcher, validated.
 
     ``account`` signs exchange transactions. ``snapshots_interval`` counts commands.
     """
@@ -199,8 +195,8 @@ class MatcherSettings(msgspec.Struct, frozen=True):
 
 
 def read(section: Section, network: Network, directory: Path) -> MatcherSettings:
-    """The settings of a section such as ``waves.dex``; the data are below ``directory`` unless the
-    section says otherwise. Raises ``MatcherSettingsError``.
+    """The settings of a section such as ``waves.dex``; the data directory is below ``directory``
+    unless the section sets it. Raises ``MatcherSettingsError``.
     """
     for foreign in _FOREIGN:
         section.has(foreign)
@@ -234,7 +230,7 @@ def _account(section: Section) -> KeyPair:
     kind = section.text("type", IN_MEMORY)
     if kind not in ACCOUNT_STORAGES:
         section.refuse("type", " or ".join(ACCOUNT_STORAGES))
-    # The reference's files have the keys of both kinds in them.
+    # The reference's files contain the keys of both kinds.
     if kind == IN_MEMORY:
         for other in ("path", "password"):
             file.has(other)
@@ -251,7 +247,7 @@ def _account(section: Section) -> KeyPair:
 
 
 def _seed_in_memory(memory: Section) -> bytes:
-    # The second spelling is the one that people write; the first is what the reference reads.
+    # The first spelling is the reference's, the second a common variant.
     read, written = memory.secret("seed-in-base-64"), memory.secret("seed-in-base64")
     text = read or written
     if text is None:
@@ -266,7 +262,7 @@ def _seed_in_memory(memory: Section) -> bytes:
 
 
 def _rest_api(section: Section) -> RestApi:
-    # Today's reference reads the list alone, though its sample has the older key, empty.
+    # The current reference reads only the list, though its sample has the older key, empty.
     section.has("api-key-hash")
     hashes = []
     for text in section.texts("api-key-hashes"):
@@ -340,7 +336,7 @@ def _queue(section: Section) -> Queue:
     group = kafka.text("group", "dex-server-0")
     if not 0 < len(group.encode()) <= MAX_NAME_BYTES:
         kafka.refuse("group", f"a name of at most {MAX_NAME_BYTES} bytes")
-    # The reference's way to have a matcher that only reads.
+    # The reference's way to configure a read-only matcher.
     standby = not producer.truth("enable", True)
     return Queue(
         type=kind,
@@ -380,8 +376,8 @@ def _one_of(section: Section, key: str, choices: tuple[str, ...]) -> str:
 
 
 def _settlement(section: Section) -> Settlement:
-    # The reference gives up after this time; here a transaction is sent while it may be mined, and
-    # then gets a new time. The network says how long that is.
+    # The reference gives up after this time; here a transaction is sent while it can be mined, and
+    # then renewed. The network's rules determine that time.
     section.has("max-pending-time")
     for foreign in ("broadcast-until-confirmed", "max-age"):
         section.has(foreign)

@@ -1,10 +1,10 @@
-"""Bringing exchange transactions onto the chain, and keeping them there.
+"""Settlement: tracking exchange transactions until they are irreversibly on the chain.
 
-A transaction is sent when it is made, and again at an interval while the node has not shown it in
-its pool or on the chain. One that was confirmed stays under watch until its block is so deep that
-no fork reaches it; when its block is rolled back it is sent again. One whose time is over gets a
-new one (``renewal``), unless the node has refused it for what it says: then, and when no node will
-ever take it, it is given up. The accounts' volume is free then, and the operator is shown it.
+A transaction is sent when it is made, and again at an interval while the node does not report it in
+its pool or on the chain. A confirmed transaction is tracked until its block is too deep for a fork;
+if its block is rolled back, it is sent again. A transaction that is too late is renewed
+(``renewal``), unless the node has rejected it for its content: then, and if no node will ever
+accept it, it is given up. The accounts' reserves are released then, and the operator can list it.
 
 What lives here: the state of each transaction. What does not: making them (``exchanges``), and
 sending them (``broadcasting``).
@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -29,8 +29,9 @@ from soliton.matcher.node_client import NodeClient, NodeUpdate
 from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
 from soliton.matcher.records import Unsettled
 from soliton.matcher.renewal import FINAL_DEPTH, Window
+from soliton.matcher.session import Session
 from soliton.matcher.time_slices import in_slices
-from soliton.matching.pairs import AssetPair
+from soliton.matching.pairs import pair_of
 
 _UNANSWERED: Final = "the node was not asked yet, or has not answered"
 
@@ -38,8 +39,8 @@ _log = throttled(logging.getLogger(__name__))
 
 
 class Sent(msgspec.Struct):
-    """A transaction on its way. ``transaction`` is let go of once the node has it. ``refused`` says
-    that the node has refused it for what it says, and not for the moment.
+    """A transaction being settled. ``transaction`` is ``None`` once the node has accepted it.
+    ``refused`` is true if the node rejected it for its content, not for a temporary reason.
     """
 
     created: int
@@ -50,11 +51,11 @@ class Sent(msgspec.Struct):
     last_sent: float = float("-inf")
     refusals: int = 0
     refused: bool = False
-    words: str = _UNANSWERED
+    message: str = _UNANSWERED
 
 
 class SettlementCounts(msgspec.Struct):
-    """What became of transactions since the start."""
+    """Counts of transactions since the start."""
 
     made: int = 0
     sent: int = 0
@@ -64,33 +65,23 @@ class SettlementCounts(msgspec.Struct):
     rolled_back: int = 0
 
 
-class Listener(Protocol):
-    """Who keeps the accounts' balances."""
-
-    def given_up(self, transaction_id: bytes) -> None:
-        """A transaction will not come onto the chain."""
-
-    def lost(self, transaction: AnyTransaction) -> None:
-        """A transaction is not on the chain any more, or takes the place of one given up."""
-
-
 class Settlement:
-    """All transactions that are not on the chain for certain. Use from one event loop."""
+    """All transactions that are not irreversibly on the chain. Use from one event loop."""
 
     def __init__(
         self,
         node: NodeClient,
         database: OrdersDatabase,
         window: Window,
-        listener: Listener,
+        session: Session,
     ) -> None:
         """``window`` is the network's."""
         self._node = node
         self._database = database
         self._window = window
-        self._listener = listener
+        self._session = session
         self.pending: dict[bytes, Sent] = {}
-        # The same by the height at which they are on the chain, 0 for those that are not.
+        # The same, grouped by the height at which they are on the chain; 0 if they are not.
         self._at: dict[int, dict[bytes, Sent]] = {0: {}}
         self.to_send: deque[bytes] = deque()
         self.wake = asyncio.Event()
@@ -99,9 +90,9 @@ class Settlement:
         self.rollbacks = 0
         self._found: dict[bytes, int] = {}
         self.found = asyncio.Event()
-        """Set while there is something for ``take_found``."""
+        """Set while ``take_found`` has something to return."""
         self.is_active = False
-        """Whether it sends, and does not only note what has to be sent."""
+        """Whether transactions are sent, not only recorded."""
         self.counts = SettlementCounts()
 
     @property
@@ -110,14 +101,14 @@ class Settlement:
         return self._at[0]
 
     def outstanding(self, transaction_id: bytes) -> AnyTransaction | None:
-        """A transaction of ours that has to come onto the chain, and is not there."""
+        """A transaction of ours that should be on the chain, but is not."""
         sent = self.off_chain.get(transaction_id)
         if sent is None:
             return None
         return sent.transaction or self._database.transaction(transaction_id)
 
     def unsettled(self, limit: int) -> list[Unsettled]:
-        """Executions that are neither on the chain nor in the node's pool, at most so many: first
+        """Up to ``limit`` executions that are neither on the chain nor in the node's pool: first
         those that were given up.
         """
         found = self._database.unsettled()[:limit]
@@ -126,49 +117,50 @@ class Settlement:
                 break
             transaction = None if sent.in_pool else self.outstanding(transaction_id)
             if transaction is not None:
-                found.append(described(transaction, sent.words, given_up=False))
+                found.append(described(transaction, sent.message, given_up=False))
         return found
 
     def unsettled_counts(self) -> tuple[int, int]:
-        """How many of these wait, and how many were given up."""
+        """The numbers of unsettled executions that are waiting, and that were given up."""
         waiting = sum(not sent.in_pool for sent in self.off_chain.values())
         return waiting, len(self._database.unsettled())
 
-    def rest(self) -> None:
-        """Only write down what has to be sent: somebody else sends it, or nobody can yet."""
+    def deactivate(self) -> None:
+        """Only record transactions: another matcher sends them, or none can yet."""
         self.is_active = False
         self.pending, self._at = {}, {0: {}}
         self.to_send.clear()
         self._found.clear()
         self.found.clear()
 
-    def load(self) -> None:
-        """Take up what an earlier run, or an earlier term of this one, has left."""
-        self.rest()
+    def activate(self) -> None:
+        """Start sending, beginning with the transactions that earlier runs or terms have left."""
+        self.deactivate()
         self.is_active = True
         for transaction_id, record in self._database.pending().items():
             self.watch(transaction_id, Sent(record.created, None, record.height))
 
     def watch(self, transaction_id: bytes, sent: Sent) -> None:
-        """Know of one more."""
+        """Start tracking a transaction."""
         self.pending[transaction_id] = sent
         self._at.setdefault(sent.height, {})[transaction_id] = sent
 
     def unwatch(self, transaction_id: bytes) -> None:
-        """Know nothing of it any more."""
+        """Stop tracking a transaction."""
         sent = self.pending.pop(transaction_id, None)
         if sent is not None:
             self._leave_height(transaction_id, sent)
 
     def _leave_height(self, transaction_id: bytes, sent: Sent) -> None:
-        there = self._at[sent.height]
-        del there[transaction_id]
-        if not there and sent.height:
+        group = self._at[sent.height]
+        del group[transaction_id]
+        if not group and sent.height:
             del self._at[sent.height]
 
     async def forget_settled(self) -> None:
-        """Let go of what is old and deep in the chain, while somebody else sends: what is only old
-        may still have to be settled. Raises ``NodeUnavailable``.
+        """Drop transactions that another matcher has settled: those that are too old to be mined
+        and deep in the chain. One that is only old may still have to be renewed. Raises
+        ``NodeUnavailable``.
         """
         oldest = await self._node.now() - self._window.back_ms
         pending = self._database.pending().items()
@@ -181,18 +173,20 @@ class Settlement:
                     self._database.settle(transaction_id)
 
     async def reconcile(self) -> None:
-        """Ask the node what it has of all this, and send the rest; raises ``NodeUnavailable``."""
+        """Query the state of all transactions and send the missing ones; raises
+        ``NodeUnavailable``.
+        """
         while True:
             before = self.rollbacks
-            asked = list(self.pending)
+            queried = list(self.pending)
             given_up = [each for each in self._database.unsettled() if each.transaction_id]
             heights = await self._node.heights(
-                [*asked, *(each.transaction_id or b"" for each in given_up)]
+                [*queried, *(each.transaction_id or b"" for each in given_up)]
             )
             if before == self.rollbacks:
                 break
-            # What was told may have been rolled back while the answer was on its way.
-        async for transaction_id in in_slices(asked):
+            # The response may be outdated by a rollback meanwhile.
+        async for transaction_id in in_slices(queried):
             sent = self.pending.get(transaction_id)
             if sent is None:
                 continue
@@ -210,7 +204,7 @@ class Settlement:
         await self._forget_deep()
 
     def add(self, transaction: AnyTransaction) -> None:
-        """Bring a new transaction onto the chain."""
+        """Record a new transaction, and send it if active."""
         if transaction.id in self.pending:
             return
         self.counts.made += 1
@@ -221,8 +215,8 @@ class Settlement:
             self.queue(transaction.id, sent)
 
     async def follow(self, update: NodeUpdate) -> None:
-        """What has happened on the node; others go on in between. Raises ``NodeUnavailable``, and
-        then has to be called again.
+        """Process an update of the node, with pauses for other tasks. Raises ``NodeUnavailable``;
+        then it must be called again.
         """
         higher = update.status.height > self.height
         self.height = update.status.height
@@ -230,14 +224,14 @@ class Settlement:
             self.rollbacks += 1
             if update.rolled_back_to < self._final:
                 _log.error(
-                    "the node has taken blocks %d to %d off, which no fork reaches: what was "
-                    "settled in them may be missing; 'soliton matcher verify' tells",
+                    "the node rolled back blocks %d to %d, which are too deep for forks: exchanges "
+                    "may be unsettled; 'soliton matcher verify' lists them",
                     *(update.rolled_back_to + 1, self._final),
                 )
             await self._roll_back(update.rolled_back_to)
         for transaction in update.appeared:
             self._see_in_pool(transaction.id, present=True)
-        # Before those that have left the pool: what is in a block is not to be sent again.
+        # Before those that left the pool, so that mined ones are not sent again.
         async for transaction_id, height in in_slices(update.confirmed):
             sent = self.pending.get(transaction_id)
             if sent is not None and sent.height != height:
@@ -266,7 +260,7 @@ class Settlement:
         self._note_height(transaction_id, sent, 0)
         transaction = self.outstanding(transaction_id)
         if transaction is not None:
-            self._listener.lost(transaction)
+            self._session.lost(transaction)
         self.queue(transaction_id, sent)
 
     def _note_height(self, transaction_id: bytes, sent: Sent, height: int) -> None:
@@ -282,11 +276,11 @@ class Settlement:
         self._database.note_seen(transaction_id, PendingRecord(sent.created, height))
 
     def note_found(self, transaction_id: bytes, sent: Sent, height: int) -> bool:
-        """The node said that it is on the chain at a height (0: that it is not): whether that can
-        be relied on.
+        """Record that the node reported a transaction at a height (0: not on the chain). Returns
+        whether the report was usable.
 
-        Blocks above the last one that was told of may go again without anybody telling that, since
-        nobody has told that they came. What is in them will be told, if they stay.
+        Blocks above the last update's are ignored: they may be rolled back without notice, since
+        their arrival was not reported yet. An update will report their transactions.
         """
         if not 0 < height <= self.height:
             return False
@@ -296,7 +290,7 @@ class Settlement:
         return True
 
     def take_found(self) -> tuple[tuple[bytes, int], ...]:
-        """What was found on the chain by asking, with the heights: as ``NodeUpdate.confirmed``."""
+        """The transactions found on the chain by request, as ``NodeUpdate.confirmed``."""
         found, self._found = self._found, {}
         self.found.clear()
         return tuple(found.items())
@@ -312,24 +306,24 @@ class Settlement:
                 self._database.settle(transaction_id)
 
     def queue(self, transaction_id: bytes, sent: Sent) -> None:
-        """It is sent as soon as possible."""
+        """Send a transaction as soon as possible."""
         if not sent.queued:
             sent.queued = True
             self.to_send.append(transaction_id)
             self.wake.set()
 
 
-def described(transaction: AnyTransaction, words: str, *, given_up: bool) -> Unsettled:
-    """An exchange as one that is not on the chain."""
+def described(transaction: AnyTransaction, message: str, *, given_up: bool) -> Unsettled:
+    """The record of an exchange that is not on the chain."""
     body = transaction.payload
     assert isinstance(body, Exchange), "only exchanges are settled"
     return Unsettled(
-        pair=AssetPair(body.order1.amount_asset, body.order1.price_asset),
+        pair=pair_of(body.order1),
         amount=body.amount,
         buy_order_id=body.buy_order.id,
         sell_order_id=body.sell_order.id,
         transaction_id=transaction.id,
         timestamp=transaction.timestamp,
         given_up=given_up,
-        words=words,
+        message=message,
     )

@@ -1,8 +1,8 @@
-"""Checking that what was executed is settled: every execution has its transaction, and every
-transaction is on the chain, or in the node's pool on its way there.
+"""Verifying the settlement: every execution has its transaction, and every transaction is on the
+chain or in the node's pool.
 
-What lives here: the comparison of executions with the orders database and with the node. What does
-not: whether executions are right (``audit``).
+What lives here: comparing executions with the orders database and the node. What does not: whether
+executions are correct (``audit``).
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matching.events import OrderExecuted
 from soliton.matching.pairs import AssetPair
 
-QUESTIONS_AT_ONCE: Final = 100
+BATCH: Final = 100
+"""Transactions looked up at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An execution that is not settled: the offset of its command, its number among that command's
-    executions, what should have changed hands (of the pair's amount asset), and why it did not.
+    """An execution that is not settled: the offset of its command, its index among the command's
+    executions, the amount (in the pair's amount asset), and the reason.
     """
 
     offset: int
@@ -37,17 +38,17 @@ class Fault:
 
 @dataclass(slots=True)
 class SettlementCounts:
-    """What was found. ``waiting`` are in the node's pool."""
+    """Counts by result. ``waiting`` are in the node's pool."""
 
     confirmed: int = 0
     waiting: int = 0
     unknown: int = 0
-    """Executions behind the last command that the orders database knows."""
+    """Executions after the last command in the orders database."""
 
 
 @dataclass(slots=True)
-class _Question:
-    """An execution whose transaction the node is asked about."""
+class _Lookup:
+    """An execution whose transaction is to be looked up on the node."""
 
     offset: int
     index: int
@@ -57,62 +58,64 @@ class _Question:
 
 @dataclass(slots=True)
 class SettlementAudit:
-    """Feed it the executions of each command in order, then ``finish``. Without a node it is enough
-    that every execution has its transaction.
+    """``take`` the executions of each command in order, then ``finish``. Without a node, only the
+    existence of the transactions is checked.
     """
 
     database: OrdersDatabase
     node: NodeClient | None
     counts: SettlementCounts = field(default_factory=SettlementCounts)
     faults: list[Fault] = field(default_factory=list)
-    """All that is not settled, in the order of the journal."""
-    _asked: list[_Question] = field(default_factory=list)
+    """All unsettled executions, in the order of the journal."""
+    _lookups: list[_Lookup] = field(default_factory=list)
 
     async def take(self, offset: int, executions: Sequence[OrderExecuted]) -> None:
-        """The executions of the command at an offset. Raises ``NodeUnavailable``."""
+        """Check the executions of the command at an offset. Raises ``NodeUnavailable``."""
         if offset > self.database.offset:
-            # Written when the matcher starts again; the journal has it.
+            # The database is updated from the journal when the matcher starts.
             self.counts.unknown += len(executions)
             return
         for index, event in enumerate(executions):
             found = self._transaction_of(offset, index, event)
             if isinstance(found, bytes):
-                self._asked.append(_Question(offset, index, event, found))
+                self._lookups.append(_Lookup(offset, index, event, found))
             else:
                 self._note(offset, index, event, found)
-        if len(self._asked) >= QUESTIONS_AT_ONCE:
-            await self._ask()
+        if len(self._lookups) >= BATCH:
+            await self._look_up()
 
     async def finish(self) -> None:
-        """Ask about the last ones. Raises as ``take``."""
-        await self._ask()
+        """Look up the remaining transactions. Raises ``NodeUnavailable``."""
+        await self._look_up()
         self.faults.sort(key=lambda each: (each.offset, each.index))
 
     def _note(self, offset: int, index: int, event: OrderExecuted, why: str) -> None:
         self.faults.append(Fault(offset, index, event.taker.pair, event.amount, why))
 
     def _transaction_of(self, offset: int, index: int, event: OrderExecuted) -> bytes | str:
-        """The id of an execution's transaction, or what is wrong with it."""
+        """The id of an execution's transaction, or why there is none."""
         trade = self.database.trade(event.taker.pair, offset, index)
         if trade is None:
             return "it is not in the database"
-        told = (trade.taker_order_id, trade.maker_order_id, trade.amount, trade.price)
-        if told != (event.taker.id, event.maker.id, event.amount, event.price):
+        recorded = (trade.taker_order_id, trade.maker_order_id, trade.amount, trade.price)
+        if recorded != (event.taker.id, event.maker.id, event.amount, event.price):
             return "it is another in the database"
         if trade.transaction_id is None:
             return "no transaction could be made of it"
         transaction = self.database.transaction(trade.transaction_id)
         if transaction is None or transaction.id != trade.transaction_id:
             return "its transaction is missing"
-        return trade.transaction_id if _says(transaction, event) else "its transaction is another"
+        return (
+            trade.transaction_id if _settles(transaction, event) else "its transaction is another"
+        )
 
-    async def _ask(self) -> None:
-        asked, self._asked = self._asked, []
-        if self.node is None or not asked:
+    async def _look_up(self) -> None:
+        lookups, self._lookups = self._lookups, []
+        if self.node is None or not lookups:
             return
-        heights = await self.node.heights([each.transaction_id for each in asked])
+        heights = await self.node.heights([each.transaction_id for each in lookups])
         pending = self.database.pending()
-        for each in asked:
+        for each in lookups:
             height = heights.get(each.transaction_id)
             if height:
                 self.counts.confirmed += 1
@@ -125,7 +128,7 @@ class SettlementAudit:
                 self._note(each.offset, each.index, each.event, f"transaction {name} {why}")
 
 
-def _says(transaction: AnyTransaction, event: OrderExecuted) -> bool:
+def _settles(transaction: AnyTransaction, event: OrderExecuted) -> bool:
     """Whether a transaction settles an execution."""
     body = transaction.payload
     if not isinstance(body, Exchange):

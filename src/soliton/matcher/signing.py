@@ -1,10 +1,10 @@
-"""Signing exchange transactions, beside the event loop where that is possible.
+"""Signing exchange transactions, off the event loop where possible.
 
-An execution gives a transaction and its id at once; the signature comes a little later. Until then
-the transaction is here, and whoever needs all of them calls ``finish``: before the orders database
-is written or asked for transactions, nothing may be missing in it.
+An execution produces a transaction and its id immediately, and its signature a little later. Until
+then the transaction is held here. Before the orders database is written or searched for
+transactions, ``finish`` signs the remaining ones, so that none is missing.
 
-What lives here: the transactions that wait for their signature. What does not: making them
+What lives here: the transactions that wait for a signature. What does not: making them
 (``exchanges``), sending them (``settlement``), and the process that signs (``soliton.parallel``).
 """
 
@@ -21,7 +21,7 @@ from soliton.parallel.signatures import SignatureChecker
 
 
 class ExchangeSigner:
-    """Use from one event loop. ``done`` gets each transaction with its signature."""
+    """Use from one event loop. ``done`` receives each signed transaction."""
 
     def __init__(
         self,
@@ -36,13 +36,13 @@ class ExchangeSigner:
         self._waiting: dict[bytes, AnyTransaction] = {}
 
     def sign(self, transaction: AnyTransaction) -> None:
-        """Sign a transaction that has no proofs; ``done`` is called later."""
+        """Sign a transaction without proofs; ``done`` is called later."""
         self._waiting[transaction.id] = transaction
         signed = partial(self._signed, transaction.id)
         self._signatures.sign(self._key, transaction.body, self._point, signed)
 
     def finish(self) -> None:
-        """Sign here and now what still waits."""
+        """Sign all waiting transactions synchronously."""
         for transaction in list(self._waiting.values()):
             signature = sign(self._key, transaction.body, point=self._point)
             self._signed(transaction.id, signature)

@@ -1,8 +1,8 @@
-"""Snapshots of the books, written while commands go on being applied.
+"""Writing snapshots of the books while commands are being applied.
 
-What lives here: when one is written, what has to be on the disk before it, and which part of the
-journal is not needed after it. What does not: its bytes (``soliton.matching.snapshots``) and its
-file (``journal.snapshots``).
+What lives here: when a snapshot is written, what must be on the disk before it, and truncating the
+journal after it. What does not: its bytes (``soliton.matching.snapshots``) and its file
+(``journal.snapshots``).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matching.engine import Engine
 
 FLUSH_SECONDS: Final = 0.5
-"""How long what became of orders stays in memory only; the journal has it all the same."""
+"""The interval at which the orders database is flushed; until then the journal has the changes."""
 _RETRY_SECONDS: Final = 1.0
-_LOOK_SECONDS: Final = 1.0
-_AFTER_TROUBLE_SECONDS: Final = 60.0
+_CHECK_SECONDS: Final = 1.0
+_RETRY_SNAPSHOT_SECONDS: Final = 60.0
 
 _log = throttled(logging.getLogger(__name__))
 
@@ -40,7 +40,7 @@ class SnapshotWriter:
         database: OrdersDatabase,
         is_certain: Callable[[], bool],
     ) -> None:
-        """While the state of the engine is not ``is_certain``, none is written."""
+        """No snapshot is written unless ``is_certain`` returns true for the engine's state."""
         self._engine = engine
         self._snapshots = snapshots
         self._journal = journal
@@ -48,34 +48,34 @@ class SnapshotWriter:
         self._is_certain = is_certain
         self._lock = asyncio.Lock()
         self.offsets: tuple[int, ...] = ()
-        """Of the snapshots that there are, in ascending order."""
+        """The offsets of the existing snapshots, ascending."""
 
     @property
     def newest(self) -> int:
-        """The offset of the newest snapshot, -1 without one."""
+        """The offset of the newest snapshot, -1 if there is none."""
         return max(self.offsets, default=-1)
 
     def set_aside_ahead(self) -> None:
-        """The journal ends here for certain: snapshots of what comes later are of another one.
-        Raises ``JournalProblem``.
+        """Set aside snapshots beyond the journal's end, which belong to another journal. Raises
+        ``JournalProblem``.
         """
         end = self._engine.last_offset
         self._snapshots.set_aside_after(end)
         self.offsets = tuple(offset for offset in self.offsets if offset <= end)
 
     async def every(self, commands: int) -> None:
-        """For ever: one after so many commands."""
+        """Write a snapshot after each ``commands`` commands, forever."""
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_CHECK_SECONDS)
             if self._engine.last_offset - self.newest >= commands:
                 try:
                     await self.save()
                 except (JournalProblem, DatabaseProblem) as error:
                     _log.error("no snapshot: %s", error)
-                    await asyncio.sleep(_AFTER_TROUBLE_SECONDS)
+                    await asyncio.sleep(_RETRY_SNAPSHOT_SECONDS)
 
     async def at_the_end(self) -> None:
-        """One, if anything has happened since the last."""
+        """Write a snapshot if a command was applied since the last one."""
         if self._engine.last_offset > self.newest:
             try:
                 await self.save()
@@ -83,10 +83,10 @@ class SnapshotWriter:
                 _log.warning("no snapshot at the end: %s", error)
 
     async def save(self) -> None:
-        """Write one now; raises ``JournalProblem`` or ``DatabaseProblem``."""
+        """Write a snapshot now; raises ``JournalProblem`` or ``DatabaseProblem``."""
         async with self._lock:
             if not self._is_certain():
-                # A command has failed half way: the books are about to be read anew.
+                # A command has failed half way: the books are about to be restored.
                 return
             with self._engine.begin_snapshot() as writing:
                 offset = writing.last_offset
@@ -94,17 +94,17 @@ class SnapshotWriter:
                     return
                 for _ in writing.slices():
                     await asyncio.sleep(0)
-            # The books must not be newer than what became of the orders that left them.
+            # The snapshot must not be newer than the database, which has the finalized orders.
             await self._database.flush()
             await asyncio.to_thread(self._snapshots.save, offset, writing.pieces)
             self.offsets = tuple(sorted({*self.offsets, offset})[-KEPT:])
             if len(self.offsets) == KEPT:
-                # With an older one at hand, so that a damaged file on the disk is not the end.
+                # The older snapshot stays usable, in case the newest file is damaged.
                 await self._journal.truncate_before(self.offsets[0] + 1)
 
 
 async def keep_flushed(database: OrdersDatabase) -> None:
-    """Bring for ever to the disk what became of orders."""
+    """Flush the database periodically, forever."""
     while True:
         await asyncio.sleep(FLUSH_SECONDS)
         try:

@@ -1,7 +1,7 @@
-"""Where a matcher keeps its commands and snapshots, as its settings say.
+"""Opening a matcher's journal and snapshots, by its settings.
 
-What lives here: choosing the form of the journal and the places of the files. What does not: the
-forms (``journal``), and the orders database, which the service opens itself.
+What lives here: choosing the kind of journal and the paths of the files. What does not: the kinds
+(``journal``), and the orders database, which the service opens itself.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ SNAPSHOTS_NAME: Final = "snapshots"
 
 
 def open_journal(settings: MatcherSettings) -> Journal:
-    """The journal of a matcher. A local one is opened at once, and made where it is missing; Kafka
-    is asked when the journal is used. Raises ``JournalProblem`` or ``WrongJournal``.
+    """The journal of a matcher. A local one is opened now, and created if missing; Kafka is
+    contacted when the journal is used. Raises ``JournalProblem`` or ``WrongJournal``.
     """
     queue = settings.queue
     if queue.type == KAFKA:
@@ -43,7 +43,7 @@ def open_journal(settings: MatcherSettings) -> Journal:
 
 
 def _kafka_journal(settings: MatcherSettings) -> KafkaJournal:
-    # Imported here: a matcher with a local journal does without, and may not have it.
+    # An optional dependency, which a local journal does not need.
     try:
         import aiokafka  # noqa: F401 - only whether it is there
     except ImportError:
@@ -71,7 +71,7 @@ def _kafka_journal(settings: MatcherSettings) -> KafkaJournal:
 
 
 def open_snapshots(settings: MatcherSettings) -> SnapshotStore:
-    """The snapshots of a matcher; the directory is made. Raises ``JournalProblem``."""
+    """The snapshots of a matcher; creates the directory. Raises ``JournalProblem``."""
     return SnapshotStore(settings.directory / SNAPSHOTS_NAME, identity_of(settings))
 
 
@@ -79,9 +79,9 @@ def open_snapshots(settings: MatcherSettings) -> SnapshotStore:
 async def reading(
     settings: MatcherSettings,
 ) -> AsyncIterator[tuple[int, AsyncIterator[list[Record]]]]:
-    """The first offset of a matcher's journal, and all of its commands up to this moment but those
-    in quarantine, without changing anything; the matcher may run. Raises ``JournalProblem``,
-    ``WrongJournal`` or ``DatabaseProblem``.
+    """The first offset of a matcher's journal, and its commands up to now without those in
+    quarantine. Read-only; the matcher may be running. Raises ``JournalProblem``, ``WrongJournal``
+    or ``DatabaseProblem``.
     """
     quarantine = Quarantine(settings.directory)
     if settings.queue.type != KAFKA:

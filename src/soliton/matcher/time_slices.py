@@ -1,6 +1,6 @@
-"""Long work on the event loop, taken in turns with everybody else's.
+"""Cooperative long-running work on the event loop, and cancelling tasks.
 
-What lives here: going through many things with pauses, and ending tasks. What does not: the work.
+What lives here: iterating with pauses, and cancelling tasks. What does not: the work itself.
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any, Final, TypeVar
 
 SLICE: Final = 200
-"""Things between two pauses. Each takes some 10 µs at most, so that nobody waits long."""
+"""Items between two pauses. Each takes some 10 µs at most, so that other tasks wait only briefly.
+"""
 
 T = TypeVar("T")
 
 
-async def in_slices(things: Iterable[T]) -> AsyncIterator[T]:
-    """All things in their order; others go on after each ``SLICE`` of them. What they change in the
-    meantime is seen, so ``things`` should be nobody else's.
+async def in_slices(items: Iterable[T], size: int = SLICE) -> AsyncIterator[T]:
+    """All items in order; other tasks run after each ``size`` of them, so they must not change
+    ``items``.
     """
-    for count, thing in enumerate(things, 1):
-        yield thing
-        if count % SLICE == 0:
+    for count, item in enumerate(items, 1):
+        yield item
+        if count % size == 0:
             await asyncio.sleep(0)
 
 
 async def end_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait for their end."""
+    """Cancel tasks and wait until they have ended."""
     running = list(tasks)
     for task in running:
         task.cancel()
@@ -34,8 +35,8 @@ async def end_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
 
 
 async def first_end(work: asyncio.Task[None], jobs: Iterable[asyncio.Task[Any]]) -> None:
-    """Wait for a work, and for the jobs beside it that should run as long: raises what ended one of
-    them. Nothing goes on without a job that has ended; the work is cancelled then.
+    """Wait until ``work`` or one of the jobs ends, and raise its exception, if any. The jobs should
+    run as long as the work does: when one ends, the work is cancelled.
     """
     tasks = [work, *jobs]
     try:

@@ -1,7 +1,7 @@
-"""The settings that orders are taken, matched and charged by: their names, forms and defaults.
+"""The settings of validation, matching and fees: their names, forms and defaults.
 
-What lives here: reading the sections into the records of ``soliton.matching``. What does not: what
-they mean there, and the settings of the service (``settings``).
+What lives here: reading the sections into the records of ``soliton.matching``. What does not: their
+meaning, and the settings of the service (``settings``).
 
 Source: wavesplatform/matcher ``dex/src/main/resources/application.conf`` and
 ``dex/src/main/scala/com/wavesplatform/dex/settings``.
@@ -53,14 +53,14 @@ _MODES: Final = ("dynamic", "fixed", "percent")
 _PAIR: Final = "a pair, as AMOUNT-PRICE with WAVES or base58 on both sides"
 
 TickSizes = Mapping[AssetPair, tuple[tuple[int, Decimal], ...]]
-"""Tick sizes as a person writes them, with the offset from which each is in force."""
+"""Decimal tick sizes, with the offset from which each is in force."""
 
 
 class TradingSettings(msgspec.Struct, frozen=True):
-    """What the operator wants of orders. Offsets are places in the journal.
+    """The trading rules. Offsets are those of the journal.
 
-    Orders of version 4 are taken from the first command on, unlike in the reference, where a
-    setting that few know of has to be changed first.
+    Orders of version 4 are accepted from the first command on, unlike in the reference, which
+    requires an obscure setting for it.
     """
 
     order_fees: OffsetSchedule = ((-1, DEFAULT_FEE),)
@@ -73,7 +73,7 @@ class TradingSettings(msgspec.Struct, frozen=True):
     placement: PlacementSettings = PlacementSettings(b"")
 
     def matching(self, decimals: Callable[[Asset], int]) -> MatchingSettings:
-        """What the engine reads; ``decimals`` are those of assets that have tick sizes."""
+        """The engine's settings; ``decimals`` returns those of assets with tick sizes."""
         return MatchingSettings(
             order_fees=self.order_fees,
             tick_sizes={
@@ -89,18 +89,18 @@ class TradingSettings(msgspec.Struct, frozen=True):
         )
 
     def tick_size_assets(self) -> set[Asset]:
-        """The assets whose decimals ``matching`` asks for."""
+        """The assets whose decimals ``matching`` needs."""
         pairs = self.tick_sizes.keys()
         return {asset for pair in pairs for asset in (pair.amount_asset, pair.price_asset)}
 
 
 def read_trading(section: Section, chain_id: int) -> TradingSettings:
-    """The settings in a section such as ``waves.dex``; refuses what it cannot mean."""
+    """The settings in a section such as ``waves.dex``; rejects invalid values."""
     price_assets = tuple(_assets(section, "price-assets"))
     parameters = section.section("pass-execution-parameters")
     parameters.has("for-accounts")
     pools = section.section("lp-accounts")
-    # Keys of the reference's machinery, or of older versions of it.
+    # Keys of the reference that have no effect here, or of its older versions.
     for foreign in ("custom", "file-path", "num", "seed"):
         pools.has(foreign)
     return TradingSettings(
@@ -116,7 +116,7 @@ def read_trading(section: Section, chain_id: int) -> TradingSettings:
 
 
 def _offset(section: Section, key: str, default: int) -> int:
-    # One more than fits into 64 bits is what the reference's own file has for "never".
+    # The reference's own file has 2**63 for "never".
     return min(section.whole(key, default, -1, NEVER + 1), NEVER)
 
 
@@ -163,7 +163,7 @@ def _order_fee(section: Section, price_assets: tuple[Asset, ...]) -> OrderFee:
 
 
 def _simple_fee(section: Section) -> SimpleFee:
-    # A file often holds all modes, and names one of them.
+    # A file often contains all modes, and selects one of them.
     for mode in (*_MODES, "composite"):
         section.has(mode)
     mode = section.text("mode", "dynamic")

@@ -1,6 +1,6 @@
-"""UpdateAccumulator what a node tells, until somebody has time to hear it as one update.
+"""Accumulating a node's events into one update, until the consumer is ready for it.
 
-What lives here: putting single notices together. What does not: where they come from.
+What lives here: merging events. What does not: where they come from.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from soliton.matcher.node_client import ChainStatus, NodeUpdate
 
 
 class UpdateAccumulator:
-    """Notices since the last update. ``something`` is set while there are any."""
+    """Events since the last update. ``pending`` is set while there are any."""
 
     def __init__(self) -> None:
-        self.something = asyncio.Event()
+        self.pending = asyncio.Event()
         self._reset()
 
     def _reset(self) -> None:
@@ -26,65 +26,65 @@ class UpdateAccumulator:
         self._appeared: dict[bytes, AnyTransaction] = {}
         self._vanished: dict[bytes, None] = {}
         self._changed: set[Address] = set()
-        self._anybody = False
+        self._all_changed = False
         self._missed = False
 
     def moved(self) -> None:
-        """The last block is another one."""
-        self.something.set()
+        """The last block changed."""
+        self.pending.set()
 
     def mined(self, transaction_id: bytes, height: int) -> None:
         """A transaction is in a block."""
         self._confirmed[transaction_id] = height
-        self.something.set()
+        self.pending.set()
 
     def rolled_back(self, height: int) -> None:
-        """Blocks above a height are gone."""
+        """Blocks above a height were rolled back."""
         known = self._rolled_back_to
         self._rolled_back_to = height if known is None else min(height, known)
         self._confirmed = {each: at for each, at in self._confirmed.items() if at <= height}
-        self.anybody()
+        self.all_changed()
 
     def appeared(self, transaction: AnyTransaction) -> None:
-        """A transaction is in the pool."""
+        """A transaction entered the pool."""
         self._appeared[transaction.id] = transaction
         self._vanished.pop(transaction.id, None)
-        self.something.set()
+        self.pending.set()
 
     def vanished(self, transaction_id: bytes) -> None:
-        """A transaction is in the pool no more. This is told even of one that has appeared since
-        the last update: the same one may have appeared before.
+        """A transaction left the pool. This is reported even if it appeared since the last update:
+        it may have appeared before as well.
         """
         self._appeared.pop(transaction_id, None)
         self._vanished[transaction_id] = None
-        self.something.set()
+        self.pending.set()
 
     def changed(self, addresses: Iterable[Address]) -> None:
         """Balances of these accounts changed on the chain."""
         self._changed.update(addresses)
-        self.something.set()
+        self.pending.set()
 
-    def anybody(self) -> None:
-        """Anybody's balance may have changed."""
-        self._anybody = True
-        self.something.set()
+    def all_changed(self) -> None:
+        """The balances of any account may have changed."""
+        self._all_changed = True
+        self.pending.set()
 
     def missed(self) -> None:
-        """More may have happened than what was told."""
+        """Some events were missed."""
         self._missed = True
-        self.anybody()
+        self.all_changed()
 
     def take(self, status: ChainStatus) -> NodeUpdate:
-        """The update, and begin anew."""
+        """Return the update and start a new one."""
         update = NodeUpdate(
             status=status,
             rolled_back_to=self._rolled_back_to,
             confirmed=tuple(self._confirmed.items()),
             appeared=tuple(self._appeared.values()),
             vanished=tuple(self._vanished),
-            changed=None if self._anybody else frozenset(self._changed),
+            changed=None if self._all_changed else frozenset(self._changed),
             missed=self._missed,
         )
         self._reset()
-        self.something.clear()
+        self.pending.clear()
         return update

@@ -11,7 +11,7 @@ Sources: wavesplatform/matcher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from fractions import Fraction
 from typing import Final
@@ -163,14 +163,15 @@ def _sender_text(order: Order) -> str:
 def check_account(
     active: ActiveOrder,
     tradable: Callable[[Asset], int],
-    counter_levels: Sequence[LevelTotal],
+    counter_levels: Iterable[LevelTotal],
     assets: Assets,
 ) -> None:
     """Check that the account can afford an order; raises ``MatcherError``.
 
     ``tradable`` returns its free balances. ``counter_levels`` is the other side of the book, best
-    first; it is used only for market orders, which are rejected if their price is too low (or high)
-    to fill their amount. A market order needs only one unit of the asset it spends.
+    first; it is iterated only for market orders, as far as their amount needs, and they are
+    rejected if their price is too low (or high) to fill it. A market order needs only one unit of
+    the asset it spends.
     """
     order = active.order
     if active.is_market:
@@ -210,12 +211,10 @@ def duplicate(order: Order) -> MatcherError:
     return MatcherError(errors.ORDER_DUPLICATE, id=base58.encode(order.id))
 
 
-def _check_market_price(order: Order, counter_levels: Sequence[LevelTotal], assets: Assets) -> None:
+def _check_market_price(order: Order, counter_levels: Iterable[LevelTotal], assets: Assets) -> None:
     rest = order.amount
     buys = order.side is Side.BUY
     for level in counter_levels:
-        if rest <= 0:
-            return
         if (order.price < level.price) if buys else (order.price > level.price):
             raise MatcherError(
                 errors.INVALID_MARKET_ORDER_PRICE,
@@ -223,3 +222,5 @@ def _check_market_price(order: Order, counter_levels: Sequence[LevelTotal], asse
                 orderPrice=price_param(order.price, pair_of(order), assets),
             )
         rest -= level.amount
+        if rest <= 0:
+            return

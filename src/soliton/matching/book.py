@@ -217,6 +217,11 @@ class BookSide:
         ranks = self.ranks[: -limit - 1 : -1] if limit > 0 else []
         return [LevelTotal(rank * sign, levels[rank].amount) for rank in ranks]
 
+    def by_priority(self) -> Iterator[LevelTotal]:
+        """All levels, best first, made one by one."""
+        for rank in reversed(self.ranks):
+            yield LevelTotal(rank * self.sign, self.levels[rank].amount)
+
     def orders(self) -> Iterator[ActiveOrder]:
         """All orders, by priority."""
         for rank in reversed(self.ranks):

@@ -174,11 +174,6 @@ class Candles:
             trades=sum(candle.trades for candle in recent),
         )
 
-    def last_start(self, interval: Interval) -> int | None:
-        """The start of the newest candle, or None."""
-        series = self._series[interval]
-        return series[-1].start if series else None
-
 
 def _empty(start: int, price: int) -> Candle:
     return Candle(start, price, price, price, price, 0, 0, 0)

@@ -85,7 +85,7 @@ class Engine:
             case DeleteOrderBook(pair=pair):
                 return self._delete(pair, timestamp)
 
-    def pass_over(self, offset: int, timestamp: int) -> None:
+    def skip(self, offset: int, timestamp: int) -> None:
         """Advance past a command that is not applied."""
         if offset > self.last_offset:
             self.last_offset = offset

@@ -60,8 +60,8 @@ async def lead(journal: Journal, start: int = 0) -> list[Record]:
         return [record async for batch in journal.follow(start) for record in batch]
 
 
-async def read(journal: Journal, start: int = 0, to: int | None = None) -> list[Record]:
-    return [record async for batch in journal.records(start, to) for record in batch]
+async def read(journal: Journal, start: int = 0) -> list[Record]:
+    return [record async for batch in journal.records(start) for record in batch]
 
 
 async def test_alone(opened: Opener) -> None:
@@ -69,7 +69,7 @@ async def test_alone(opened: Opener) -> None:
     with pytest.raises(LeadershipLost):
         await journal.append([b"early"])
     assert await lead(journal) == []
-    assert journal.leading
+    assert journal._term is not None
     answers = await asyncio.gather(
         *(journal.append([b"%d-%d" % (call, i) for i in range(call % 4)]) for call in range(100))
     )
@@ -80,7 +80,7 @@ async def test_alone(opened: Opener) -> None:
     assert [r.payload for r in records[:2]] == [b"1-0", b"2-0"]
     assert journal.last_offset == records[-1].offset
     middle = positions[50].offset
-    assert (await read(journal, middle + 1, positions[60].offset)) == records[51:61]
+    assert (await read(journal, middle + 1)) == records[51:]
     with pytest.raises(JournalGap):
         await read(journal, records[-1].offset + 50_000)
 
@@ -93,7 +93,7 @@ async def test_a_standby_keeps_up_and_follows_a_resignation(opened: Opener) -> N
     await master.close()
     records = await taken
     assert [r.offset for r in records] == [p.offset for p in written]
-    assert standby.leading
+    assert standby._term is not None
     (position,) = await standby.append([b"on"])
     assert position.offset > written[-1].offset
     assert position.timestamp >= written[-1].timestamp
@@ -140,7 +140,7 @@ async def test_configuration_deposes_a_master_under_load(opened: Opener) -> None
     seen = await lead(second)
     await asyncio.wait_for(first.term_ended(), 10)
     await asyncio.gather(*load)
-    assert not first.leading and len(refused) == 8
+    assert first._term is None and len(refused) == 8
     await second.append([b"second"])
     everything = {r.offset: r.payload for r in await read(second)}
     assert {offset: everything.get(offset) for offset, _ in accepted} == dict(accepted)
@@ -161,7 +161,7 @@ async def test_a_matcher_takes_its_own_place_again_at_once(opened: Opener) -> No
     beginning = before.last_offset + 1
     follower = asyncio.create_task(lead(before, beginning))
     await asyncio.sleep(0.3)
-    assert not follower.done() and again.leading
+    assert not follower.done() and again._term is not None
     follower.cancel()
     await asyncio.wait([follower])
     assert [r.payload for r in await read(again, beginning)] == [b"three"]
@@ -185,7 +185,7 @@ async def test_who_stands_by_does_not_lead(opened: Opener) -> None:
     standby = opened("b", Role.STANDBY)
     task = asyncio.create_task(lead(standby))
     await asyncio.sleep(LEASE * 1.5)
-    assert not task.done() and not standby.leading
+    assert not task.done() and standby._term is None
     task.cancel()
     await asyncio.wait([task])
 

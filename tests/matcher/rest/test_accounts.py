@@ -14,6 +14,7 @@ from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
 from soliton.matcher.journal.errors import JournalUnavailable
 from soliton.matcher.records import Unsettled
+from soliton.matcher.rest.history import TRANSACTION_SLICE
 from soliton.matcher.settings import RestApi
 from tests.matcher.fakes import (
     ALICE,
@@ -31,6 +32,7 @@ from tests.matcher.fakes import (
     signature_headers,
     text_address,
 )
+from tests.matcher.kit import exchange_of
 
 NAME = base58.encode(GOLD)
 BOOK = f"/matcher/orderbook/{NAME}/WAVES"
@@ -181,7 +183,7 @@ async def test_the_operator_is_shown_what_is_not_settled() -> None:
         transaction_id=None,
         timestamp=NOW,
         given_up=True,
-        words="no transaction can be made of it",
+        message="no transaction can be made of it",
     )
     core = FakeCore()
     core.lost = [lost, msgspec.structs.replace(lost, transaction_id=b"t" * 32, given_up=False)]
@@ -220,6 +222,21 @@ async def test_all_balances_of_an_account() -> None:
     assert (await api.keyed(path)).json() == told
     assert (await api(path)).status == 403
     assert (await api(path, None, signature_headers(BOB))).status == 400
+
+
+async def test_thousands_of_transactions_of_an_order_hold_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api = Api()
+    found = [exchange_of(number, NOW) for number in range(3)] * 200
+    monkeypatch.setattr(api.core, "transactions_of", lambda _: iter(found))
+    listing = asyncio.create_task(api(f"GET /matcher/transactions/{base58.encode(bytes(32))}"))
+    turns = 0
+    while not listing.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert len(listing.result().json()) == 600
+    assert turns > 600 // TRANSACTION_SLICE
 
 
 async def test_the_old_way_to_delete_from_the_history() -> None:

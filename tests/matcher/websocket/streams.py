@@ -59,7 +59,7 @@ class Place:
 
     @property
     def hub(self) -> Hub:
-        hub = self.api.app._sockets
+        hub = self.api.app._hub
         assert isinstance(hub, Hub)
         return hub
 

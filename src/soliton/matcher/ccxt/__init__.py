@@ -6,8 +6,8 @@
 
 ``soliton.matcher.ccxt.asynchronous`` has the same for asyncio.
 
-What lives here: the class that blocks. What does not: what its methods do (``steps``). Needs the
-package ``ccxt`` (the extra ``soliton[ccxt]``), which the matcher itself does not.
+What lives here: the synchronous class. What does not: its methods (``steps``). Needs the package
+``ccxt`` (the extra ``soliton[ccxt]``), which the matcher itself does not.
 
 Source: https://docs.ccxt.com, the manual of the unified interface.
 """
@@ -22,17 +22,17 @@ from soliton.matcher.ccxt.steps import Result, Steps
 __all__ = ["SolitonMatcher"]
 
 
-def _run(exchange: Driver, todo: Steps[Result], on_markets: bool) -> Result:
-    if on_markets:
+def _run(exchange: Driver, steps: Steps[Result], needs_markets: bool) -> Result:
+    if needs_markets:
         exchange.load_markets()
-    answer: Any = None
+    response: Any = None
     while True:
         try:
-            wanted = todo.send(answer)
+            request = steps.send(response)
         except StopIteration as ended:
             result: Result = ended.value
             return result
-        answer = exchange.request(*wanted.arguments())
+        response = exchange.request(*request.arguments())
 
 
 @with_methods(_run)

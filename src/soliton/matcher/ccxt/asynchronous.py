@@ -1,6 +1,6 @@
 """The driver for ccxt, for programs with asyncio.
 
-What lives here: the class that awaits. What does not: what its methods do (``steps``).
+What lives here: the asynchronous class. What does not: its methods (``steps``).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from soliton.matcher.ccxt.steps import Result, Steps
 __all__ = ["SolitonMatcher"]
 
 
-async def _run(exchange: Exchange, todo: Steps[Result], on_markets: bool) -> Result:
-    if on_markets:
+async def _run(exchange: Exchange, steps: Steps[Result], needs_markets: bool) -> Result:
+    if needs_markets:
         await exchange.load_markets()
-    answer: Any = None
+    response: Any = None
     while True:
         try:
-            wanted = todo.send(answer)
+            request = steps.send(response)
         except StopIteration as ended:
             result: Result = ended.value
             return result
-        answer = await exchange.request(*wanted.arguments())
+        response = await exchange.request(*request.arguments())
 
 
 @with_methods(_run)

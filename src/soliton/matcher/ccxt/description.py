@@ -1,6 +1,6 @@
-"""What ccxt is told about the matcher: abilities, endpoints, and which errors its codes are.
+"""The description of the matcher for ccxt: capabilities, endpoints, and the mapping of errors.
 
-What lives here: data, and the lookup of an error. What does not: requests (``steps``).
+What lives here: data, and raising ccxt's errors. What does not: requests (``steps``).
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ DESCRIPTION: Final[dict[str, Any]] = {
     },
     "requiredCredentials": {"apiKey": False, "secret": True},
     "precisionMode": 4,  # ticks
-    # Numbers in answers are whole; decimals are text already.
+    # Numbers in responses are whole; decimals are text already.
     "quoteJsonNumbers": False,
     "options": {
         "orderLifetimeMs": 28 * 24 * 60 * 60 * 1_000,
         "orderVersion": 3,
-        # How far a market order without a price may go beyond the levels that it needs.
+        # The tolerance of a market order without a price beyond the levels it needs.
         "marketSlippage": 0.05,
     },
 }
@@ -121,19 +121,19 @@ ERRORS: Final[dict[int, type[Exception]]] = {
 }
 
 
-_BODY_PLACE: Final = 5
-"""Where ccxt gives the text of the answer when it asks for an error."""
+_BODY_INDEX: Final = 5
+"""The index of the response body among the arguments of ccxt's ``handle_errors``."""
 
 
-def raise_for(told: tuple[object, ...]) -> None:
-    """Raise the error that an answer stands for, if it is one of ours; ``told`` is what ccxt hands
-    to ``handle_errors``.
+def raise_for(arguments: tuple[object, ...]) -> None:
+    """Raise ccxt's error for an error response of the matcher; ``arguments`` are those of
+    ``handle_errors``.
     """
-    body = told[_BODY_PLACE]
+    body = arguments[_BODY_INDEX]
     try:
-        answer = json.loads(body) if isinstance(body, str) else None
+        response = json.loads(body) if isinstance(body, str) else None
     except ValueError:
         return
-    if isinstance(answer, dict) and isinstance(answer.get("error"), int):
-        kind = ERRORS.get(answer["error"], errors.ExchangeError)
-        raise kind(f"soliton {answer['error']}: {answer.get('message')}")
+    if isinstance(response, dict) and isinstance(response.get("error"), int):
+        kind = ERRORS.get(response["error"], errors.ExchangeError)
+        raise kind(f"soliton {response['error']}: {response.get('message')}")

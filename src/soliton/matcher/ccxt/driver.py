@@ -1,7 +1,7 @@
-"""What both classes of the driver are: the matcher's description, and methods made of steps.
+"""The common base of the driver's classes.
 
-What lives here: the base class, and giving a class its methods. What does not: what the methods do
-(``steps``), and whether they block (``soliton.matcher.ccxt``, ``asynchronous``).
+What lives here: the base class, and a decorator that adds the methods. What does not: the methods
+(``steps``), and running them (``soliton.matcher.ccxt``, ``asynchronous``).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from soliton.matcher.ccxt.signing import signed_url
 from soliton.matcher.ccxt.steps import METHODS, Params, Steps, Unified
 
 Run = Callable[[Any, Steps[Any], bool], Any]
-"""Runs the steps of an exchange to their end; the flag asks for knowing the markets before."""
+"""Runs the steps of a method to their end; the flag tells whether to load the markets before."""
 SomeDriver = TypeVar("SomeDriver", bound="type[Driver]")
 
 
 class Driver(Exchange):
-    """The matcher as an exchange of ccxt, but for its methods."""
+    """The matcher as an exchange of ccxt, without its methods."""
 
     def describe(self) -> Unified:
-        """What ccxt knows about the exchange."""
+        """The description of the exchange."""
         described: Unified = self.deep_extend(super().describe(), DESCRIPTION)
         return described
 
@@ -38,16 +38,16 @@ class Driver(Exchange):
         headers: dict[str, str] | None = None,
         body: str | None = None,
     ) -> Unified:
-        """The request as it is sent."""
+        """The request with URL, headers and signature."""
         return signed_url(self, path, api, method, params or {}, headers, body)
 
-    def handle_errors(self, *told: object) -> None:
+    def handle_errors(self, *arguments: object) -> None:
         """Turn the matcher's codes into ccxt's errors."""
-        raise_for(told)
+        raise_for(arguments)
 
 
 def with_methods(run: Run) -> Callable[[SomeDriver], SomeDriver]:
-    """Give a class all methods, which ``run`` runs."""
+    """A class decorator that adds all methods, run by ``run``."""
 
     def decorate(driver: SomeDriver) -> SomeDriver:
         for steps in METHODS:
@@ -58,7 +58,7 @@ def with_methods(run: Run) -> Callable[[SomeDriver], SomeDriver]:
 
 
 def _method(run: Run, steps: Callable[..., Steps[Any]]) -> Callable[..., Any]:
-    # This is how ccxt learns the markets itself.
+    # `load_markets` calls `fetch_markets` itself.
     needs_markets = steps.__name__ != "fetch_markets"
 
     @wraps(steps)

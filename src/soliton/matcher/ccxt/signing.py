@@ -1,6 +1,6 @@
 """Keys, signatures and URLs of the driver.
 
-What lives here: who the account is, and what it signs. What does not: which request needs it.
+What lives here: the account's keys, and its signatures. What does not: which request needs one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def signature(exchange: Exchange, message: bytes) -> str:
 
 
 def signed_order(exchange: Exchange, draft: Order) -> dict[str, Any]:
-    """An order as it is posted."""
+    """The JSON of a signed order."""
     return orders.to_json(orders.sign(orders.build(draft), keys_of(exchange)[1]))
 
 
@@ -59,8 +59,8 @@ def signed_url(
     headers: dict[str, str] | None,
     body: str | None,
 ) -> dict[str, Any]:
-    """A request with its parameters in their places, and with the account's signature where the
-    endpoint wants one.
+    """A request with its parameters in URL or body, and with the account's signature if the
+    endpoint requires one.
     """
     rest = exchange.omit(params, exchange.extract_params(path))
     url = f"{exchange.urls['api']}/{exchange.implode_params(path, params)}"

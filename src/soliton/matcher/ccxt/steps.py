@@ -1,10 +1,10 @@
-"""What the driver's methods do, once for both of its classes.
+"""The driver's methods, for both of its classes.
 
-Each gives a generator: it yields the requests that it needs and is sent their answers, so that
-whoever runs it may block or await.
+Each is a generator: it yields requests and is sent their responses, so that the runner may be
+synchronous or asynchronous.
 
-What lives here: requests and the translation of their answers into ccxt's structures. What does
-not: running them (``soliton.matcher.ccxt``, ``asynchronous``).
+What lives here: requests, and the translation of responses into ccxt's structures. What does not:
+running them (``soliton.matcher.ccxt``, ``asynchronous``).
 
 Source: https://docs.ccxt.com, the manual of the unified interface.
 """
@@ -45,8 +45,8 @@ _STATUSES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A request."""
+class Request:
+    """A request to the matcher."""
 
     path: str
     params: dict[str, Any] = field(default_factory=dict)
@@ -54,24 +54,24 @@ class Wanted:
     api: str = "public"
 
     def arguments(self) -> tuple[str, str, str, dict[str, Any]]:
-        """What ccxt's ``request`` takes."""
+        """The arguments of ccxt's ``request``."""
         return self.path, self.api, self.method, self.params
 
 
-Steps = Generator[Wanted, Any, Result]
+Steps = Generator[Request, Any, Result]
 
 
 # --- markets --------------------------------------------------------------------------------------
 
 
 def fetch_markets(exchange: Exchange, params: Params = None) -> Steps[Listed]:
-    """All markets. Assets go by their names where these are plain and unique, else by their ids."""
-    told = yield Wanted("matcher/orderbook", params or {})
+    """All markets. An asset's code is its name if that is plain and unique, otherwise its id."""
+    markets = (yield Request("matcher/orderbook", params or {}))["markets"]
     names = {NATIVE_TEXT: {NATIVE_TEXT}}
-    for market in told["markets"]:
+    for market in markets:
         for side in ("amount", "price"):
             names.setdefault(market[f"{side}AssetName"], set()).add(market[f"{side}Asset"])
-    return [_market(exchange, market, names) for market in told["markets"]]
+    return [_market(exchange, market, names) for market in markets]
 
 
 def _market(exchange: Exchange, market: dict[str, Any], names: dict[str, set[str]]) -> Unified:
@@ -82,7 +82,7 @@ def _market(exchange: Exchange, market: dict[str, Any], names: dict[str, set[str
     base, quote = code("amount"), code("price")
     amount_decimals = market["amountAssetInfo"]["decimals"]
     price_decimals = market["priceAssetInfo"]["decimals"]
-    # An order's price has that many decimals; the chain's transactions have eight at most.
+    # The decimals of an order's price; those of the chain's transactions are at most eight.
     digits = min(PRICE_DECIMALS, PRICE_DECIMALS + price_decimals - amount_decimals)
     limits = market.get("restrictions", {})
     tick = max(Decimal(1).scaleb(-digits), Decimal(market["matchingRules"]["tickSize"]))
@@ -120,12 +120,12 @@ def _range(exchange: Exchange, limits: dict[str, Any], what: str) -> dict[str, A
     }
 
 
-def _place(market: Unified) -> dict[str, str]:
+def _pair(market: Unified) -> dict[str, str]:
     return {"base": market["baseId"], "quote": market["quoteId"]}
 
 
 def _price_scale(market: Unified) -> int:
-    """How many digits of a normalised price stand behind the point."""
+    """The number of decimal places of a normalised price."""
     info = market["info"]
     return int(PRICE_DECIMALS + info["priceDecimals"] - info["amountDecimals"])
 
@@ -149,38 +149,38 @@ def fetch_ticker(exchange: Exchange, symbol: str, params: Params = None) -> Step
     """The last 24 hours of a market."""
     market = exchange.market(symbol)
     path = "api/v1/tickers/{base}/{quote}"
-    return _ticker(exchange, (yield Wanted(path, {**_place(market), **(params or {})})))
+    return _ticker(exchange, (yield Request(path, {**_pair(market), **(params or {})})))
 
 
 def fetch_tickers(
     exchange: Exchange, symbols: list[str] | None = None, params: Params = None
 ) -> Steps[Unified]:
     """The last 24 hours of all markets."""
-    told = yield Wanted("api/v1/tickers", params or {})
-    known = [_ticker(exchange, one) for one in told if one["symbol"] in exchange.markets_by_id]
+    tickers = yield Request("api/v1/tickers", params or {})
+    known = [_ticker(exchange, one) for one in tickers if one["symbol"] in exchange.markets_by_id]
     return exchange.filter_by_array_tickers(known, "symbol", symbols)
 
 
-def _ticker(exchange: Exchange, told: dict[str, Any]) -> Unified:
-    market = exchange.safe_market(told["symbol"])
-    timestamp = told["timestamp"]
+def _ticker(exchange: Exchange, ticker: dict[str, Any]) -> Unified:
+    market = exchange.safe_market(ticker["symbol"])
+    timestamp = ticker["timestamp"]
     return exchange.safe_ticker(
         {
             "symbol": market["symbol"],
             "timestamp": timestamp,
             "datetime": exchange.iso8601(timestamp),
-            "high": told.get("high"),
-            "low": told.get("low"),
-            "bid": told.get("bid"),
-            "bidVolume": told.get("bidAmount"),
-            "ask": told.get("ask"),
-            "askVolume": told.get("askAmount"),
-            "open": told.get("open"),
-            "close": told.get("last"),
-            "last": told.get("last"),
-            "baseVolume": told.get("volume"),
-            "quoteVolume": told.get("priceVolume"),
-            "info": told,
+            "high": ticker.get("high"),
+            "low": ticker.get("low"),
+            "bid": ticker.get("bid"),
+            "bidVolume": ticker.get("bidAmount"),
+            "ask": ticker.get("ask"),
+            "askVolume": ticker.get("askAmount"),
+            "open": ticker.get("open"),
+            "close": ticker.get("last"),
+            "last": ticker.get("last"),
+            "baseVolume": ticker.get("volume"),
+            "quoteVolume": ticker.get("priceVolume"),
+            "info": ticker,
         },
         market,
     )
@@ -193,7 +193,7 @@ def fetch_order_book(
     market = exchange.market(symbol)
     query = {} if limit is None else {"depth": limit}
     path = "matcher/orderbook/{base}/{quote}"
-    told = yield Wanted(path, {**_place(market), **query, **(params or {})})
+    book = yield Request(path, {**_pair(market), **query, **(params or {})})
 
     def side(levels: list[Any]) -> list[list[float]]:
         return [
@@ -201,11 +201,11 @@ def fetch_order_book(
             for level in levels[:limit]
         ]
 
-    timestamp = told["timestamp"]
+    timestamp = book["timestamp"]
     return {
         "symbol": market["symbol"],
-        "bids": side(told["bids"]),
-        "asks": side(told["asks"]),
+        "bids": side(book["bids"]),
+        "asks": side(book["asks"]),
         "timestamp": timestamp,
         "datetime": exchange.iso8601(timestamp),
         "nonce": None,
@@ -219,13 +219,13 @@ def fetch_trades(
     limit: int | None = None,
     params: Params = None,
 ) -> Steps[Listed]:
-    """Executions of everybody, the oldest first."""
+    """Executions of all accounts, the oldest first."""
     market = exchange.market(symbol)
     query: dict[str, Any] = {} if since is None else {"since": since}
     if limit is not None:
         query["limit"] = min(limit, MAX_ROWS)
     path = "api/v1/trades/{base}/{quote}"
-    told = yield Wanted(path, {**_place(market), **query, **(params or {})})
+    trades = yield Request(path, {**_pair(market), **query, **(params or {})})
     return [
         exchange.safe_trade(
             {
@@ -240,7 +240,7 @@ def fetch_trades(
             },
             market,
         )
-        for trade in told
+        for trade in trades
     ]
 
 
@@ -260,8 +260,8 @@ def fetch_ohlcv(
     if limit is not None:
         query["limit"] = min(limit, MAX_ROWS)
     path = "api/v1/candles/{base}/{quote}"
-    told = yield Wanted(path, {**_place(market), **query, **(params or {})})
-    return [[row[0], *(float(text) for text in row[1:6])] for row in told]
+    rows = yield Request(path, {**_pair(market), **query, **(params or {})})
+    return [[row[0], *(float(text) for text in row[1:6])] for row in rows]
 
 
 # --- the account ----------------------------------------------------------------------------------
@@ -270,12 +270,12 @@ def fetch_ohlcv(
 def fetch_balance(exchange: Exchange, params: Params = None) -> Steps[Unified]:
     """What the account can trade, and what is reserved for its orders."""
     query = {"publicKey": public_key_of(exchange), **(params or {})}
-    told = yield Wanted("api/v1/balances/{publicKey}", query, api="private")
+    balances = yield Request("api/v1/balances/{publicKey}", query, api="private")
     codes = {}
     for market in exchange.markets.values():
         codes[market["baseId"]], codes[market["quoteId"]] = market["base"], market["quote"]
-    out: dict[str, Any] = {"info": told}
-    for asset, amounts in told.items():
+    out: dict[str, Any] = {"info": balances}
+    for asset, amounts in balances.items():
         balance = {"free": amounts["tradable"], "used": amounts["reserved"]}
         out[codes.get(asset, asset)] = balance
     return exchange.safe_balance(out)
@@ -290,12 +290,12 @@ def create_order(
     price: float | None = None,
     params: Params = None,
 ) -> Steps[Unified]:
-    """Sign and place an order; a market order without a price takes one from the book."""
+    """Sign and place an order; a market order without a price gets one from the book."""
     market, options = exchange.market(symbol), {**exchange.options, **(params or {})}
     kind = type
     if kind not in ("limit", "market") or side not in ("buy", "sell"):
         raise InvalidOrder(f"soliton has no orders of type {kind} and side {side}")
-    settings = yield Wanted("matcher/settings")
+    settings = yield Request("matcher/settings")
     scale = _price_scale(market)
     units = _units(amount, market["info"]["amountDecimals"])
     if price is None:
@@ -303,7 +303,7 @@ def create_order(
             raise InvalidOrder("soliton needs a price for a limit order")
         price_units = yield from _market_price(market, side, units, options["marketSlippage"])
     else:
-        # Digits that the market's precision does not have are cut off.
+        # Truncated to the market's precision.
         price_units = _units(
             exchange.decimal_to_precision(
                 price, 0, market["precision"]["price"], exchange.precisionMode
@@ -336,32 +336,32 @@ def create_order(
         ),
     )
     path = "matcher/orderbook/market" if kind == "market" else "matcher/orderbook"
-    told = (yield Wanted(path, posted, "POST"))["message"]
-    return _placed(exchange, market, kind, told)
+    order = (yield Request(path, posted, "POST"))["message"]
+    return _placed(exchange, market, kind, order)
 
 
-def _placed(exchange: Exchange, market: Unified, kind: str, told: dict[str, Any]) -> Unified:
+def _placed(exchange: Exchange, market: Unified, kind: str, order: dict[str, Any]) -> Unified:
     return exchange.safe_order(
         {
-            "id": told["id"],
-            "timestamp": told["timestamp"],
-            "datetime": exchange.iso8601(told["timestamp"]),
+            "id": order["id"],
+            "timestamp": order["timestamp"],
+            "datetime": exchange.iso8601(order["timestamp"]),
             "symbol": market["symbol"],
             "type": kind,
-            "side": told["orderType"],
-            "price": _price(told["price"], market),
-            "amount": _amount(told["amount"], market),
+            "side": order["orderType"],
+            "price": _price(order["price"], market),
+            "amount": _amount(order["amount"], market),
             "status": "closed" if kind == "market" else "open",
-            "info": told,
+            "info": order,
         },
         market,
     )
 
 
 def _market_price(market: Unified, side: str, units: int, slippage: float) -> Steps[int]:
-    """The worst price that is acceptable: that of the last level needed, and some more."""
-    told = yield Wanted("matcher/orderbook/{base}/{quote}", _place(market))
-    levels = told["asks"] if side == "buy" else told["bids"]
+    """The worst acceptable price: that of the last level needed, plus the slippage."""
+    book = yield Request("matcher/orderbook/{base}/{quote}", _pair(market))
+    levels = book["asks"] if side == "buy" else book["bids"]
     for level in levels:
         units -= level["amount"]
         if units <= 0:
@@ -381,8 +381,8 @@ def _least_fee(
         given = {"matcherFee": int(options["matcherFee"])}
         return {**given, "feeAssetId": options.get("matcherFeeAssetId") or NATIVE_TEXT}
     path = "matcher/orderbook/{base}/{quote}/calculateFee"
-    wanted = {"orderType": side, "amount": units, "price": price}
-    fee: dict[str, Any] = (yield Wanted(path, {**_place(market), **wanted}, "POST"))["base"]
+    order = {"orderType": side, "amount": units, "price": price}
+    fee: dict[str, Any] = (yield Request(path, {**_pair(market), **order}, "POST"))["base"]
     return fee
 
 
@@ -395,17 +395,17 @@ def cancel_order(
         "orderId": id,
         "signature": signature(exchange, base58.decode(id)),
     }
-    told = yield Wanted("matcher/orderbook/cancel", {**body, **(params or {})}, "POST")
+    result = yield Request("matcher/orderbook/cancel", {**body, **(params or {})}, "POST")
     return exchange.safe_order(
-        {"id": told["orderId"], "symbol": symbol, "status": "canceled", "info": told}
+        {"id": result["orderId"], "symbol": symbol, "status": "canceled", "info": result}
     )
 
 
 def cancel_all_orders(
     exchange: Exchange, symbol: str | None = None, params: Params = None
 ) -> Steps[Listed]:
-    """Cancel all orders, of a market or at all; those that could not be have their error in
-    ``info``.
+    """Cancel all orders, of one market or of all; those that could not be cancelled have the error
+    in ``info``.
     """
     timestamp = exchange.milliseconds()
     body: dict[str, Any] = {
@@ -416,8 +416,8 @@ def cancel_all_orders(
     path = "matcher/orderbook/cancel"
     if symbol is not None:
         path = "matcher/orderbook/{base}/{quote}/cancel"
-        body |= _place(exchange.market(symbol))
-    told = yield Wanted(path, {**body, **(params or {})}, "POST")
+        body |= _pair(exchange.market(symbol))
+    result = yield Request(path, {**body, **(params or {})}, "POST")
     return [
         exchange.safe_order(
             {
@@ -427,7 +427,7 @@ def cancel_all_orders(
                 "info": item,
             }
         )
-        for item in told["message"][0]
+        for item in result["message"][0]
     ]
 
 
@@ -437,8 +437,8 @@ def fetch_order(
     """An order of the account."""
     del symbol
     query = {"publicKey": public_key_of(exchange), "orderId": id, **(params or {})}
-    told = yield Wanted("matcher/orderbook/{publicKey}/{orderId}", query, api="private")
-    return _order(exchange, told)
+    order = yield Request("matcher/orderbook/{publicKey}/{orderId}", query, api="private")
+    return _order(exchange, order)
 
 
 def fetch_orders(
@@ -448,14 +448,14 @@ def fetch_orders(
     limit: int | None = None,
     params: Params = None,
 ) -> Steps[Listed]:
-    """The account's orders, as many as the matcher remembers."""
+    """The account's orders, as many as the matcher stores."""
     query = {"publicKey": public_key_of(exchange), **(params or {})}
     path = "matcher/orderbook/{publicKey}"
     if symbol is not None:
         path = "matcher/orderbook/{base}/{quote}/publicKey/{publicKey}"
-        query |= _place(exchange.market(symbol))
-    told = yield Wanted(path, query, api="private")
-    found = [_order(exchange, item) for item in told if _is_known(exchange, item)]
+        query |= _pair(exchange.market(symbol))
+    orders = yield Request(path, query, api="private")
+    found = [_order(exchange, item) for item in orders if _is_known(exchange, item)]
     found.sort(key=lambda order: order["timestamp"])
     return exchange.filter_by_symbol_since_limit(found, symbol, since, limit)
 
@@ -478,7 +478,7 @@ def fetch_closed_orders(
     limit: int | None = None,
     params: Params = None,
 ) -> Steps[Listed]:
-    """The account's orders that are done with."""
+    """The account's orders in a final state."""
     return fetch_orders(exchange, symbol, since, limit, {**(params or {}), "closedOnly": "true"})
 
 
@@ -516,7 +516,7 @@ def _order(exchange: Exchange, item: dict[str, Any]) -> Unified:
 
 
 def _fee(market: Unified, item: dict[str, Any]) -> Unified:
-    """What was paid. Of an asset that is not the market's, the decimals are not known here."""
+    """The paid fee; without an amount if the asset's decimals are unknown here."""
     asset, info = item["feeAsset"], market["info"]
     known = {
         NATIVE_TEXT: (NATIVE_TEXT, 8),
@@ -539,9 +539,9 @@ def fetch_order_trades(
 ) -> Steps[Listed]:
     """The executions of an order, from its exchange transactions."""
     query = {"orderId": id, **(params or {})}
-    told = yield Wanted("matcher/transactions/{orderId}", query)
+    transactions = yield Request("matcher/transactions/{orderId}", query)
     trades = []
-    for transaction in told:
+    for transaction in transactions:
         ours, other = transaction["order1"], transaction["order2"]
         if ours["id"] != id:
             ours, other = other, ours
@@ -571,4 +571,4 @@ METHODS: Final[tuple[Callable[..., Steps[Any]], ...]] = (
     *(fetch_balance, create_order, cancel_order, cancel_all_orders),
     *(fetch_order, fetch_orders, fetch_open_orders, fetch_closed_orders, fetch_order_trades),
 )
-"""What the driver's classes have as methods, by the same names."""
+"""The methods of the driver's classes, by their names."""

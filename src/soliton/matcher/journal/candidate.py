@@ -1,7 +1,7 @@
-"""A matcher that reads a shared journal, and may come to lead.
+"""A matcher that reads a shared journal, and is a candidate for its leadership.
 
-What lives here: entering the log, judging its entries, and when to claim. What does not: what
-claims mean (``leadership``), and writing (``kafka``).
+What lives here: starting to read the log, evaluating its entries, and when to claim. What does not:
+the meaning of claims (``leadership``), and writing (``kafka``).
 """
 
 from __future__ import annotations
@@ -34,51 +34,50 @@ _log = logging.getLogger(__name__)
 
 
 class Role(Enum):
-    """What a matcher does about leading."""
+    """When a matcher claims the leadership."""
 
     AUTO = "auto"
-    """Claims when nobody leads, or the master has been silent for a lease."""
+    """If there is no master, or the master has been silent for a lease."""
     STANDBY = "standby"
-    """Never claims."""
+    """Never."""
     MASTER = "master"
-    """Deposes the master when it starts, whoever that is; later as ``AUTO``."""
+    """At its start, deposing any master; later as ``AUTO``."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """``name`` is that of this matcher, different from those of the others."""
+    """``name`` is the matcher's, unique among those that share the topic."""
 
     address: TopicAddress
     name: str
     role: Role = Role.AUTO
     lease_seconds: float = 10.0
     drop_old: bool = False
-    """Whether ``truncate_before`` deletes entries, which may be needed by a standby that is late.
-    """
+    """Whether ``truncate_before`` deletes entries, which a lagging standby may still need."""
     rules: bytes = b""
-    """What stands for its rules of trading; without, nobody's are compared."""
+    """The hash of the trading rules; if empty, rules are not compared."""
 
 
 class Candidate:
-    """One process among those that share a topic."""
+    """One of the processes that share a topic."""
 
     def __init__(self, settings: KafkaSettings, identity: bytes) -> None:
-        """``identity`` (32 bytes) stands for the matcher."""
+        """``identity`` (32 bytes) identifies the matcher."""
         self._settings = settings
         self._identity = identity
-        self._started_anew = True
+        self._restarted = True
         self._heard = 0.0
         self.author = b""
         self.first_offset = 0
-        """The lowest offset that the broker kept when it was asked last."""
+        """The lowest offset on the broker, as of the last request."""
 
     def begin(self) -> None:
-        """Stand by from now on, under a new name for claims."""
+        """Start as a standby, with a new id for claims."""
         self.author = secrets.token_bytes(AUTHOR_BYTES)
         self._heard = asyncio.get_running_loop().time()
 
     async def enter(self, topic: Topic, from_offset: int) -> Terms:
-        """Go to where ``from_offset`` is read next, knowing the term at that place."""
+        """Seek to ``from_offset`` and return the state of the terms there."""
         terms = Terms(self._identity)
         first, end = await topic.start(), await topic.end()
         self.first_offset = first
@@ -102,8 +101,8 @@ class Candidate:
     def judge(
         self, terms: Terms, entries: Sequence[tuple[int, bytes]], now: int | None = None
     ) -> list[Record]:
-        """The commands among entries, those that happened. From the offset ``now`` on they are
-        news: then whoever leads must have the same rules. Raises ``UnequalRules``.
+        """The valid commands among entries. From the offset ``now`` on entries are current: their
+        author must have the same rules. Raises ``UnequalRules``.
         """
         commands = []
         for offset, value in entries:
@@ -120,13 +119,14 @@ class Candidate:
         return commands
 
     def _check_rules(self, entry: Entry) -> None:
-        own = self._settings
-        if not isinstance(entry, Claim | Beat) or not (entry.rules and own.rules):
+        settings = self._settings
+        if not isinstance(entry, Claim | Beat) or not (entry.rules and settings.rules):
             return
-        if entry.rules != own.rules:
+        if entry.rules != settings.rules:
             raise UnequalRules(
-                f"{entry.name} leads on this topic with other settings of trading than {own.name} "
-                "has (order fees, matching rules, offsets, restrictions): they must be the same"
+                f"{entry.name} leads on this topic with other settings of trading than "
+                f"{settings.name} has (order fees, matching rules, offsets, restrictions): they "
+                "must be the same"
             )
 
     def is_ours(self, terms: Terms) -> bool:
@@ -134,34 +134,34 @@ class Candidate:
         return terms.master is not None and terms.master.author == self.author
 
     async def claim(self, topic: Topic, terms: Terms) -> Claim | None:
-        """The claim that is to be made now, if any."""
+        """The claim to make now, if any."""
         name = self._settings.name
         role = self._settings.role
-        # Both hold once: two processes that want the same place shall not depose each other again
-        # and again. A matcher that was started anew takes its own place at once.
-        ordered = self._started_anew and role is Role.MASTER and terms.term > 0
-        own_place = self._started_anew and terms.name == name
+        # Both apply only once after a start, so that two processes do not depose each other
+        # repeatedly. A restarted master reclaims its own leadership immediately.
+        ordered = self._restarted and role is Role.MASTER and terms.term > 0
+        was_master = self._restarted and terms.name == name
         now = asyncio.get_running_loop().time()
         silent = now - self._heard
         lease = self._settings.lease_seconds
         if role is Role.STANDBY:
             return None
-        if not (ordered or terms.vacant or own_place or silent >= lease / BEATS_PER_LEASE):
+        if not (ordered or terms.vacant or was_master or silent >= lease / BEATS_PER_LEASE):
             return None
-        # Silence counts only while the broker is there to speak, and all is read that it has said.
+        # Silence counts only if the broker responds and all of its entries were read.
         if not await self._all_is_read(topic):
             self._heard = asyncio.get_running_loop().time()
             return None
-        if not (ordered or terms.vacant or own_place or silent >= lease):
+        if not (ordered or terms.vacant or was_master or silent >= lease):
             return None
-        self._started_anew = False
+        self._restarted = False
         return Claim(
             *(terms.term + 1, terms.last_valid, ordered, self._identity, self.author, name),
             self._settings.rules,
         )
 
     async def _all_is_read(self, topic: Topic) -> bool:
-        """Whether the broker says soon that there is nothing left to read."""
+        """Whether the broker confirms in time that there is nothing left to read."""
         try:
             async with asyncio.timeout(max(1.0, self._settings.lease_seconds / BEATS_PER_LEASE)):
                 return await topic.end() == topic.position

@@ -1,10 +1,10 @@
-"""The embedded journal: files in a directory of the matcher's own.
+"""The embedded journal: files in a directory of the matcher.
 
 Commands that arrive while the disk is busy are written together in the next step (group commit), so
-that many of them share one wait for the disk. A step that fails leaves nothing behind: the file is
-cut back to what the disk had confirmed before, and the commands are refused.
+that they share one fsync. A failed step leaves nothing behind: the file is truncated to its former
+length, and the commands are rejected.
 
-What lives here: opening, appending, reading, dropping old files. What does not: the form of the
+What lives here: opening, appending, reading, deleting old files. What does not: the format of the
 files (``segments``), snapshots (``snapshots``).
 """
 
@@ -48,11 +48,11 @@ from soliton.storage.directories import lock_file
 from soliton.storage.files import replace_file
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
-"""When a file is longer, the next one is begun: some 200,000 commands."""
+"""A file that is longer is followed by a new one: some 200,000 commands."""
 GROUP_BYTES: Final = 1024 * 1024
-"""What is written in one step, at most (or one call's commands, if they are longer)."""
+"""The maximum size of one step (unless a single call has more)."""
 GROUP_COUNT: Final = 4_096
-"""Commands written in one step, likewise."""
+"""The maximum number of commands in one step, likewise."""
 _SUFFIX: Final = ".journal"
 
 _log = logging.getLogger(__name__)
@@ -62,13 +62,13 @@ class Sync(Enum):
     """When a command counts as stored."""
 
     ALWAYS = "always"
-    """When the disk has confirmed it: it survives a power failure."""
+    """Once it is synced to the disk: it survives a power failure."""
     INTERVAL = "interval"
-    """When the operating system has it: it survives the end of the process. The disk is asked to
-    confirm at an interval.
+    """Once the operating system has it: it survives the end of the process. The file is synced at
+    an interval.
     """
     NEVER = "never"
-    """As for an interval, and the operating system chooses when it writes."""
+    """As ``INTERVAL``, but the operating system decides when to sync."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class _Segment:
 
 
 class EmbeddedJournal:
-    """A ``Journal`` in a directory. It leads as long as it is open and its disk obeys."""
+    """A ``Journal`` in a directory. It leads while it is open and its disk works."""
 
     def __init__(
         self,
@@ -96,9 +96,9 @@ class EmbeddedJournal:
         clock: Callable[[], int],
         settings: EmbeddedSettings | None = None,
     ) -> None:
-        """Open or begin the journal of the matcher that ``identity`` (32 bytes) stands for.
+        """Open or create the journal of the matcher with this ``identity`` (32 bytes).
 
-        A tail that was torn by a crash is cut off. ``clock`` gives milliseconds. Raises
+        A tail torn by a crash is truncated. ``clock`` returns milliseconds. Raises
         ``JournalInUse``, ``WrongJournal``, ``JournalDamaged`` or ``JournalProblem``.
         """
         if len(identity) != IDENTITY_BYTES:
@@ -126,7 +126,7 @@ class EmbeddedJournal:
                 raise
         except OSError as error:
             raise JournalProblem(f"cannot open the journal in {directory}: {error}") from error
-        # One thread, so that steps are taken one after the other.
+        # One thread, so that steps run one after the other.
         self._disk = ThreadPoolExecutor(1, "journal")
 
     def _open(self) -> None:
@@ -153,7 +153,7 @@ class EmbeddedJournal:
                 *(newest.path, scan.size - scan.end, scan.next_offset - 1),
             )
             os.ftruncate(self._file, scan.end)
-        # What was read may so far be known to the operating system only.
+        # What was read may not have been synced yet.
         os.fsync(self._file)
 
     def _timestamp_before(self, newest: _Segment) -> int:
@@ -167,35 +167,28 @@ class EmbeddedJournal:
 
     @property
     def first_offset(self) -> int:
-        """The lowest offset that can still be read; of an empty journal, the next one."""
+        """The lowest readable offset; the next one if the journal is empty."""
         return self._segments[0].base_offset
 
     @property
     def last_offset(self) -> int:
-        """The highest stored offset, -1 before the first."""
+        """The highest stored offset, -1 if there is none."""
         return self._next_offset - 1
 
-    @property
-    def leading(self) -> bool:
-        """Whether commands can be appended."""
-        return self._broken is None
-
-    async def records(
-        self, from_offset: int, to_offset: int | None = None
-    ) -> AsyncIterator[list[Record]]:
-        """The commands from an offset up to another or the last one; may raise ``JournalGap``."""
-        last = self.last_offset if to_offset is None else min(to_offset, self.last_offset)
-        if not self.first_offset <= from_offset <= self.last_offset + 1:
-            raise JournalGap(from_offset, self.first_offset, self.last_offset)
+    async def records(self, from_offset: int) -> AsyncIterator[list[Record]]:
+        """The commands from an offset to the last one; may raise ``JournalGap``."""
+        last = self.last_offset
+        if not self.first_offset <= from_offset <= last + 1:
+            raise JournalGap(from_offset, self.first_offset, last)
         bases = [segment.base_offset for segment in self._segments]
         segments = self._segments[bisect_right(bases, from_offset) - 1 :]
         try:
             for batch in _read_all(segments, self._end):
                 if batch[0].offset > last:
                     return
-                wanted = [each for each in batch if from_offset <= each.offset <= last]
-                if wanted:
-                    yield wanted
+                selected = [each for each in batch if from_offset <= each.offset <= last]
+                if selected:
+                    yield selected
                     await asyncio.sleep(0)
         except FileNotFoundError:
             raise JournalGap(from_offset, self.first_offset, self.last_offset) from None
@@ -203,19 +196,19 @@ class EmbeddedJournal:
             raise JournalProblem(f"cannot read {error.filename}: {error.strerror}") from error
 
     async def follow(self, from_offset: int) -> AsyncIterator[list[Record]]:
-        """All commands from an offset on; nobody else writes, so it ends with the last one."""
+        """All commands from an offset to the last one, since there is no other writer."""
         self._require_whole()
         async for batch in self.records(from_offset):
             yield batch
 
     async def term_ended(self) -> None:
-        """Returns when the disk has failed in a way that leaves the journal's end unknown."""
+        """Wait until a disk failure leaves the end of the journal unknown."""
         await self._ended.wait()
 
     # --- writing ----------------------------------------------------------------------------------
 
     async def append(self, payloads: Sequence[bytes]) -> list[Position]:
-        """Write commands in this order; returns when they count as stored."""
+        """Append commands in this order; returns once they count as stored."""
         self._require_whole()
         future = self._waiting.add(payloads)
         if self._writing is None:
@@ -231,7 +224,7 @@ class EmbeddedJournal:
             raise LeadershipLost(f"the journal in {self._directory} is closed: {self._broken}")
 
     def _write_here(self, started: float) -> None:
-        """Store what waits, and wait for the disk on the event loop."""
+        """Store waiting commands, blocking the event loop."""
         group = self._waiting.take(GROUP_BYTES, GROUP_COUNT)
         timestamp = time_after(self._timestamp, self._clock())
         try:
@@ -244,7 +237,7 @@ class EmbeddedJournal:
         self._pace.note(started, time.perf_counter())
 
     async def _write_groups(self) -> None:
-        """Store what waits, and whatever comes meanwhile, and wait for the disk in a thread."""
+        """Store waiting commands, and those that arrive meanwhile, in a thread."""
         loop = asyncio.get_running_loop()
         try:
             while self._waiting and self._broken is None:
@@ -256,8 +249,8 @@ class EmbeddedJournal:
                     )
                 except JournalProblem as problem:
                     group.refuse(problem)
-                except Exception as fault:  # noqa: BLE001 - whatever it is
-                    # What the file has is uncertain, and nobody may wait for ever.
+                except Exception as fault:  # noqa: BLE001 - any error
+                    # The file's content is uncertain, and callers must not wait forever.
                     _log.exception("the journal could not be written")
                     self._broken = fault
                     group.refuse(LeadershipLost(f"the journal is closed: {fault!r}"))
@@ -280,7 +273,7 @@ class EmbeddedJournal:
             self._waiting.refuse(LeadershipLost(f"the journal is closed: {self._broken}"))
 
     def _store(self, first_offset: int, timestamp: int, payloads: Sequence[bytes]) -> None:
-        """One step: bytes into the newest file, confirmed if settings ask for it."""
+        """One step: write to the newest file, and sync it if the settings require that."""
         if self._end >= self._settings.segment_bytes:
             self._begin_segment(first_offset)
         data = encode_records(first_offset, timestamp, self._settled, payloads)
@@ -298,7 +291,7 @@ class EmbeddedJournal:
             self._settled = self._end
 
     def _undo_step(self, error: OSError) -> None:
-        """Cut off what a failed step has left: it was answered for by nobody."""
+        """Truncate what a failed step has left: no caller was told that it is stored."""
         try:
             os.ftruncate(self._file, self._end)
             os.fsync(self._file)
@@ -334,7 +327,7 @@ class EmbeddedJournal:
         return self._directory / f"{base_offset:020}{_SUFFIX}"
 
     async def confirm(self) -> None:
-        """Have the disk confirm what was stored, where that is left to an interval."""
+        """Sync the file, if it is synced at an interval."""
         if self._settings.sync is Sync.INTERVAL and self._broken is None:
             await asyncio.get_running_loop().run_in_executor(self._disk, self._confirm)
             if self._broken is not None:
@@ -342,7 +335,7 @@ class EmbeddedJournal:
                 raise LeadershipLost(f"the disk did not confirm the journal: {self._broken}")
 
     async def _sync_later(self) -> None:
-        """Ask the disk to confirm what has been written in an interval."""
+        """Sync the file after the interval."""
         await asyncio.sleep(self._settings.sync_interval)
         self._syncing = None
         if self._broken is None:
@@ -355,7 +348,7 @@ class EmbeddedJournal:
         try:
             os.fdatasync(self._file)
         except OSError as error:
-            # Commands were answered for that the disk may not have: only reading it anew can tell.
+            # The disk may lack commands reported as stored: only reopening the journal can tell.
             self._broken = error
             _log.error("the disk did not confirm the journal: %s", error.strerror)
             return
@@ -364,7 +357,7 @@ class EmbeddedJournal:
     # --- old commands, and the end ----------------------------------------------------------------
 
     async def truncate_before(self, offset: int) -> None:
-        """Remove the files that hold nothing but commands below an offset."""
+        """Delete the files that contain only commands below an offset."""
         bases = [segment.base_offset for segment in self._segments]
         count = max(0, bisect_right(bases, offset) - 1)
         old, self._segments[:count] = self._segments[:count], []
@@ -375,7 +368,7 @@ class EmbeddedJournal:
                 raise JournalProblem(f"cannot remove {segment.path}: {error.strerror}") from error
 
     async def close(self) -> None:
-        """Finish what is being written, and let go of the directory."""
+        """Finish pending writes, and release the directory."""
         if self._writing is not None:
             await asyncio.wait([self._writing])
         if self._syncing is not None:
@@ -389,9 +382,9 @@ class EmbeddedJournal:
 
 
 def stored(directory: Path, identity: bytes) -> tuple[int, Iterator[list[Record]]]:
-    """The first offset of a journal and all of its commands, for somebody who does not own it.
+    """The first offset of a journal and all of its commands, without owning it.
 
-    Nothing is changed, and a writer may be at work: the end is that of this moment. Raises
+    Read-only; a writer may be active, and commands up to the current end are returned. Raises
     ``JournalProblem`` and ``WrongJournal``; the iterator raises ``JournalDamaged``.
     """
     try:
@@ -407,8 +400,8 @@ def stored(directory: Path, identity: bytes) -> tuple[int, Iterator[list[Record]
 
 
 def _read_all(segments: Sequence[_Segment], end: int) -> Iterator[list[Record]]:
-    """The commands of files that follow on each other; ``end`` is how many bytes of the last one
-    count. Raises ``OSError`` and ``JournalDamaged``.
+    """The commands of consecutive files; ``end`` is the length of the last one to read. Raises
+    ``OSError`` and ``JournalDamaged``.
     """
     for number, segment in enumerate(segments, 1):
         offset = segment.base_offset

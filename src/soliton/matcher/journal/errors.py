@@ -1,7 +1,7 @@
-"""What can go wrong with a journal.
+"""Errors of the journal.
 
-What lives here: typed problems, told apart by what the matcher has to do about them. What does
-not: the refusals that its clients see (``soliton.matching.errors``).
+What lives here: exceptions, distinguished by how the matcher handles them. What does not: the
+errors that clients see (``soliton.matching.errors``).
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from soliton.errors import EnvironmentProblem, InputError
 
 
 class JournalProblem(EnvironmentProblem):
-    """The disk, the broker or the journal itself is in trouble."""
+    """A problem of the disk, the broker or the journal itself."""
 
 
 class JournalUnavailable(JournalProblem):
-    """Commands were not stored (no space, say), nothing else has changed, and later attempts may
-    succeed.
+    """Commands were not stored (for example for lack of space), nothing else changed, and a retry
+    may succeed.
     """
 
 
 class LeadershipLost(JournalProblem):
-    """Another process leads now (appending is not allowed here), or the outcome of an attempt
-    is unknown. Following the journal tells what is in it, and leads to the next term.
-    ``nothing_stored`` says that it is known, and what was to be appended never went out.
+    """Another process leads now (appending is not allowed here), or the outcome of an attempt is
+    unknown. Following the journal shows its content, and leads to the next term.
+    ``nothing_stored`` is true if the commands were certainly never sent.
     """
 
     def __init__(self, message: str, *, nothing_stored: bool = False) -> None:
@@ -35,9 +35,9 @@ class JournalInUse(JournalProblem):
 
 
 class JournalDamaged(JournalProblem):
-    """A command that was stored cannot be read back: its checksum is wrong, or it is missing.
+    """A stored command cannot be read back: its checksum is wrong, or it is missing.
 
-    ``offset`` is the first one that is lost.
+    ``offset`` is the first lost one.
     """
 
     def __init__(self, place: str, offset: int, reason: str) -> None:
@@ -46,7 +46,7 @@ class JournalDamaged(JournalProblem):
 
 
 class JournalGap(JournalProblem):
-    """The journal does not reach back, or not on, to where reading should start."""
+    """The offset at which reading should start is outside the journal."""
 
     def __init__(self, wanted: int, first: int, last: int) -> None:
         super().__init__(
@@ -59,10 +59,10 @@ class JournalGap(JournalProblem):
 
 
 class WrongJournal(InputError):
-    """Files or a topic of something else: another matcher, another network, another version."""
+    """The files or the topic belong to another matcher, network or version."""
 
 
 class UnequalRules(WrongJournal):
-    """The matcher that leads has other rules of trading than this one: both would make different
-    books of the same commands.
+    """The master has other trading rules than this matcher: the same commands would give different
+    books.
     """

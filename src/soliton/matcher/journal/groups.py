@@ -1,6 +1,6 @@
-"""Group commit: commands of several callers that are stored in one step.
+"""Group commit: commands of several calls that are stored in one step.
 
-What lives here: who waits for what, and the answers. What does not: storing (``embedded``,
+What lives here: the waiting calls and their futures. What does not: storing (``embedded``,
 ``kafka``).
 """
 
@@ -19,19 +19,18 @@ class Group:
     """The calls that share one step, and their commands in order."""
 
     def __init__(self) -> None:
-        """Begin an empty one."""
         self.payloads: list[bytes] = []
         self.size = 0
         self._calls: list[tuple[int, asyncio.Future[list[Position]]]] = []
 
     def add(self, payloads: Sequence[bytes], future: asyncio.Future[list[Position]]) -> None:
-        """Take a call in; ``future`` is to be answered."""
+        """Add a call with its future."""
         self.payloads.extend(payloads)
         self.size += sum(map(len, payloads))
         self._calls.append((len(payloads), future))
 
     def stored(self, offsets: Sequence[int], timestamp: int) -> None:
-        """Answer all calls: their commands have these offsets."""
+        """Complete all calls: their commands have these offsets."""
         start = 0
         for count, future in self._calls:
             if not future.done():
@@ -40,7 +39,7 @@ class Group:
             start += count
 
     def refuse(self, problem: JournalProblem) -> None:
-        """Answer all calls with a problem."""
+        """Fail all calls."""
         for _, future in self._calls:
             if not future.done():
                 future.set_exception(problem)
@@ -50,14 +49,13 @@ class Waiting:
     """Calls that wait for a step, in order."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._calls: deque[tuple[Sequence[bytes], asyncio.Future[list[Position]]]] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._calls)
 
     def add(self, payloads: Sequence[bytes]) -> asyncio.Future[list[Position]]:
-        """A new call; its answer comes through the future."""
+        """Add a call; returns its future."""
         for payload in payloads:
             if len(payload) > MAX_PAYLOAD_BYTES:
                 raise InvariantBroken(f"a command of {len(payload)} bytes")
@@ -66,7 +64,7 @@ class Waiting:
         return future
 
     def take(self, max_bytes: int, max_count: int) -> Group:
-        """The first calls that fit into one step, at least one."""
+        """Remove the first calls that fit into one step, at least one."""
         group = Group()
         while self._calls:
             payloads, future = self._calls[0]
@@ -79,7 +77,7 @@ class Waiting:
         return group
 
     def refuse(self, problem: JournalProblem) -> None:
-        """Answer all calls with a problem."""
+        """Fail all calls."""
         while self._calls:
             _, future = self._calls.popleft()
             if not future.done():

@@ -1,9 +1,9 @@
-"""The journal on Kafka: one ordered topic that several matchers share.
+"""The journal on Kafka: one ordered topic shared by several matchers.
 
-All of them read it and keep the same books; one, the master, writes. Which one that is, and which
-entries count, is decided by the entries themselves (``leadership``). A write whose offset follows
-directly on the last one that the master knows proves that nobody came between, so its commands are
-valid without reading them back; otherwise the master reads what came between before it answers.
+All of them read it and keep the same books; one of them, the master, writes. The entries themselves
+determine the master and which entries are valid (``leadership``). If the offset of a write directly
+follows the last one that the master knows, there was no other writer, and its commands are valid
+without reading them back; otherwise the master reads the entries in between first.
 
 What lives here: standing by, writing, stepping down. What does not: when to claim (``candidate``),
 and the client library (``topic``).
@@ -38,18 +38,18 @@ from soliton.matcher.journal.topic import (
 )
 
 RETRY_SECONDS: Final = 0.5
-"""Between attempts to reach a broker."""
-LOOK_SECONDS: Final = 0.1
-"""How long a matcher that stands by waits for entries before it considers a claim."""
+"""The pause between attempts to reach a broker."""
+POLL_SECONDS: Final = 0.1
+"""How long a standby waits for entries before it considers a claim."""
 CLOSING_SECONDS: Final = 5.0
-"""How long the end of the program waits for connections to close."""
+"""The timeout for closing connections at the end of the program."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Term:
-    """A term of ours: ``next_offset`` is where the log ends as far as is known."""
+    """A term of this process: ``next_offset`` is the known end of the log."""
 
     topic: Topic
     terms: Terms
@@ -60,8 +60,8 @@ class KafkaJournal:
     """A ``Journal`` on a Kafka topic. It leads after ``follow`` has ended."""
 
     def __init__(self, settings: KafkaSettings, identity: bytes, clock: Callable[[], int]) -> None:
-        """``identity`` (32 bytes) stands for the matcher; ``clock`` gives milliseconds. Nothing is
-        connected before the first call.
+        """``identity`` (32 bytes) identifies the matcher; ``clock`` returns milliseconds. Connects
+        at the first call.
         """
         self._settings = settings
         self._clock = clock
@@ -79,21 +79,16 @@ class KafkaJournal:
 
     @property
     def first_offset(self) -> int:
-        """The lowest offset that the broker kept when it was asked last."""
+        """The lowest offset on the broker, as of the last request."""
         return self._candidate.first_offset
 
     @property
     def last_offset(self) -> int:
-        """The offset of the last command that is known."""
+        """The offset of the last known command."""
         return self._last_offset
 
-    @property
-    def leading(self) -> bool:
-        """Whether this process is the master, as far as it knows."""
-        return self._term is not None
-
     async def term_ended(self) -> None:
-        """Returns when this process no longer leads."""
+        """Wait until this process no longer leads."""
         await self._ended.wait()
 
     # --- reading ----------------------------------------------------------------------------------
@@ -105,48 +100,41 @@ class KafkaJournal:
             first = await topic.start()
         finally:
             await topic.close()
-        # Whoever begins in the middle has to know the term there: one entry is needed for that.
+        # A reader that starts in the middle needs the entry before, for the term at that place.
         return first + 1 if first else 0
 
-    async def records(
-        self, from_offset: int, to_offset: int | None = None
-    ) -> AsyncIterator[list[Record]]:
-        """The commands from an offset up to another or the end, over a connection of its own."""
+    async def records(self, from_offset: int) -> AsyncIterator[list[Record]]:
+        """The commands from an offset to the end, over a separate connection."""
         topic = await Topic.connect(self._settings.address, writing=False)
         try:
             terms = await self._candidate.enter(topic, from_offset)
             end = await topic.end()
             while topic.position < end:
-                commands = [
-                    record
-                    for record in self._candidate.judge(terms, await topic.read(1.0))
-                    if record.offset < end and (to_offset is None or record.offset <= to_offset)
-                ]
+                commands = self._candidate.judge(terms, await topic.read(1.0))
+                commands = [record for record in commands if record.offset < end]
                 if commands:
                     yield commands
-                if to_offset is not None and topic.position > to_offset:
-                    return
         except OutOfRange as error:
             raise JournalGap(from_offset, topic.position, topic.position) from error
         finally:
             await topic.close()
 
     async def follow(self, from_offset: int) -> AsyncIterator[list[Record]]:
-        """Give out commands until this process leads; waits for a broker that is away."""
+        """Yield commands until this process leads; retries while the broker is unreachable."""
         await self._step_down()
-        told = False
+        has_warned = False
         while True:
             try:
                 self._topic = await Topic.connect(self._settings.address)
-                told = False
+                has_warned = False
                 async for batch in self._stand_by(self._topic, from_offset):
                     from_offset = batch[-1].offset + 1
                     yield batch
             except BrokerProblem as problem:
-                self._let_go()
-                if not told:
+                self._disconnect()
+                if not has_warned:
                     _log.warning("%s; trying again", problem)
-                told = True
+                has_warned = True
                 await asyncio.sleep(RETRY_SECONDS)
             else:
                 return
@@ -154,13 +142,13 @@ class KafkaJournal:
     # --- standing by and claiming -----------------------------------------------------------------
 
     async def _stand_by(self, topic: Topic, from_offset: int) -> AsyncIterator[list[Record]]:
-        """Give out commands until a claim of ours holds."""
+        """Yield commands until a claim of this process is valid."""
         terms = await self._candidate.enter(topic, from_offset)
         self._candidate.begin()
         claimed, now = NOBODY, await topic.end()
         while True:
             try:
-                entries = await topic.read(LOOK_SECONDS)
+                entries = await topic.read(POLL_SECONDS)
             except OutOfRange as error:
                 ends = (await topic.start(), await topic.end())
                 raise JournalGap(topic.position, *ends) from error
@@ -179,37 +167,37 @@ class KafkaJournal:
     # --- leading ----------------------------------------------------------------------------------
 
     def _begin_term(self, term: _Term) -> None:
-        term.topic.rest()
+        term.topic.pause()
         self._term = term
         self._ended.clear()
         self._leading_task = asyncio.create_task(self._lead(term))
 
     async def append(self, payloads: Sequence[bytes]) -> list[Position]:
-        """Write commands in this order; returns when the brokers have them."""
+        """Append commands in this order; returns once the brokers have them."""
         if self._term is None or self._stopping:
             raise LeadershipLost("this matcher does not lead", nothing_stored=True)
         if not payloads:
             return []
-        answers = [self._waiting.add(part) for part in _parts(payloads)]
+        futures = [self._waiting.add(part) for part in _parts(payloads)]
         self._arrived.set()
         positions: list[Position] = []
-        lost: list[BaseException] = []
-        for part in await asyncio.gather(*answers, return_exceptions=True):
+        failures: list[BaseException] = []
+        for part in await asyncio.gather(*futures, return_exceptions=True):
             if isinstance(part, BaseException):
-                lost.append(part)
+                failures.append(part)
             else:
                 positions += part
-        if lost:
-            # Nothing of it went out only if that is so of every part.
-            uncertain = (each for each in lost if not getattr(each, "nothing_stored", False))
-            raise next(uncertain, _lost(lost[0]) if positions else lost[0])
+        if failures:
+            # Nothing was stored only if that is true of every part.
+            uncertain = (each for each in failures if not getattr(each, "nothing_stored", False))
+            raise next(uncertain, _lost(failures[0]) if positions else failures[0])
         return positions
 
     async def confirm(self) -> None:
-        """Nothing to do: the brokers have what ``append`` has answered for."""
+        """Does nothing: the brokers have all commands for which ``append`` has returned."""
 
     async def _lead(self, term: _Term) -> None:
-        """Write what waits, and beats, until the term ends."""
+        """Write waiting commands, and heartbeats, until the term ends."""
         beat = encode(Beat(term.terms.term, self._settings.name, self._settings.rules))
         loop = asyncio.get_running_loop()
         pause = self._settings.lease_seconds / BEATS_PER_LEASE
@@ -241,7 +229,7 @@ class KafkaJournal:
             self._end_term(cause)
 
     async def _something_waits(self, until: float) -> bool:
-        """Wait for commands up to a time of the event loop: whether there are any."""
+        """Wait for commands until a time of the event loop; returns whether there are any."""
         if not self._waiting and not self._stopping:
             self._arrived.clear()
             try:
@@ -252,7 +240,9 @@ class KafkaJournal:
         return bool(self._waiting)
 
     async def _write(self, term: _Term, values: Sequence[bytes]) -> range:
-        """Append entries of ours, which are valid: their offsets. Raises ``JournalProblem``."""
+        """Append entries and check that they are valid; returns their offsets. Raises
+        ``JournalProblem``.
+        """
         base = await term.topic.write(values)
         offsets = range(base, base + len(values))
         if base == term.next_offset:
@@ -263,12 +253,12 @@ class KafkaJournal:
         return offsets
 
     async def _read_back(self, term: _Term, own: range) -> None:
-        """Judge what stands before and in entries of ours, since somebody came between."""
+        """Read and evaluate our entries and those in between, which another process wrote."""
         term.topic.seek(term.next_offset)
         loop = asyncio.get_running_loop()
-        give_up = loop.time() + self._settings.address.delivery_seconds
+        deadline = loop.time() + self._settings.address.delivery_seconds
         while term.topic.position <= own[-1]:
-            if loop.time() > give_up:
+            if loop.time() > deadline:
                 raise BrokerProblem("what was written cannot be read back")
             entries = await term.topic.read(1.0)
             self._candidate.judge(term.terms, [entry for entry in entries if entry[0] <= own[-1]])
@@ -276,7 +266,7 @@ class KafkaJournal:
                 master = term.terms.master
                 by = "nobody" if master is None else master.name
                 raise LeadershipLost(f"{by} leads since term {term.terms.term}")
-        term.topic.rest()
+        term.topic.pause()
 
     # --- ends -------------------------------------------------------------------------------------
 
@@ -289,14 +279,14 @@ class KafkaJournal:
         self._end_term(None)
 
     def _end_term(self, problem: JournalProblem | None) -> None:
-        """Answer all who wait, and let go of the connection."""
+        """Fail all waiting calls, and close the connection."""
         self._term = None
         self._waiting.refuse(_lost(problem, nothing_stored=True))
-        self._let_go()
+        self._disconnect()
         self._ended.set()
 
-    def _let_go(self) -> None:
-        """Close the connection in the background: that may take as long as a write is tried."""
+    def _disconnect(self) -> None:
+        """Close the connection in the background: that may take as long as a write's timeout."""
         topic, self._topic = self._topic, None
         if topic is not None:
             task = asyncio.create_task(topic.close())
@@ -304,16 +294,16 @@ class KafkaJournal:
             task.add_done_callback(self._closing.discard)
 
     async def truncate_before(self, offset: int) -> None:
-        """Allow the broker to delete commands below an offset, if the settings want that.
+        """Allow the broker to delete commands below an offset, if the settings permit that.
 
-        The one before ``offset`` stays: it tells those who begin there which term it was.
+        The one before ``offset`` stays: readers that start at ``offset`` need its term.
         """
         if self._settings.drop_old and self._topic is not None and offset > 1:
             await self._topic.drop_before(offset - 1)
             self._candidate.first_offset = await self._topic.start()
 
     async def close(self) -> None:
-        """Write what waits, resign if we lead, and let go of the connections."""
+        """Write waiting commands, resign if this process leads, and close the connections."""
         self._stopping = True
         self._arrived.set()
         if self._leading_task is not None:
@@ -326,7 +316,7 @@ class KafkaJournal:
 
 
 def _parts(payloads: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """Payloads in pieces that one write can hold."""
+    """Payloads in chunks that fit into one write."""
     start = size = 0
     for index, payload in enumerate(payloads):
         size += len(payload)
@@ -337,5 +327,5 @@ def _parts(payloads: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def _lost(cause: BaseException | None, *, nothing_stored: bool = False) -> LeadershipLost:
-    words = f"this matcher does not lead any more: {cause or 'it stopped'}"
-    return LeadershipLost(words, nothing_stored=nothing_stored)
+    message = f"this matcher does not lead any more: {cause or 'it stopped'}"
+    return LeadershipLost(message, nothing_stored=nothing_stored)

@@ -1,12 +1,12 @@
-"""Who may write to a shared journal: terms, decided by nothing but what the journal holds.
+"""Leadership of a shared journal: terms, determined by the content of the journal alone.
 
-Several matchers read one ordered log, and all come to the same verdict on every entry. A matcher
-begins a term by writing a claim for the next number. The claim holds only if nobody wrote in the
-meantime: it names the last valid entry that its author had read, and counts if that still is the
-last. (A claim that an operator ordered counts without this condition.) From then on entries of
-former terms are void for everybody: it does not matter how late a deposed master's bytes arrive,
-nor what its clock says. A master that is silent for a lease is deposed by the next who claims, so
-each sends a beat from time to time. Beats also tell its name to those who begin to read later.
+Several matchers read one ordered log, and reach the same verdict on every entry. A matcher begins a
+term by writing a claim for the next number. The claim names the last valid entry that its author
+has read, and is valid if that is still the last one, so that no other process wrote in between. (A
+claim ordered by an operator is valid without this condition.) From then on entries of former terms
+are void for all readers, no matter how late a deposed master's bytes arrive or what its clock says.
+A master that is silent for a lease is deposed by the next claim, so it writes heartbeats ("beats").
+Beats also carry its name, for later readers.
 
 An entry, all integers big-endian:
 
@@ -16,11 +16,11 @@ An entry, all integers big-endian:
     beat:    rules 32 | name
     resignation: nothing
 
-A name is UTF-8. ``rules`` stands for those by which a matcher trades: all that share a log need the
-same. Claims and beats of former versions have kinds of their own, and no rules.
+A name is UTF-8. ``rules`` is the hash of the trading rules, which must be the same for all matchers
+that share a log. Claims and beats of former versions have separate kinds, and no rules.
 
-What lives here: entries as bytes, and the verdicts. What does not: when somebody claims, and the
-log itself (``kafka``).
+What lives here: entries as bytes, and the verdicts. What does not: when to claim (``candidate``),
+and the log itself (``kafka``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from soliton.matcher.journal.errors import WrongJournal
 MAX_NAME_BYTES: Final = 256
 AUTHOR_BYTES: Final = 16
 NOBODY: Final = -1
-"""The last valid offset of a log without any."""
+"""The last valid offset of a log without valid entries."""
 
 _HEAD: Final = struct.Struct(">BQ")
 _TIMESTAMP: Final = struct.Struct(">Q")
@@ -56,11 +56,11 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Somebody wants to be the master of ``term``.
+    """A matcher claims to be the master of ``term``.
 
-    ``after`` is the offset of the last valid entry that they had read; ``ordered`` says that an
-    operator wants it whatever came after. ``author`` is drawn anew for each run of a program;
-    ``name`` is that of the matcher in its settings.
+    ``after`` is the offset of the last valid entry that it has read; ``ordered`` is true if an
+    operator ordered the claim, which is then valid regardless of later entries. ``author`` is
+    random for each run of the program; ``name`` is the matcher's name in its settings.
     """
 
     term: int
@@ -74,7 +74,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The master of ``term`` is there, and is called ``name``."""
+    """A heartbeat of the master of ``term``, with its name."""
 
     term: int
     name: str
@@ -83,7 +83,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Resignation:
-    """The master of ``term`` stops, and whoever wants may follow at once."""
+    """The master of ``term`` stops; another one may claim immediately."""
 
     term: int
 
@@ -113,7 +113,7 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(data: bytes) -> Entry:
-    """The entry that bytes stand for. Raises ``WrongJournal`` for anything else."""
+    """The entry encoded in bytes. Raises ``WrongJournal`` if there is none."""
     kind, term, rest = 0, 0, b""
     try:
         kind, term = _HEAD.unpack_from(data)
@@ -138,45 +138,45 @@ def _rules_and_name(data: bytes, *, plain: bool) -> tuple[bytes, str]:
     """The end of a claim or a beat. Raises ``ValueError``."""
     rules, name = (b"", data) if plain else (data[:RULES_BYTES], data[RULES_BYTES:])
     if len(name) > MAX_NAME_BYTES or (not plain and len(rules) < RULES_BYTES):
-        raise ValueError("no entry is so long, or so short")
+        raise ValueError("too long or too short for an entry")
     return rules, name.decode()
 
 
 class Verdict(Enum):
-    """What an entry means at its place."""
+    """The meaning of an entry at its position."""
 
-    COMMAND = "a command that happened"
-    TERM_BEGAN = "a claim that holds"
+    COMMAND = "a valid command"
+    TERM_BEGAN = "a valid claim"
     OTHER = "a beat or a resignation of the master"
-    VOID = "nothing: its author was not the master, or somebody else was quicker"
+    VOID = "invalid: its author was not the master, or another claim was earlier"
 
 
 class Terms:
-    """The verdicts on the entries of a log, taken one after the other."""
+    """The state of the terms while entries are evaluated in order."""
 
     def __init__(self, identity: bytes) -> None:
-        """Begin before the first entry of the log that belongs to ``identity``."""
+        """Start before the first entry of the log that belongs to ``identity``."""
         self._identity = identity
         self.term = 0
         """The number of the term; 0 before the first."""
         self.master: Claim | None = None
-        """The claim of who leads, where that was read."""
+        """The master's claim, if it was read."""
         self.name: str | None = None
-        """The name of who leads, where that is known."""
+        """The master's name, if known."""
         self.vacant = True
-        """Whether nobody leads: before the first term, and after a resignation."""
+        """Whether there is no master: before the first term, and after a resignation."""
         self.last_valid = NOBODY
         """The offset of the last entry that was not void."""
         self.timestamp = 0
-        """The time of the last command."""
+        """The timestamp of the last command."""
 
     def resume(self, offset: int, entry: Command) -> None:
-        """Begin at an entry that is known to be a command that happened."""
+        """Start at an entry that is known to be a valid command."""
         self.term, self.last_valid, self.timestamp = entry.term, offset, entry.timestamp
         self.vacant = False
 
     def take(self, offset: int, entry: Entry) -> Verdict:
-        """The verdict on the next entry. Raises ``WrongJournal`` for another matcher's claim."""
+        """Evaluate the next entry. Raises ``WrongJournal`` for a claim of another identity."""
         if isinstance(entry, Claim):
             if entry.identity != self._identity:
                 raise WrongJournal("the topic belongs to another matcher or another network")

@@ -1,18 +1,18 @@
-"""The files of the embedded journal: how commands are written into them, and read back.
+"""The file format of the embedded journal.
 
-A segment is a header and then records, appended one after the other:
+A segment is a header followed by records:
 
     header:  magic 8 | base offset 8 | identity 32 | crc32 4
     record:  magic 2 | length 4 | crc32 4 | offset 8 | timestamp 8 | settled 4 | payload
 
 All integers are unsigned and big-endian. ``length`` is that of the payload; the checksum covers
-everything behind it. ``settled`` is how long the file was when the disk last confirmed it. It tells
-a torn tail from damage: a record behind the confirmed length was never answered for, so when a
-power failure left holes there, cutting the file at the first one loses nothing. A record that
-stands before a later one's ``settled`` was answered for, and if it cannot be read that is told.
+everything after it. ``settled`` is the length of the file at the last sync. It distinguishes a torn
+tail from damage: a record beyond the synced length was never reported as stored, so if a power
+failure left holes there, truncating the file at the first one loses nothing. A record before a
+later one's ``settled`` was reported as stored; if it is unreadable, that is an error.
 
-What lives here: bytes to records and back, and the scan of a whole file. What does not: when files
-are made, written and removed (``embedded``).
+What lives here: encoding and decoding records, and scanning a whole file. What does not: when files
+are created, written and deleted (``embedded``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SEGMENT_MAGIC: Final = b"SLTNJNL1"
 RECORD_MAGIC: Final = b"\xa5\x4a"
 IDENTITY_BYTES: Final = 32
 READ_BYTES: Final = 1024 * 1024
-"""How much of a file is read in one go: a batch of some thousand commands."""
+"""The size of a read: a batch of some thousand commands."""
 
 _SEGMENT: Final = struct.Struct(">8sQ32s")
 _CHECKSUM: Final = struct.Struct(">I")
@@ -42,13 +42,13 @@ RECORD_HEADER_BYTES: Final = _RECORD.size
 
 
 def segment_header(base_offset: int, identity: bytes) -> bytes:
-    """The first bytes of a segment whose first record has ``base_offset``."""
+    """The header of a segment whose first record has ``base_offset``."""
     head = _SEGMENT.pack(SEGMENT_MAGIC, base_offset, identity)
     return head + _CHECKSUM.pack(zlib.crc32(head))
 
 
 def read_segment_header(path: Path, identity: bytes) -> int:
-    """The base offset of a segment. Raises ``WrongJournal`` for anything but a segment of ours."""
+    """The base offset of a segment of this journal. Raises ``WrongJournal`` for any other file."""
     with path.open("rb") as file:
         raw = file.read(SEGMENT_HEADER_BYTES)
     if len(raw) < SEGMENT_HEADER_BYTES or raw[:8] != SEGMENT_MAGIC:
@@ -65,7 +65,7 @@ def read_segment_header(path: Path, identity: bytes) -> int:
 def encode_records(
     first_offset: int, timestamp: int, settled: int, payloads: Sequence[bytes]
 ) -> bytes:
-    """Records for payloads that happen at one time, with offsets from ``first_offset`` on."""
+    """Records of payloads with one timestamp and consecutive offsets from ``first_offset``."""
     parts = []
     for offset, payload in enumerate(payloads, first_offset):
         checksum = zlib.crc32(payload, zlib.crc32(_COVERED.pack(offset, timestamp, settled)))
@@ -75,13 +75,13 @@ def encode_records(
 
 
 class _Fault(Exception):
-    """The bytes at a place of a file are no whole record."""
+    """The bytes at a position are not a complete record."""
 
 
 def _record_at(
     data: bytes, start: int, expected_offset: int | None
 ) -> tuple[int, int, int, bytes, int]:
-    """Offset, timestamp, settled, payload and end of the record at a place of `data`."""
+    """Offset, timestamp, settled, payload and end of the record at a position of ``data``."""
     if start + RECORD_HEADER_BYTES > len(data):
         raise _Fault("it ends inside a record's head")
     magic, length, checksum, offset, timestamp, settled = _RECORD.unpack_from(data, start)
@@ -92,16 +92,16 @@ def _record_at(
         raise _Fault("it ends inside a record")
     if expected_offset is not None and offset != expected_offset:
         raise _Fault(f"a record with offset {offset} stands there")
-    # What stands before the payload from the offset on is covered as well.
+    # The checksum also covers the header from the offset on.
     if zlib.crc32(data[start + RECORD_HEADER_BYTES - _COVERED.size : end]) != checksum:
         raise _Fault("a checksum is wrong")
     return offset, timestamp, settled, data[start + RECORD_HEADER_BYTES : end], end
 
 
 def read_segment(path: Path, base_offset: int, end: int | None = None) -> Iterator[list[Record]]:
-    """The records of a segment in batches; ``end`` is how many of its bytes count (all of them).
+    """The records of a segment in batches, up to the position ``end`` (or the end of the file).
 
-    Raises ``JournalDamaged`` at the first that is not whole.
+    Raises ``JournalDamaged`` at the first incomplete record.
     """
     offset = base_offset
     with path.open("rb") as file:
@@ -114,9 +114,9 @@ def read_segment(path: Path, base_offset: int, end: int | None = None) -> Iterat
             data = rest + chunk
             batch = []
             start = 0
-            # As long as more is to come, a record that may reach beyond this chunk waits for it.
-            whole = len(data) if left == 0 else len(data) - RECORD_HEADER_BYTES - MAX_PAYLOAD_BYTES
-            while start < whole:
+            # Unless this is the last chunk, a record that may extend beyond it has to wait.
+            limit = len(data) if left == 0 else len(data) - RECORD_HEADER_BYTES - MAX_PAYLOAD_BYTES
+            while start < limit:
                 try:
                     _, timestamp, _, payload, start = _record_at(data, start, offset)
                 except _Fault as fault:
@@ -130,8 +130,8 @@ def read_segment(path: Path, base_offset: int, end: int | None = None) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What the newest segment holds: ``end`` is the length that its whole records take, ``size``
-    that of the file; ``next_offset`` and ``timestamp`` are those after and of the last record.
+    """The content of the newest segment: ``end`` is the end of its complete records, ``size`` that
+    of the file; ``next_offset`` follows the last record, whose time is ``timestamp``.
     """
 
     end: int
@@ -141,9 +141,9 @@ class Scan:
 
 
 def scan_segment(path: Path, base_offset: int) -> Scan:
-    """Find where the whole records of a segment end.
+    """Find the end of the complete records of a segment.
 
-    Raises ``JournalDamaged`` when a record behind that end says that the disk had confirmed more.
+    Raises ``JournalDamaged`` if a record after that end shows that more had been synced.
     """
     data = path.read_bytes()
     offset, timestamp, start = base_offset, 0, SEGMENT_HEADER_BYTES
@@ -154,14 +154,14 @@ def scan_segment(path: Path, base_offset: int) -> Scan:
             offset += 1
         except _Fault as problem:
             fault = str(problem)
-    if fault is not None and _settled_behind(data, start, offset) > start:
+    if fault is not None and _settled_after(data, start, offset) > start:
         raise JournalDamaged(str(path), offset, fault)
     return Scan(start, len(data), offset, timestamp)
 
 
-def _settled_behind(data: bytes, start: int, offset: int) -> int:
-    """The highest confirmed length that whole records behind a place of `data` tell of, 0 when
-    there are none.
+def _settled_after(data: bytes, start: int, offset: int) -> int:
+    """The highest synced length in complete records after a position of ``data``, 0 if there are
+    none.
     """
     highest = 0
     position = data.find(RECORD_MAGIC, start + 1)

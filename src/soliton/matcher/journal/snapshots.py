@@ -1,12 +1,12 @@
-"""Snapshots: what the engine looked like after the command at an offset, in checksummed files.
+"""Snapshot files: the state of the engine after the command at an offset, with a checksum.
 
-A file is written under another name, confirmed by the disk and then renamed, so that there is no
-half of one. The newest that can be read counts; older ones are kept for the case that it cannot.
+A file is written under a temporary name, synced and then renamed, so that it is complete or absent.
+The newest readable one is used; older ones are kept in case it is damaged.
 
     magic 8 | offset 8 | identity 32 | length 8 | blake2b-256 32 | body
 
-What lives here: writing, finding and removing them. What does not: their contents, which the
-matcher makes and reads.
+What lives here: writing, finding and deleting the files. What does not: their content
+(``soliton.matching.snapshots``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from soliton.storage.files import replace_file
 
 SNAPSHOT_MAGIC: Final = b"SLTNSNP1"
 KEPT: Final = 2
-"""Snapshots that stay when a new one was written, itself included."""
+"""The number of snapshots kept, including a new one."""
 MAX_SNAPSHOT_BYTES: Final = 1 << 34
 _HEADER: Final = struct.Struct(">8sQ32sQ32s")
 _SUFFIX: Final = ".snapshot"
@@ -42,10 +42,10 @@ class Snapshot:
 
 
 class SnapshotStore:
-    """The snapshots of one matcher in a directory. All calls wait for the disk."""
+    """The snapshots of one matcher in a directory. All methods block on the disk."""
 
     def __init__(self, directory: Path, identity: bytes) -> None:
-        """Use a directory, which is made; ``identity`` is that of the journal.
+        """Create the directory if necessary; ``identity`` is that of the journal.
 
         Raises ``JournalProblem``.
         """
@@ -59,8 +59,8 @@ class SnapshotStore:
             raise JournalProblem(f"cannot use {directory}: {error.strerror}") from error
 
     def save(self, offset: int, pieces: Sequence[bytes]) -> None:
-        """Write a snapshot, whose body are these pieces in a row, then remove all that are older
-        than ``KEPT`` whole ones. Raises ``JournalProblem``.
+        """Write a snapshot whose body is the concatenation of ``pieces``, then delete all but the
+        last ``KEPT`` readable ones. Raises ``JournalProblem``.
         """
         path = self._path_of(offset)
         digest = _digest(offset, self._identity, pieces)
@@ -73,7 +73,7 @@ class SnapshotStore:
             raise JournalProblem(f"cannot write a snapshot: {error.strerror}") from error
 
     def _remove_older(self, newest: int) -> None:
-        """Leave ``KEPT`` that can be read: what cannot takes nobody's place."""
+        """Keep ``KEPT`` readable snapshots; unreadable ones do not count."""
         kept = 0
         for path in self._paths():
             if kept == KEPT:
@@ -82,18 +82,17 @@ class SnapshotStore:
                 try:
                     kept += self._read(path).offset <= newest
                 except (OSError, ValueError) as error:
-                    _log.debug("%s is of no use: %s", path, error)
+                    _log.debug("%s is unreadable: %s", path, error)
 
     def set_aside_after(self, offset: int) -> None:
-        """Rename those of a later state than that after the last command there is: they are of
-        another journal, and must not be taken for this one's when it has become as long. Raises
-        ``JournalProblem``.
+        """Rename snapshots beyond the last command of the journal: they belong to another journal,
+        and must not be used when this one has grown as long. Raises ``JournalProblem``.
         """
         for path in self._paths():
             if path.name > self._path_of(offset).name:
                 _log.error(
-                    "%s is of a journal that goes on behind offset %d, where this one ends: it is "
-                    "set aside",
+                    "%s belongs to a journal that continues after offset %d, the end of this one: "
+                    "it is renamed",
                     *(path, offset),
                 )
                 try:
@@ -104,17 +103,13 @@ class SnapshotStore:
     def _path_of(self, offset: int) -> Path:
         return self._directory / f"{offset:020}{_SUFFIX}"
 
-    def newest(self) -> Snapshot | None:
-        """The newest whole snapshot, None where there is none."""
-        return next(self.all(), None)
-
     def all(self) -> Iterator[Snapshot]:
-        """All whole snapshots, newest first; those that cannot be read are named in the log."""
+        """All readable snapshots, newest first; unreadable ones are logged."""
         for path in self._paths():
             try:
                 yield self._read(path)
             except (OSError, ValueError) as error:
-                _log.warning("%s is left aside: %s", path, error)
+                _log.warning("%s is skipped: %s", path, error)
 
     def _paths(self) -> list[Path]:
         return sorted(self._directory.glob(f"*{_SUFFIX}"), reverse=True)

@@ -1,11 +1,9 @@
-"""A Kafka topic with one partition, as a log: write behind its end, read from an offset.
+"""A Kafka topic with one partition, used as a log: append to its end, read from an offset.
 
-What lives here: what the matcher knows of the client library, whose errors become ours. What does
-not: making the topic (``storage.topics``), what entries mean (``leadership``), who writes when
-(``kafka``).
+What lives here: the use of the client library, and translating its errors. What does not: creating
+the topic (``storage.topics``), the meaning of entries (``leadership``), when to write (``kafka``).
 
-The client is told to wait for all replicas in sync and to number its writes, so that the broker
-drops what arrives twice.
+The client waits for all in-sync replicas and is idempotent: the broker drops duplicate writes.
 """
 
 from __future__ import annotations
@@ -25,32 +23,32 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 WRITE_BYTES: Final = 512 * 1024
-"""One write, at most; brokers take 1 MiB unless they are told otherwise."""
+"""The maximum size of a write; brokers accept 1 MiB by default."""
 WRITE_COUNT: Final = 4_096
 _CLIENT_BYTES: Final = 1_000_000
 _READ_BYTES: Final = 4 * 1024 * 1024
 _READ_COUNT: Final = 4_096
 _REQUEST_SECONDS: Final = 10
 _READ_WAIT_MS: Final = 100
-"""How long the broker holds a read back that finds nothing. It answers a connection in order, so
-that is how long a question about the ends of the topic may wait, too.
+"""How long the broker delays a read that finds nothing. Since it processes the requests of a
+connection in order, requests for the ends of the topic may be delayed as long.
 """
 _PARTITION: Final = 0
 
 
 class BrokerProblem(JournalProblem):
-    """The broker cannot be reached, or refuses; what was being written may have arrived."""
+    """The broker is unreachable, or rejects a request; a write in progress may have arrived."""
 
 
 class OutOfRange(JournalProblem):
-    """The broker does not have the entries that reading has come to (any more, or yet)."""
+    """The broker does not have the entries at the read position (any more, or yet)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """``events-queue.kafka.security``: how brokers are spoken to, in Kafka's own words.
+    """``events-queue.kafka.security``: encryption and authentication, in Kafka's terms.
 
-    With or without TLS (``SSL``), for a user (``SASL``) or for anybody; ``ca_file`` holds the
+    With or without TLS (``SSL``), with a user (``SASL``) or without; ``ca_file`` has the
     certificates that TLS trusts (empty: those of the system).
     """
 
@@ -61,7 +59,7 @@ class Security:
     ca_file: str = ""
 
     def options(self) -> dict[str, object]:
-        """The same as arguments of the client library. Raises ``OSError`` for a file of no use."""
+        """The arguments of the client library. Raises ``OSError`` for an unusable file."""
         options: dict[str, object] = {"security_protocol": self.protocol}
         if self.protocol.endswith("SSL"):
             options["ssl_context"] = ssl.create_default_context(cafile=self.ca_file or None)
@@ -76,9 +74,9 @@ class Security:
 
 @dataclass(frozen=True, slots=True)
 class TopicAddress:
-    """Where the topic is: ``servers`` are host:port with commas between, ``delivery_seconds`` is
-    how long a command may be on its way, and ``replicas`` how many copies a topic that has to be
-    made gets.
+    """The address of a topic: ``servers`` are host:port, separated by commas; ``delivery_seconds``
+    is the timeout for delivering a command; ``replicas`` is the replication factor of a topic that
+    has to be created.
     """
 
     servers: str
@@ -89,11 +87,11 @@ class TopicAddress:
 
     @property
     def write_seconds(self) -> float:
-        """How long one write is tried: whoever comes while one is under way waits for the next."""
+        """The timeout of one write: commands that arrive during a write wait for the next one."""
         return self.delivery_seconds / 2
 
     def options(self) -> dict[str, object]:
-        """What all clients of the library are told."""
+        """The arguments common to all clients of the library."""
         return {"bootstrap_servers": self.servers, **self.security.options()}
 
 
@@ -111,11 +109,11 @@ class Topic:
         self._producer = producer
         self._partition = TopicPartition(address.topic, _PARTITION)
         self.position = 0
-        """The offset that is read next."""
+        """The offset of the next read."""
 
     @staticmethod
     async def connect(address: TopicAddress, *, writing: bool = True) -> Topic:
-        """Connect, making the topic where it is missing.
+        """Connect, and create the topic if it is missing.
 
         Raises ``BrokerProblem``, and ``WrongJournal`` for a topic with several partitions.
         """
@@ -159,38 +157,38 @@ class Topic:
         return Topic(address, consumer, producer)
 
     async def start(self) -> int:
-        """The first offset that is kept. Raises ``BrokerProblem``."""
+        """The first available offset. Raises ``BrokerProblem``."""
         found = await self._bounded(self._consumer.beginning_offsets([self._partition]))
         return int(found[self._partition])
 
     async def end(self) -> int:
-        """The offset that is written next. Raises ``BrokerProblem``."""
+        """The offset of the next write. Raises ``BrokerProblem``."""
         found = await self._bounded(self._consumer.end_offsets([self._partition]))
         return int(found[self._partition])
 
     async def _bounded(
-        self, question: Awaitable[dict[TopicPartition, int]]
+        self, request: Awaitable[dict[TopicPartition, int]]
     ) -> dict[TopicPartition, int]:
         from aiokafka.errors import KafkaError
 
         try:
             async with asyncio.timeout(_REQUEST_SECONDS):
-                return await question
+                return await request
         except (KafkaError, TimeoutError) as error:
             raise BrokerProblem(f"Kafka does not tell the ends of the topic: {error}") from error
 
     def seek(self, offset: int) -> None:
-        """Read on from an offset."""
+        """Continue reading at an offset."""
         self._consumer.seek(self._partition, offset)
         self._consumer.resume(self._partition)
         self.position = offset
 
-    def rest(self) -> None:
-        """Read nothing, until ``seek``."""
+    def pause(self) -> None:
+        """Stop reading until ``seek``."""
         self._consumer.pause(self._partition)
 
     async def read(self, seconds: float) -> list[tuple[int, bytes]]:
-        """The next entries with their offsets; waits a while for some, and may come without.
+        """The next entries with their offsets, or an empty list after a timeout.
 
         Raises ``OutOfRange`` and ``BrokerProblem``.
         """
@@ -214,9 +212,9 @@ class Topic:
         return entries
 
     async def write(self, values: Sequence[bytes]) -> int:
-        """Append entries next to each other: the offset of the first.
+        """Append entries in one batch; returns the offset of the first.
 
-        Raises ``BrokerProblem``: then they may be there all the same, or arrive later.
+        Raises ``BrokerProblem``; even then they may have arrived, or arrive later.
         """
         from aiokafka.errors import KafkaError
 
@@ -237,7 +235,7 @@ class Topic:
             reason = str(error) or type(error).__name__
             raise BrokerProblem(f"Kafka did not confirm a write: {reason}") from error
         if stored.offset < 0:
-            # A repeated write that the broker had, but whose place it has forgotten.
+            # A duplicate of a write whose offset the broker no longer knows.
             raise BrokerProblem("Kafka confirmed a write without telling where it is")
         return int(stored.offset)
 
@@ -256,7 +254,7 @@ class Topic:
             await admin.close()
 
     async def close(self) -> None:
-        """Let go of the connections, after what is being written has arrived or run out of time."""
+        """Close the connections once pending writes have arrived or timed out."""
         try:
             if self._producer is not None:
                 await self._producer.stop()
@@ -265,7 +263,7 @@ class Topic:
 
 
 async def _prepare(address: TopicAddress) -> None:
-    """Make the topic unless it is there; raises ``WrongJournal`` for one of several partitions."""
+    """Create the topic if it is missing; raises ``WrongJournal`` if it has several partitions."""
     try:
         await create_topics(address.options(), [address.topic], address.replicas)
     except MultiplePartitions as error:

@@ -1,6 +1,6 @@
-"""The matcher's HTTP interface: its routes, their envelopes and error bodies, its page.
+"""The matcher's HTTP interface: its routes, response bodies and errors, and its page.
 
-What lives here: everything between a request and ``Matcher``. What does not: streams
+What lives here: everything between a request and ``Matcher``. What does not: WebSocket streams
 (``soliton.matcher.websocket``), sockets (``soliton.web``), and the service itself.
 
 Source: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/api/http``.

@@ -1,10 +1,10 @@
-"""Answers: what a handler gives back, the envelopes around it, and how a refusal reads.
+"""Responses: what a handler returns, the envelopes of success, and error bodies.
 
-There are two envelopes of errors. Most routes give ``{success, status, result, error, …}``;
-placing and cancelling give the error with ``status`` and ``success`` beside it.
+There are two forms of errors. Most routes return ``{success, status, result, error, …}``; placing
+and cancelling return the error with the members ``status`` and ``success`` added.
 
-What lives here: both, the JSON encoder, and the answers that are plain text. What does not: which
-route uses which.
+What lives here: both forms, the JSON encoder, and the plain-text responses. What does not: which
+route uses which form.
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/entities/{MatcherResponse,HttpError}.scala``.
@@ -37,7 +37,7 @@ STRING_MEMBERS: Final = frozenset(
         "value",
     )
 )
-"""Members whose numbers become strings for clients that ask for it; source: ``CustomJson.scala``.
+"""Members whose numbers become strings for clients that request it; source: ``CustomJson.scala``.
 """
 
 encode_json: Final = msgspec.json.Encoder().encode
@@ -45,7 +45,7 @@ encode_json: Final = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer. ``plain`` marks the JSON in which clients may ask for numbers as strings."""
+    """A response. ``plain`` marks JSON in which clients may request numbers as strings."""
 
     body: bytes
     status: int = OK
@@ -71,28 +71,28 @@ BODY_TOO_SLOW: Final = Answer(b"The body of the request did not arrive in time."
 
 
 class Refusal(Exception):
-    """A handler's refusal, with the ``status`` word that its route gives it."""
+    """An error raised by a handler, with the ``status`` member that its route uses for it."""
 
     def __init__(self, error: MatcherError, word: str, *, flat: bool = False) -> None:
         super().__init__(error.message)
         self.error = error
         self.word = word
         self.flat = flat
-        """Whether the route has the envelope of placing and cancelling."""
+        """Whether the route has the form of placing and cancelling."""
 
     def answer(self) -> Answer:
-        """The refusal as it is sent."""
+        """The response."""
         if self.flat:
             return flat_error(self.error, self.word)
         return error_envelope(self.error, self.word)
 
 
 class Rejected(Exception):
-    """The route does not take this request; another one may, and if none does it is a 404."""
+    """The route does not accept this request. Another one may; if none does, it is a 404."""
 
 
 def refuse(kind: ErrorKind, word: str, **params: Param) -> Refusal:
-    """A refusal of a kind, to be raised."""
+    """An error of a kind, to be raised."""
     return Refusal(MatcherError(kind, form=0, **params), word)
 
 
@@ -106,9 +106,9 @@ def envelope(value: dict[str, Any], status: int = OK) -> Answer:
     return Answer(encode_json({"success": True, "status": "SimpleResponse", **value}), status)
 
 
-def message(words: str, status: int = OK) -> Answer:
-    """A sentence in the envelope of success."""
-    return envelope({"message": words}, status)
+def message(text: str, status: int = OK) -> Answer:
+    """A message in the envelope of success."""
+    return envelope({"message": text}, status)
 
 
 _STATUSES: Final = {
@@ -133,13 +133,13 @@ _BAD_REQUEST: Final = 400
 
 
 def status_of(kind: ErrorKind) -> int:
-    """The HTTP status that goes with a refusal."""
+    """The HTTP status of an error."""
     return _STATUS_BY_CODE.get(kind.code, _BAD_REQUEST)
 
 
 RETRY_AFTER: Final[Headers] = ((b"retry-after", b"5"),)
 _PASSING: Final = frozenset((errors.MATCHER_IS_STARTING, errors.WAVES_NODE_CONNECTION_BROKEN))
-"""What is over by itself, sooner or later."""
+"""Temporary errors."""
 
 
 def _headers(error: MatcherError) -> Headers:
@@ -147,33 +147,33 @@ def _headers(error: MatcherError) -> Headers:
 
 
 def error_envelope(error: MatcherError, word: str) -> Answer:
-    """A refusal as most routes give it."""
+    """An error in the form of most routes."""
     body = {"success": False, "status": word, "result": None, **error.to_json()}
     return Answer(encode_json(body), status_of(error.kind), headers=_headers(error))
 
 
 FAULT: Final = error_envelope(MatcherError(errors.UNEXPECTED_ERROR), "WavesNodeUnavailable")
-"""What is said where the fault is ours."""
+"""The response to an internal error."""
 
 
 def flat_error(error: MatcherError, word: str) -> Answer:
-    """A refusal as placing and cancelling give it."""
+    """An error in the form of placing and cancelling."""
     body = flat_error_body(error, word)
     return Answer(encode_json(body), status_of(error.kind), headers=_headers(error))
 
 
 def flat_error_body(error: MatcherError, word: str) -> dict[str, Any]:
-    """The members of ``flat_error``."""
+    """The JSON of ``flat_error``."""
     return {**error.to_json(), "status": word, "success": False}
 
 
 def bounded(value: int) -> int:
-    """A whole number as JSON: clients read 64 bits with a sign, and what is greater is shown as the
-    greatest. Sums over many orders may be.
+    """A whole number for JSON, limited to the greatest signed 64-bit integer, which sums over many
+    orders may exceed.
     """
     return min(value, MAX_I64)
 
 
 def number(value: float) -> float | int:
-    """A double as JSON number: whole ones without a point."""
+    """A double as a JSON number; whole ones have no decimal point."""
     return int(value) if value.is_integer() else value

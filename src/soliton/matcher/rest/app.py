@@ -1,7 +1,6 @@
-"""The whole interface of a matcher: which routes there are, and the application made of them.
+"""The whole interface of a matcher: its routes, and the application made of them.
 
-What lives here: the list of groups and its order, which is the order of precedence. What does not:
-the routes.
+What lives here: the list of route groups, in the order of precedence. What does not: the routes.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ from soliton.web.shared_counters import SharedCounters
 def build_app(
     core: Matcher, counters: SharedCounters | None = None, *, behind: bool = False
 ) -> Application:
-    """The application of a matcher, to which it listens; ``behind`` as for ``HttpGate``."""
-    data, kept, hub = MarketData(core), BookAnswers(), Hub(core)
-    for listener in (data, kept):
-        core.effects.subscribe(listener)
+    """The application of a matcher, subscribed to its events; ``behind`` as for ``HttpGate``."""
+    data, cache, hub = MarketData(core), BookAnswers(), Hub(core)
+    core.effects.subscribe(data)
+    core.effects.subscribe(cache)
     shared = counters or SharedCounters()
 
     def figures() -> list[Figure]:
         requests, limited, failures = map(shared.sum, (REQUESTS, OVER_LIMIT, FAILURES))
         return [
             figure("soliton_matcher_requests_total", COUNTER, "requests answered", requests),
-            figure("soliton_matcher_failures_total", COUNTER, "faults of ours", failures),
+            figure("soliton_matcher_failures_total", COUNTER, "internal errors", failures),
             figure("soliton_matcher_limited_total", COUNTER, "requests over a limit", limited),
             figure("soliton_matcher_executions_total", COUNTER, "executions", data.executions),
             figure("soliton_matcher_websockets", GAUGE, "open WebSocket connections", len(hub)),
@@ -52,12 +51,12 @@ def build_app(
 
     routes = documented_routes(data, hub, metrics.metrics_route(figures))
     all_routes = (*routes, *pages.page_routes(routes))
-    return Application(core, all_routes, kept, hub, shared, behind=behind)
+    return Application(core, all_routes, cache, hub, shared, behind=behind)
 
 
 def documented_routes(data: MarketData, hub: Hub, *more: Route) -> tuple[Route, ...]:
-    """All routes but the pages. The signed order comes before the order book: both have two
-    segments, and the signature decides.
+    """All routes except the pages. The route of a signed order precedes that of an order book: both
+    have two segments, and the signature decides.
     """
     return (
         *service_info.ROUTES,

@@ -1,10 +1,10 @@
-"""The matcher's answers: from a request that has been let in to what is said to it.
+"""The matcher's application: handling admitted requests.
 
-Two routes carry nearly all of the load and have a way of their own through here: the order book,
-whose encoded answers are kept until the book changes, and placing an order.
+Two routes carry nearly all of the load and have a fast path here: the order book, whose encoded
+responses are cached until the book changes, and placing an order.
 
-What lives here: the order of checks, a limit of time, turning refusals and faults into answers.
-What does not: limits on what clients send (``http_gate``), the routes.
+What lives here: dispatch, API keys, the timeout, and turning exceptions into responses. What does
+not: limits on clients (``http_gate``), the routes.
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/CompositeHttpService.scala``,
@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from soliton.chain.orders import Order
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
@@ -31,14 +31,17 @@ from soliton.matcher.rest.answers import (
     Rejected,
     error_envelope,
 )
+from soliton.matcher.rest.auth import check_key
 from soliton.matcher.rest.books import BookAnswers
-from soliton.matcher.rest.http_gate import FAILURES, HttpGate, Sockets
+from soliton.matcher.rest.http_gate import FAILURES, HttpGate
 from soliton.matcher.rest.placing import PLACE_PATH, place_answer, refused
-from soliton.matcher.rest.requests import Elsewhere, Request, split_path
-from soliton.matcher.rest.routes import Route, Router
+from soliton.matcher.rest.requests import PairReversed, Request, split_path
+from soliton.matcher.rest.routes import Auth, Route, Router
 from soliton.matcher.service import Matcher
+from soliton.matcher.websocket.hub import Hub
 from soliton.matching import errors
 from soliton.matching.errors import MatcherError
+from soliton.matching.pairs import AssetPair
 from soliton.web import request as web
 from soliton.web.answers import Awaited, Whole
 from soliton.web.number_strings import JSON_WITH_STRINGS, Accepted, accepted, with_strings
@@ -55,20 +58,12 @@ _BARRED: Final = {
 }
 
 logger = logging.getLogger("soliton.matcher")
-_troubles = throttled(logging.getLogger(__name__))
-
-
-class Hub(Sockets, Protocol):
-    """What takes WebSocket connections, to their end."""
-
-    def close(self) -> None:
-        """End all connections."""
+_throttled = throttled(logging.getLogger(__name__))
 
 
 class Application:
-    """The interface of one matcher; ``sockets`` takes the WebSocket connections.
-
-    ``gate`` is what a server serves.
+    """The interface of one matcher. ``hub`` handles the WebSocket connections; a server serves
+    ``gate``.
     """
 
     def __init__(
@@ -76,7 +71,7 @@ class Application:
         core: Matcher,
         routes: Sequence[Route],
         books: BookAnswers,
-        sockets: Hub,
+        hub: Hub,
         counters: SharedCounters,
         *,
         behind: bool = False,
@@ -85,82 +80,83 @@ class Application:
         self.routes = tuple(routes)
         self._router = Router(routes)
         self._books = books
-        self._sockets = sockets
+        self._hub = hub
         settings = core.settings
-        self.gate = HttpGate(settings.rest_api, settings.id, self, counters, sockets, behind=behind)
+        self.gate = HttpGate(settings.rest_api, settings.id, self, counters, hub, behind=behind)
 
     def close(self) -> None:
-        """Tell everybody on a WebSocket that the matcher stops, and let them go."""
-        self._sockets.close()
+        """Close all WebSocket connections because the matcher stops."""
+        self._hub.close()
 
-    def respond(self, asked: web.Request) -> Whole | Awaited:
-        """The answer, if it is kept; else what will give it."""
-        return self._kept(asked) or Awaited(self._respond(asked))
+    def respond(self, request: web.Request) -> Whole | Awaited:
+        """The cached response, or one to be awaited."""
+        return self._cached(request) or Awaited(self._respond(request))
 
     async def place(self, order: Order, is_signed: bool | None) -> Answer | None:
-        """Place an order that somebody else has read, and whose signature they have looked at, if
-        there is one to look at; the refusal, if it is refused.
+        """Place an order that a worker has decoded and verified (``is_signed``); returns the error,
+        if it is rejected.
         """
         try:
             return await refused(self.core, order, market=False, is_signed=is_signed)
-        except Exception as fault:  # noqa: BLE001 - the last line of defence
-            return self._trouble(fault, "POST", PLACE_PATH)
+        except Exception as error:  # noqa: BLE001 - the last line of defence
+            return self._error_answer(error, "POST", PLACE_PATH)
 
-    def _kept(self, asked: web.Request) -> Whole | None:
-        """The answer about an order book that was asked for before and has not changed."""
-        path = asked.path
-        if asked.method != "GET" or not path.startswith(_BOOK_PREFIX):
+    def _cached(self, request: web.Request) -> Whole | None:
+        """The cached response about an order book that has not changed."""
+        path = request.path
+        if request.method != "GET" or not path.startswith(_BOOK_PREFIX):
             return None
-        if b"timestamp" in asked.headers:
+        if b"timestamp" in request.headers:
             return None
-        return self._books.kept(path, asked.query_string) if self.core.status is _WORKING else None
+        return self._books.get(path, request.query_string) if self.core.status is _WORKING else None
 
-    async def _respond(self, asked: web.Request) -> Whole:
-        if asked.method == "OPTIONS" and self.core.settings.rest_api.cors:
+    async def _respond(self, request: web.Request) -> Whole:
+        if request.method == "OPTIONS" and self.core.settings.rest_api.cors:
             answer = Answer(b"OK", content_type=b"text/plain")
         else:
-            answer = await self._guarded(asked)
-        return self.gate.whole(answer, asked.method)
+            answer = await self._guarded(request)
+        return self.gate.whole(answer, request.method)
 
-    async def _guarded(self, asked: web.Request) -> Answer:
-        """The answer, whatever happens."""
-        method, path, headers, body = asked.method, asked.path, asked.headers, asked.body
+    async def _guarded(self, received: web.Request) -> Answer:
+        """The response, also if a handler raises."""
+        method, path = received.method, received.path
+        headers, body = received.headers, received.body
         try:
             if method == "POST" and path == PLACE_PATH:
-                # No limit of time: the journal and the node's client have theirs, and an order
-                # that is on its way to the journal should hear what became of it.
+                # No timeout: the journal and the node's client have theirs, and the sender of an
+                # order that is being stored should learn the result.
                 return await place_answer(self.core, headers, body, market=False)
             seconds = self.core.settings.rest_api.request_timeout_ms / 1_000
             async with asyncio.timeout(seconds):
                 segments = split_path(path.encode("latin-1"))
-                request = Request(self.core, method, segments, headers, asked.query_string, body)
+                request = Request(self.core, method, segments, headers, received.query_string, body)
                 answer = await self._answer(request, path)
-        except Exception as fault:  # noqa: BLE001 - the last line of defence
-            return self._trouble(fault, method, path)
+        except Exception as error:  # noqa: BLE001 - the last line of defence
+            return self._error_answer(error, method, path)
         if answer.plain and accepted(headers.get(b"accept")) is Accepted.STRINGS:
             in_strings = with_strings(answer.body, STRING_MEMBERS)
             return Answer(in_strings, answer.status, JSON_WITH_STRINGS, answer.headers)
         return answer
 
-    def _trouble(self, fault: Exception, method: str, path: str) -> Answer:
-        """What is said where there is no answer. A fault of ours must not end the connection or the
+    def _error_answer(self, error: Exception, method: str, path: str) -> Answer:
+        """The response to an exception. An internal error must not end the connection or the
         process.
         """
-        match fault:
+        match error:
             case Refusal():
-                return fault.answer()
+                return error.answer()
             case MatcherError():
-                return error_envelope(fault, "SimpleErrorResponse")
+                return error_envelope(error, "SimpleErrorResponse")
             case TimeoutError():
                 return error_envelope(MatcherError(errors.REQUEST_TIMEOUT), "TimedOut")
             case NodeUnavailable():
                 broken = MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN)
                 return error_envelope(broken, "WavesNodeUnavailable")
             case DatabaseProblem():
-                _troubles.error("%s", fault)
+                _throttled.error("%s", error)
                 self.gate.count(FAILURES)
                 return FAULT
-        logger.error("%s %s failed", method, path, exc_info=fault)
+        logger.error("%s %s failed", method, path, exc_info=error)
         self.gate.count(FAILURES)
         return FAULT
 
@@ -171,23 +167,25 @@ class Application:
             if route.barrier and self.core.status is not ServiceStatus.WORKING:
                 kind, word = _BARRED[self.core.status]
                 return error_envelope(MatcherError(kind), word)
+            if route.auth is Auth.KEY:
+                check_key(request)
             try:
                 answer = await route.handler(request)
             except Rejected:
                 continue
-            except Elsewhere as elsewhere:
-                return self._moved(elsewhere, request)
+            except PairReversed as error:
+                return self._redirect(error.pair, request)
             if route.path == "/matcher/orderbook/{amount}/{price}":
-                self._books.keep(raw_path, request, self.gate.whole(answer, request.method))
+                self._books.put(raw_path, request, self.gate.whole(answer, request.method))
             return answer
         return NOT_FOUND
 
-    def _moved(self, elsewhere: Elsewhere, request: Request) -> Answer:
-        """The same request about the pair in its right order."""
-        names = elsewhere.pair.to_json()
+    def _redirect(self, pair: AssetPair, request: Request) -> Answer:
+        """A redirect of a request to the pair in its right order."""
+        names = pair.to_json()
         rest = "".join(f"/{part}" for part in request.segments[4:])
-        place = f"/matcher/orderbook/{names['amountAsset']}/{names['priceAsset']}{rest}"
+        path = f"/matcher/orderbook/{names['amountAsset']}/{names['priceAsset']}{rest}"
         query = request.query_string.decode("latin-1")
-        location = (f"{place}?{query}" if query else place).encode("latin-1")
-        words = b"This and all future requests should be directed to %s." % location
-        return Answer(words, _MOVED, b"text/plain; charset=UTF-8", ((b"location", location),))
+        location = (f"{path}?{query}" if query else path).encode("latin-1")
+        text = b"This and all future requests should be directed to %s." % location
+        return Answer(text, _MOVED, b"text/plain; charset=UTF-8", ((b"location", location),))

@@ -1,10 +1,9 @@
-"""Who may ask: the operator's key, and signatures of accounts.
+"""Authentication: the operator's API key, and signatures of accounts.
 
 An account signs ``public key ‖ timestamp`` (32 + 8 bytes, big endian, milliseconds) and sends both
-in headers. Such a signature holds for a while around its timestamp (``rest-api.signature-window``),
-since whoever sees it could use it as well; the same goes for the request to cancel all orders.
-A request to cancel one order is signed as ``public key ‖ order id`` and needs no time: it can only
-do once what its owner wanted.
+in headers. Such a signature is valid only near its timestamp (``rest-api.signature-window``), since
+anyone who sees it could replay it; the same goes for the request to cancel all orders. A request to
+cancel one order is signed as ``public key ‖ order id`` and does not expire, since it is idempotent.
 
 What lives here: the checks. What does not: which route needs which.
 
@@ -19,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from soliton.chain.addresses import PUBLIC_KEY_LENGTH, Address, from_public_key
+from soliton.chain.addresses import PUBLIC_KEY_LENGTH, Address
 from soliton.chain.layouts import SIGNATURE_LENGTH
 from soliton.crypto import base58
 from soliton.crypto.curve25519 import verify
@@ -32,6 +31,7 @@ from soliton.matcher.rest.requests import (
     Request,
     check_content_type,
     invalid_json,
+    owner_of,
     read_public_key,
 )
 from soliton.matcher.service import Matcher
@@ -43,17 +43,17 @@ _MAX_TIMESTAMP_CHARS: Final = 19
 
 
 def has_signature(request: Request) -> bool:
-    """Whether a request is signed at all."""
+    """Whether a request has the headers of a signature."""
     return b"timestamp" in request.headers and b"signature" in request.headers
 
 
 def check_key(request: Request) -> None:
-    """The request has one of the operator's keys."""
+    """Raise ``Refusal`` unless the request has one of the operator's keys."""
     check_key_headers(request.core, request.headers)
 
 
 def check_key_headers(core: Matcher, headers: dict[bytes, bytes]) -> None:
-    """One of the operator's keys is among the headers."""
+    """Raise ``Refusal`` unless the headers contain one of the operator's keys."""
     api = core.settings.rest_api
     if not api.api_key_hashes:
         raise refuse(errors.API_KEY_IS_NOT_PROVIDED, "SimpleErrorResponse")
@@ -65,64 +65,69 @@ def check_key_headers(core: Matcher, headers: dict[bytes, bytes]) -> None:
 
 
 def named_user(request: Request) -> bytes | None:
-    """The account that the operator wants to act for, if a header names one."""
+    """The public key of the account that the operator acts for, if a header has one."""
     text = request.header(b"x-user-public-key")
     return None if text is None else read_public_key(text, "SimpleErrorResponse")
 
 
 def not_that_user() -> Refusal:
-    """The account that was named is another one than the path's."""
+    """The error if the named account differs from the one in the path."""
     reason = "it is not that of the account in the path"
     return refuse(errors.USER_PUBLIC_KEY_IS_NOT_VALID, "SimpleErrorResponse", reason=reason)
 
 
 def check_signature(request: Request, public_key: bytes) -> None:
-    """The headers have a fresh signature of the account; raises ``Rejected`` where there is none
-    at all, so that another route may take the request.
+    """Check that the headers have a fresh signature of the account; raises ``Rejected`` if there is
+    none at all, so that another route may accept the request.
     """
     if not has_signature(request):
         raise Rejected
     text = request.header(b"timestamp") or ""
     if len(text) > _MAX_TIMESTAMP_CHARS or not (text.isascii() and text.isdecimal()):
         raise _bad_signature()
-    timestamp = int(text)
-    if timestamp > MAX_LONG:
+    signature = request.header(b"signature") or ""
+    check_signed_time(request.core, public_key, int(text), signature)
+
+
+def check_signed_time(core: Matcher, public_key: bytes, timestamp: int, signature: str) -> None:
+    """Check a signature (base58) of a public key and a timestamp, which must be fresh."""
+    if not 0 <= timestamp <= MAX_LONG:
         raise _bad_signature()
-    signature = _signature(request.header(b"signature") or "")
-    _check(public_key, timestamp.to_bytes(8, "big"), signature)
-    _check_fresh(request.core, timestamp, request.core.settings.rest_api.signature_window_ms)
+    _check(public_key, timestamp.to_bytes(8, "big"), _signature(signature))
+    _check_fresh(core, timestamp, core.settings.rest_api.signature_window_ms)
 
 
 def check_signature_of(request: Request, owner: Address) -> None:
-    """The headers name a key of this very account, and have a fresh signature by it."""
-    text = request.header(b"x-user-public-key")
-    if text is None:
+    """Check that the headers name this account's key, and have a fresh signature by it."""
+    public_key = named_user(request)
+    if public_key is None:
         raise Rejected
-    public_key = read_public_key(text, "SimpleErrorResponse")
     check_signature(request, public_key)
-    if from_public_key(public_key, request.core.settings.network.chain_id) != owner:
+    if owner_of(request.core, public_key) != owner:
         raise not_that_user()
 
 
 def check_signature_or_key(request: Request, owner: Address) -> None:
-    """A signature of the account or, without one, the operator's key; if that names an account, it
-    has to be the one in the path.
-    """
+    """Check for a signature of the account or, without one, for the operator's key."""
     try:
         check_signature_of(request, owner)
     except Rejected:
         check_key(request)
-        named = named_user(request)
-        chain_id = request.core.settings.network.chain_id
-        if named is not None and from_public_key(named, chain_id) != owner:
-            raise not_that_user() from None
+        check_named_user(request, owner)
+
+
+def check_named_user(request: Request, owner: Address) -> None:
+    """Check that the account that the operator acts for, if any, is the one in the path."""
+    named = named_user(request)
+    if named is not None and owner_of(request.core, named) != owner:
+        raise not_that_user() from None
 
 
 # --- signed bodies --------------------------------------------------------------------------------
 
 
 class CancelRequest(msgspec.Struct, frozen=True):
-    """Who wants to cancel: one order, or all of them at a time."""
+    """The body of a request to cancel one order, or all orders (with a timestamp)."""
 
     sender: str
     signature: str
@@ -134,18 +139,18 @@ _decode_cancel: Final = msgspec.json.Decoder(CancelRequest).decode
 
 
 def read_cancel(request: Request) -> tuple[Address, bytes | None]:
-    """Whose orders are to be cancelled, and the id of one, or ``None`` for all of them; checked."""
+    """The owner of the orders to cancel, and the id of one order or ``None`` for all; verified."""
     check_content_type(request.headers)
     try:
-        wanted = _decode_cancel(request.body)
+        body = _decode_cancel(request.body)
     except NOT_JSON as error:
         raise _cancel_is_malformed(error) from None
-    sender = _bytes_of(wanted.sender, "/sender")
+    sender = _bytes_of(body.sender, "/sender")
     if len(sender) != PUBLIC_KEY_LENGTH:
         raise invalid_json("/sender")
-    signature = _bytes_of(wanted.signature, "/signature")
-    order_id = None if wanted.orderId is None else _bytes_of(wanted.orderId, "/orderId")
-    timestamp = wanted.timestamp
+    signature = _bytes_of(body.signature, "/signature")
+    order_id = None if body.orderId is None else _bytes_of(body.orderId, "/orderId")
+    timestamp = body.timestamp
     if timestamp is not None and not 0 <= timestamp <= MAX_LONG:
         raise invalid_json("/timestamp")
     if (order_id is None) == (timestamp is None):
@@ -156,7 +161,7 @@ def read_cancel(request: Request) -> tuple[Address, bytes | None]:
     elif timestamp is not None:
         _check(sender, timestamp.to_bytes(8, "big"), signature)
         _check_fresh(request.core, timestamp, request.core.settings.rest_api.cancel_all_window_ms)
-    return from_public_key(sender, request.core.settings.network.chain_id), order_id
+    return owner_of(request.core, sender), order_id
 
 
 def _cancel_is_malformed(error: Exception) -> Refusal:
@@ -179,12 +184,12 @@ def _signature(text: str) -> bytes:
 
 
 def _check(public_key: bytes, signed: bytes, signature: bytes) -> None:
-    right = (
+    is_valid = (
         len(public_key) == PUBLIC_KEY_LENGTH
         and len(signature) == SIGNATURE_LENGTH
         and verify(public_key, public_key + signed, signature)
     )
-    if not right:
+    if not is_valid:
         raise _bad_signature()
 
 

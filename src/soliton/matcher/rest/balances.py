@@ -1,6 +1,6 @@
-"""What accounts can trade with.
+"""The balances of accounts.
 
-What lives here: the routes. What does not: the balances (``Matcher``).
+What lives here: the routes. What does not: the balances (``Queries``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/BalancesRoute.scala``.
@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from soliton.chain.addresses import from_public_key
 from soliton.matcher.node_client import Balances
 from soliton.matcher.rest import auth, examples
 from soliton.matcher.rest.answers import Answer, Rejected, bounded, encode_json, plain
 from soliton.matcher.rest.requests import (
     Request,
+    owner_of,
+    pair_or_redirect,
     read_address,
-    read_pair,
     read_public_key,
-    traded_or_elsewhere,
 )
 from soliton.matcher.rest.routes import row, table
 from soliton.matching.arithmetic import decimal_text, denormalize_amount
@@ -27,20 +26,19 @@ from soliton.matching.pairs import asset_text
 
 
 def balances_json(balances: Balances) -> dict[str, int]:
-    """Amounts by the text of their asset."""
+    """Amounts by the text of the asset."""
     return {asset_text(asset): bounded(amount) for asset, amount in balances.items()}
 
 
 async def tradable_balance(request: Request) -> Answer:
-    """What new orders of a pair could offer; only what there is something of."""
+    """What new orders can offer in a pair; positive amounts only."""
     owner = read_address(request.core, request.segments[5])
-    pair = await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
-    balances = await request.core.queries.tradable(owner, pair)
-    return plain(balances_json({asset: n for asset, n in balances.items() if n > 0}))
+    pair = await pair_or_redirect(request)
+    return plain(balances_json(await request.core.queries.tradable(owner, pair)))
 
 
 async def reserved_balance(request: Request) -> Answer:
-    """What is set aside for orders."""
+    """The amounts reserved for orders."""
     public_key = read_public_key(request.segments[3])
     try:
         auth.check_signature(request, public_key)
@@ -49,19 +47,17 @@ async def reserved_balance(request: Request) -> Answer:
         named = auth.named_user(request)
         if named is not None and named != public_key:
             raise auth.not_that_user() from None
-    owner = from_public_key(public_key, request.core.settings.network.chain_id)
-    return plain(balances_json(request.core.queries.reserved(owner)))
+    return plain(balances_json(request.core.queries.reserved(owner_of(request.core, public_key))))
 
 
 async def all_balances(request: Request) -> Answer:
-    """What an account can trade and what is reserved, of every asset, as decimal text."""
+    """The tradable and the reserved amount of every asset, as decimal text."""
     core, public_key = request.core, read_public_key(request.segments[3])
-    owner = from_public_key(public_key, core.settings.network.chain_id)
     try:
         auth.check_signature(request, public_key)
     except Rejected:
         auth.check_key(request)
-    report = await core.queries.report(owner)
+    report = await core.queries.report(owner_of(core, public_key))
     out = {}
     for asset in {**report.regular, **report.reserved}:
         decimals = (await core.queries.asset(asset)).decimals
@@ -75,7 +71,7 @@ async def all_balances(request: Request) -> Answer:
 
 ROUTES: Final = table("balances", "",
     row("GET /api/v1/balances/{publicKey} auth=signature_or_key", all_balances,
-        "What an account can trade, and what is reserved, of every asset", examples.ALL_BALANCES),
+        "The tradable and reserved amounts of every asset", examples.ALL_BALANCES),
     row("GET /matcher/orderbook/{amount}/{price}/tradableBalance/{address}", tradable_balance,
         "What an account can offer in a pair", examples.BALANCES),
     row("GET /matcher/balance/reserved/{publicKey} auth=signature_or_key when=always",

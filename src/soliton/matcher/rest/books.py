@@ -1,9 +1,9 @@
-"""Order books: depth, status, markets, and what the operator may do with a whole book.
+"""Order books: depth, status, markets, and the operator's actions on a whole book.
 
-Answers about depth are kept in their encoded form, by the request's own bytes, until the book
+Responses about depth are cached in encoded form, by the request's own bytes, until the book
 changes: most requests to a matcher are these.
 
-What lives here: the routes and that store. What does not: the books (``soliton.matching``).
+What lives here: the routes and that cache. What does not: the books (``soliton.matching``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/MarketsRoute.scala``,
@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Final
 
-from soliton.chain.addresses import Address
-from soliton.chain.values import MAX_I64, AssetId
+from soliton.chain.values import MAX_I64
 from soliton.crypto import base58
-from soliton.matcher.rest import auth, examples
+from soliton.matcher.effects import Listener
+from soliton.matcher.rest import examples
 from soliton.matcher.rest.answers import (
     ACCEPTED,
     Answer,
@@ -28,12 +28,14 @@ from soliton.matcher.rest.answers import (
     encode_json,
     envelope,
     message,
+    refuse,
 )
 from soliton.matcher.rest.requests import (
     Request,
+    pair_assets,
+    pair_or_redirect,
     read_depth,
     read_pair,
-    traded_or_elsewhere,
     traded_pair,
 )
 from soliton.matcher.rest.routes import row, table
@@ -54,17 +56,15 @@ from soliton.matching.pairs import AssetPair, asset_text
 from soliton.web.answers import Whole
 from soliton.web.parameters import Kind
 
-MAX_KEPT_PER_BOOK: Final = 16
-"""Requests for one book differ in their depth; more ways to write one than this are not kept."""
+MAX_CACHED_PER_BOOK: Final = 16
+"""The maximum number of cached requests per book, which differ in their depth."""
 
 _BLACKLISTED_CLASSES: Final = (2, 5)
-"""The last byte of the codes that say that a pair is denied or blacklisted."""
-
-_Kept = dict[tuple[str, bytes], Whole]
+"""The last byte of the codes for a denied or blacklisted pair."""
 
 
 def pair_of_event(event: Event) -> AssetPair | None:
-    """The book that an event happened in; a failed cancellation is in none."""
+    """The pair of an event's book; ``None`` for a failed cancellation."""
     match event:
         case OrderAdded(order=order) | OrderCanceled(order=order) | OrderExecuted(taker=order):
             return order.pair
@@ -74,74 +74,68 @@ def pair_of_event(event: Event) -> AssetPair | None:
             return None
 
 
-class BookAnswers:
-    """Encoded answers about order books, each as long as it is true."""
+class BookAnswers(Listener):
+    """A cache of encoded responses about order books, each until its book changes."""
 
-    __slots__ = ("_by_pair", "_kept")
+    __slots__ = ("_by_pair", "_cached")
 
     def __init__(self) -> None:
-        self._kept: _Kept = {}
+        self._cached: dict[tuple[str, bytes], Whole] = {}
         self._by_pair: dict[AssetPair, list[tuple[str, bytes]]] = {}
 
-    def kept(self, raw_path: str, query_string: bytes) -> Whole | None:
-        """The answer to a request, if it was asked before and still holds."""
-        return self._kept.get((raw_path, query_string))
+    def get(self, raw_path: str, query_string: bytes) -> Whole | None:
+        """The cached response to a request, or None."""
+        return self._cached.get((raw_path, query_string))
 
-    def keep(self, raw_path: str, request: Request, answer: Whole) -> None:
-        """Remember an answer about the book that the request's path names."""
+    def put(self, raw_path: str, request: Request, answer: Whole) -> None:
+        """Cache a response about the book in the request's path."""
         pair = read_pair(*request.segments[2:4])
         if answer.status != 200 or request.core.engine.book(pair) is None:
             return
         keys = self._by_pair.setdefault(pair, [])
         key = (raw_path, request.query_string)
-        if len(keys) < MAX_KEPT_PER_BOOK and key not in self._kept:
+        if len(keys) < MAX_CACHED_PER_BOOK and key not in self._cached:
             keys.append(key)
-            self._kept[key] = answer
+            self._cached[key] = answer
 
     def on_events(self, offset: int, timestamp: int, events: Sequence[Event]) -> None:
-        """A command concerns one book: its answers hold no longer."""
+        """Drop the responses about the one book that a command concerns."""
         del offset, timestamp
         pair = pair_of_event(events[0]) if events else None
         if pair is not None:
             for key in self._by_pair.pop(pair, ()):
-                del self._kept[key]
-
-    def on_balances(self, address: Address, assets: frozenset[AssetId | None]) -> None:
-        """Books do not depend on balances."""
-
-    def on_rates(self, changed: dict[AssetId | None, float | None]) -> None:
-        """Books do not depend on rates."""
+                del self._cached[key]
 
 
 # --- depth ----------------------------------------------------------------------------------------
 
 
-def levels_wanted(core: Matcher, depth: int | None) -> int:
-    """The next configured depth above the one that was asked for."""
+def served_depth(core: Matcher, depth: int | None) -> int:
+    """The least configured depth that covers the requested one."""
     ranges = core.settings.depth_ranges
-    wanted = core.settings.default_depth if depth is None else depth
-    return next((limit for limit in ranges if limit >= wanted), ranges[-1])
+    requested = core.settings.default_depth if depth is None else depth
+    return next((limit for limit in ranges if limit >= requested), ranges[-1])
 
 
 async def order_book(request: Request) -> Answer:
     """The best levels of a book, in the units of orders."""
     depth = read_depth(request.query())
-    pair = await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
-    book, limit = request.core.engine.book(pair), levels_wanted(request.core, depth)
+    pair = await pair_or_redirect(request)
+    book, limit = request.core.engine.book(pair), served_depth(request.core, depth)
     bids, asks = ([], []) if book is None else book.depth(limit)
     return Answer(
         encode_json(
             {
                 "timestamp": request.core.now() if book is None else book.changed_at,
                 "pair": pair.to_json(),
-                "bids": _shown(bids),
-                "asks": _shown(asks),
+                "bids": _bounded(bids),
+                "asks": _bounded(asks),
             }
         )
     )
 
 
-def _shown(levels: list[LevelTotal]) -> list[LevelTotal]:
+def _bounded(levels: list[LevelTotal]) -> list[LevelTotal]:
     if all(level.amount <= MAX_I64 for level in levels):
         return levels
     return [LevelTotal(level.price, bounded(level.amount)) for level in levels]
@@ -152,10 +146,9 @@ async def order_book_in_text(request: Request) -> Answer:
     core = request.core
     pair = await traded_pair(core, read_pair(*request.segments[3:5]))
     depth = max(read_depth_of_either_sign(request), 0)
-    amount_decimals = (await core.queries.asset(pair.amount_asset)).decimals
-    price_decimals = (await core.queries.asset(pair.price_asset)).decimals
+    amount_decimals, price_decimals = (each.decimals for each in await pair_assets(core, pair))
     book = core.engine.book(pair)
-    bids, asks = ([], []) if book is None else book.depth(levels_wanted(core, depth or None))
+    bids, asks = ([], []) if book is None else book.depth(served_depth(core, depth or None))
 
     def in_text(levels: list[LevelTotal]) -> list[tuple[str, str]]:
         out = []
@@ -171,7 +164,7 @@ async def order_book_in_text(request: Request) -> Answer:
 
 
 def read_depth_of_either_sign(request: Request) -> int:
-    """The depth of the second generation's route, which lets negative numbers pass."""
+    """The depth for the ``/api/v1`` route, which accepts negative numbers."""
     query = request.query()
     text = query.get("depth", "")
     if text[:1] == "-":
@@ -185,13 +178,12 @@ def _padded(value: Decimal, decimals: int) -> str:
     return format(value.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_EVEN), "f")
 
 
-# --- about a book ---------------------------------------------------------------------------------
+# --- one book -------------------------------------------------------------------------------------
 
 
 async def book_status(request: Request) -> Answer:
     """The best levels and the last trade."""
-    pair = await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
-    book = request.core.engine.book(pair)
+    book = request.core.engine.book(await pair_or_redirect(request))
     return envelope({} if book is None else _status_json(book))
 
 
@@ -210,8 +202,7 @@ def _status_json(book: OrderBook) -> dict[str, Any]:
 
 async def book_info(request: Request) -> Answer:
     """Restrictions and tick size."""
-    pair = await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
-    return envelope(await _info_json(request.core, pair))
+    return envelope(await _info_json(request.core, await pair_or_redirect(request)))
 
 
 async def _info_json(core: Matcher, pair: AssetPair) -> dict[str, Any]:
@@ -231,16 +222,13 @@ async def _info_json(core: Matcher, pair: AssetPair) -> dict[str, Any]:
 
 
 async def tick_size(core: Matcher, pair: AssetPair) -> Decimal:
-    """The tick size for the next order of a pair, as a person writes it."""
-    amount, price = (
-        await core.queries.asset(pair.amount_asset),
-        await core.queries.asset(pair.price_asset),
-    )
+    """The tick size for the next order of a pair, as a decimal."""
+    amount, price = await pair_assets(core, pair)
     return denormalize_price(core.engine.tick_size(pair), amount.decimals, price.decimals)
 
 
 async def markets(request: Request) -> Answer:
-    """All books that were ever opened."""
+    """All existing books."""
     core = request.core
     found = [
         market
@@ -252,10 +240,7 @@ async def markets(request: Request) -> Answer:
 
 async def _market_json(core: Matcher, pair: AssetPair, created: int) -> dict[str, Any] | None:
     try:
-        amount, price = (
-            await core.queries.asset(pair.amount_asset),
-            await core.queries.asset(pair.price_asset),
-        )
+        amount, price = await pair_assets(core, pair)
     except MatcherError:
         return None  # An asset may be gone after a rollback of the chain.
     return {
@@ -270,12 +255,11 @@ async def _market_json(core: Matcher, pair: AssetPair, created: int) -> dict[str
     }
 
 
-# --- by the operator ------------------------------------------------------------------------------
+# --- for the operator -----------------------------------------------------------------------------
 
 
 async def delete_book(request: Request) -> Answer:
-    """Forget the book of a pair that is not allowed any more."""
-    auth.check_key(request)
+    """Delete the book of a pair that is no longer allowed."""
     core, pair = request.core, read_pair(*request.segments[2:4])
     try:
         await traded_pair(core, pair)
@@ -283,9 +267,8 @@ async def delete_book(request: Request) -> Answer:
         if refusal.word != "InfoNotFound" or not _is_denied(refusal.error):
             raise
     else:
-        error = MatcherError(errors.ASSET_PAIR_NOT_BLACKLISTED, assetPair=pair)
-        raise Refusal(error, "InfoNotFound")
-    await _need_book(core, pair)
+        raise refuse(errors.ASSET_PAIR_NOT_BLACKLISTED, "InfoNotFound", assetPair=pair)
+    _require_book(core, pair)
     await core.canceling.delete_book(pair)
     return message("Deleting order book", ACCEPTED)
 
@@ -296,19 +279,16 @@ def _is_denied(error: MatcherError) -> bool:
 
 async def cancel_all_in_book(request: Request) -> Answer:
     """Cancel all orders of a pair."""
-    auth.check_key(request)
     core = request.core
     pair = await traded_pair(core, read_pair(*request.segments[2:4]))
-    await _need_book(core, pair)
+    _require_book(core, pair)
     await core.canceling.cancel_all_in_book(pair)
     return message("Canceling all orders in order book", ACCEPTED)
 
 
-async def _need_book(core: Matcher, pair: AssetPair) -> None:
+def _require_book(core: Matcher, pair: AssetPair) -> None:
     if pair not in core.queries.pairs():
-        raise Refusal(
-            MatcherError(errors.ORDER_BOOK_BROKEN, assetPair=pair), "OrderBookUnavailable"
-        )
+        raise refuse(errors.ORDER_BOOK_BROKEN, "OrderBookUnavailable", assetPair=pair)
 
 
 _LEVELS: Final = Kind("levels", {"type": "integer", "minimum": 0}, lambda text: text)
@@ -338,4 +318,4 @@ ROUTES: Final = table("markets", _PARAMETERS,
         "An order book in the units of orders", examples.BOOK),
     kinds=(_LEVELS,),
 )  # fmt: skip
-"""Apart from the others: a route of the same form, asked with a signature, comes before it."""
+"""Separate from the others, since a signed route of the same form comes before it."""

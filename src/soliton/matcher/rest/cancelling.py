@@ -1,7 +1,6 @@
 """Cancelling orders.
 
-What lives here: the routes. What does not: signatures (``auth``) and cancelling
-(``Matcher``).
+What lives here: the routes. What does not: signatures (``auth``) and cancelling (``canceling``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/CancelRoute.scala``.
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.addresses import Address
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.rest import auth, examples
@@ -24,6 +23,7 @@ from soliton.matcher.rest.requests import (
     Request,
     check_content_type,
     invalid_json,
+    owner_of,
     read_address,
     read_order_id,
     read_pair,
@@ -36,13 +36,13 @@ from soliton.matching.errors import NOT_KNOWN_TO_BE_STORED, ORDER_NOT_FOUND, Mat
 from soliton.matching.pairs import AssetPair
 
 MAX_BATCH: Final = 1_000
-"""Order ids in one request; the limit on bodies allows some more."""
+"""The maximum number of order ids in one request; the limit on bodies allows some more."""
 
 _decode_ids: Final = msgspec.json.Decoder(list[str]).decode
 
 
 async def cancel_in_pair(request: Request) -> Answer:
-    """One order, or all of a pair."""
+    """Cancel one order, or all orders of a pair."""
     pair = read_pair(*request.segments[2:4])
     try:
         await traded_pair(request.core, pair)
@@ -54,7 +54,7 @@ async def cancel_in_pair(request: Request) -> Answer:
 
 
 async def cancel_anywhere(request: Request) -> Answer:
-    """One order, or all of the account."""
+    """Cancel one order, or all orders of the account."""
     return await _cancel(request, None)
 
 
@@ -79,7 +79,7 @@ def _batch(results: list[tuple[bytes, MatcherError | None]]) -> Answer:
         _success(order_id) if error is None else flat_error_body(error, "OrderCancelRejected")
         for order_id, error in results
     ]
-    # The items are a list within a list: clients depend on it.
+    # The items are a list within a list: clients depend on that.
     body = {"success": True, "status": "BatchCancelCompleted", "message": [items]}
     return Answer(encode_json(body))
 
@@ -89,7 +89,7 @@ def _success(order_id: bytes) -> dict[str, Any]:
 
 
 async def cancel_orders_of_address(request: Request) -> Answer:
-    """Some orders of an account, by their ids."""
+    """Cancel some orders of an account, by id."""
     owner = read_address(request.core, request.segments[2])
     auth.check_signature_or_key(request, owner)
     check_content_type(request.headers)
@@ -104,13 +104,12 @@ async def cancel_orders_of_address(request: Request) -> Answer:
 
 
 async def cancel_order_with_key(request: Request) -> Answer:
-    """Any order, by the operator."""
-    auth.check_key(request)
+    """Cancel any order, for the operator."""
     named = auth.named_user(request)
     order_id = read_order_id(request.segments[3])
     core = request.core
     if named is not None:
-        owner: Address | None = from_public_key(named, core.settings.network.chain_id)
+        owner: Address | None = owner_of(core, named)
     else:
         info = core.queries.order_info(order_id)
         owner = None if info is None else info.owner
@@ -135,5 +134,5 @@ ROUTES: Final = table("cancel", "",
         description="A signature is that of the account in the path, whose key the header "
         "X-User-Public-Key has."),
     row("POST /matcher/orders/cancel/{orderId} auth=key", cancel_order_with_key,
-        "Cancel an order of anybody", examples.CANCELLED),
+        "Cancel any order", examples.CANCELLED),
 )  # fmt: skip

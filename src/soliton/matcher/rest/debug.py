@@ -1,6 +1,6 @@
-"""What the operator may look at, and snapshots on demand.
+"""Debugging for the operator, and snapshots on demand.
 
-What lives here: the routes, and the settings without their secrets. What does not: metrics.
+What lives here: the routes, and the settings without secrets. What does not: metrics.
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/DebugRoute.scala``.
@@ -20,7 +20,7 @@ from soliton.crypto import base58
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.records import Unsettled
-from soliton.matcher.rest import auth, examples
+from soliton.matcher.rest import examples
 from soliton.matcher.rest.answers import Answer, message, plain
 from soliton.matcher.rest.balances import balances_json
 from soliton.matcher.rest.requests import Request, invalid_json, read_address, read_json
@@ -30,9 +30,9 @@ from soliton.matching.pairs import asset_text
 
 MAX_MESSAGE_CHARS: Final = 4_096
 MAX_UNSETTLED: Final = 1_000
-"""So many executions are shown at once; the figures of ``/metrics`` count all."""
+"""The maximum number of executions in a response; ``/metrics`` counts all."""
 MAX_QUARANTINED: Final = 1_000
-"""So many commands are shown at once, the last ones; the file has all."""
+"""The maximum number of commands in a response, the last ones; the file has all."""
 HOCON: Final = b"application/hocon"
 
 logger = logging.getLogger("soliton.matcher")
@@ -40,34 +40,31 @@ _background: Final[set[asyncio.Task[None]]] = set()
 
 
 async def status(request: Request) -> Answer:
-    """Whether the service works, and what it knows of the chain."""
-    auth.check_key(request)
+    """The state of the service, and the height of the chain."""
     core = request.core
     blockchain: dict[str, Any] = {"status": "Working"}
     try:
         blockchain["height"] = (await core.node.status()).height
     except NodeUnavailable:
         blockchain["status"] = "Unavailable"
-    quarantined = len(core.quarantine.all())
-    trouble = {"quarantined": quarantined} if quarantined else {}
-    return plain({"service": core.status.value, "blockchain": blockchain} | trouble)
+    quarantined = {"quarantined": len(core.quarantine)} if len(core.quarantine) else {}
+    return plain({"service": core.status.value, "blockchain": blockchain} | quarantined)
 
 
 async def config(request: Request) -> Answer:
-    """The settings in force; JSON is HOCON too."""
-    auth.check_key(request)
+    """The settings in force; JSON is valid HOCON."""
     body = {"waves": {"dex": settings_json(request.core)}}
     return Answer(msgspec.json.format(msgspec.json.encode(body), indent=2), content_type=HOCON)
 
 
 def settings_json(core: Matcher) -> dict[str, Any]:
-    """The settings under the names of the configuration file; secrets are left out."""
-    told = core.settings
-    api, sockets, node = told.rest_api, told.web_sockets, told.node
+    """The settings under the names of the configuration file, without secrets."""
+    settings = core.settings
+    api, sockets, node = settings.rest_api, settings.web_sockets, settings.node
     return {
-        "id": told.id,
-        "data-directory": str(told.directory),
-        "address-scheme-character": chr(told.network.chain_id),
+        "id": settings.id,
+        "data-directory": str(settings.directory),
+        "address-scheme-character": chr(settings.network.chain_id),
         "rest-api": {
             "address": api.address,
             "port": api.port,
@@ -93,24 +90,22 @@ def settings_json(core: Matcher) -> dict[str, Any]:
             },
         },
         "node": {"url": node.url, "poll-interval": f"{node.poll_interval_ms}ms"},
-        "events-queue": {"type": told.queue.type},
+        "events-queue": {"type": settings.queue.type},
         "address-actor": {
-            "max-active-orders": told.max_active_orders,
-            "batch-cancel-timeout": f"{told.batch_cancel_timeout_ms}ms",
+            "max-active-orders": settings.max_active_orders,
+            "batch-cancel-timeout": f"{settings.batch_cancel_timeout_ms}ms",
         },
-        "order-db": {"max-orders": told.max_finalized_orders},
+        "order-db": {"max-orders": settings.max_finalized_orders},
         "order-book-http": {
-            "depth-ranges": list(told.depth_ranges),
-            "default-depth": told.default_depth,
+            "depth-ranges": list(settings.depth_ranges),
+            "default-depth": settings.default_depth,
         },
-        "snapshots-interval": told.snapshots_interval,
+        "snapshots-interval": settings.snapshots_interval,
     }
 
 
 async def quarantine(request: Request) -> Answer:
     """The commands that could not be applied."""
-    auth.check_key(request)
-    found = request.core.quarantine.all()
     return plain(
         [
             {
@@ -119,14 +114,13 @@ async def quarantine(request: Request) -> Answer:
                 "reason": each.reason,
                 "command": base64.b64encode(each.payload).decode(),
             }
-            for each in found[-MAX_QUARANTINED:]
+            for each in request.core.quarantine.all()[-MAX_QUARANTINED:]
         ]
     )
 
 
 async def unsettled(request: Request) -> Answer:
     """The executions that are neither on the chain nor in the node's pool."""
-    auth.check_key(request)
     return plain(
         [_unsettled_json(each) for each in request.core.settlement.unsettled(MAX_UNSETTLED)]
     )
@@ -143,39 +137,34 @@ def _unsettled_json(found: Unsettled) -> dict[str, Any]:
         "buyOrderId": base58.encode(found.buy_order_id),
         "sellOrderId": base58.encode(found.sell_order_id),
         "timestamp": found.timestamp,
-        "message": found.words,
+        "message": found.message,
     }
 
 
 async def current_offset(request: Request) -> Answer:
-    """The last command that was applied."""
-    auth.check_key(request)
+    """The offset of the last applied command."""
     return plain(request.core.offsets.current)
 
 
 async def last_offset(request: Request) -> Answer:
-    """The last command in the journal."""
-    auth.check_key(request)
+    """The offset of the last command in the journal."""
     return plain(request.core.offsets.last)
 
 
 async def oldest_snapshot_offset(request: Request) -> Answer:
-    """Where the oldest snapshot stands, -1 without one."""
-    auth.check_key(request)
+    """The offset of the oldest snapshot, -1 if there is none."""
     return plain(request.core.offsets.oldest_snapshot)
 
 
 async def all_snapshot_offsets(request: Request) -> Answer:
-    """Where the newest snapshot of each book stands: it holds all books at once."""
-    auth.check_key(request)
+    """The offset of the newest snapshot for each book; a snapshot contains all books."""
     core = request.core
     offset = core.offsets.newest_snapshot
     return plain({pair.key: offset for pair in core.queries.pairs()} if offset >= 0 else {})
 
 
 async def save_snapshots(request: Request) -> Answer:
-    """Write a snapshot soon."""
-    auth.check_key(request)
+    """Start writing a snapshot."""
     task = asyncio.create_task(_save(request.core))
     _background.add(task)
     task.add_done_callback(_background.discard)
@@ -190,8 +179,7 @@ async def _save(core: Matcher) -> None:
 
 
 async def address_state(request: Request) -> Answer:
-    """All about an account."""
-    auth.check_key(request)
+    """The whole state of an account."""
     report = await request.core.queries.report(read_address(request.core, request.segments[3]))
     return plain(
         {
@@ -217,13 +205,12 @@ async def check_address(request: Request) -> Answer:
 
 
 async def print_message(request: Request) -> Answer:
-    """Write a line to the log."""
-    auth.check_key(request)
-    given = read_json(request)
-    words = given.get("message") if isinstance(given, dict) else None
-    if not isinstance(words, str):
+    """Write a message to the log."""
+    body = read_json(request)
+    text = body.get("message") if isinstance(body, dict) else None
+    if not isinstance(text, str):
         raise invalid_json("/message")
-    logger.warning("the operator says: %r", words[:MAX_MESSAGE_CHARS])
+    logger.warning("the operator says: %r", text[:MAX_MESSAGE_CHARS])
     return message("Message logged")
 
 
@@ -233,24 +220,24 @@ ROUTES: Final = table("debug", "",
     row("GET /matcher/debug/config auth=key when=always", config,
         "The settings in force, without secrets", "waves { … }", content_type="application/hocon"),
     row("GET /matcher/debug/quarantine auth=key when=always", quarantine,
-        "Commands of the journal that could not be applied and were passed over, and why",
+        "Commands of the journal that could not be applied and were skipped, and why",
         [examples.SET_ASIDE]),
     row("GET /matcher/debug/unsettled auth=key", unsettled,
         "Executions that are neither on the chain nor in the node's pool, and why",
         [examples.UNSETTLED]),
     row("GET /matcher/debug/currentOffset auth=key when=always", current_offset,
-        "The last command applied", 1024),
+        "The last applied command", 1024),
     row("GET /matcher/debug/lastOffset auth=key when=always", last_offset,
         "The last command in the journal", 1024),
     row("GET /matcher/debug/oldestSnapshotOffset auth=key when=always", oldest_snapshot_offset,
-        "The oldest snapshot, -1 where there is none", -1),
+        "The oldest snapshot, -1 if there is none", -1),
     row("GET /matcher/debug/allSnapshotOffsets auth=key when=always", all_snapshot_offsets,
         "Snapshots by book", {f"{examples.ASSET}-WAVES": 1000}),
     row("POST /matcher/debug/saveSnapshots auth=key when=always", save_snapshots,
         "Write a snapshot",
         examples.done("Saving started")),
     row("GET /matcher/debug/address/{address} auth=key when=always", address_state,
-        "All about an account", examples.ADDRESS_STATE),
+        "The state of an account", examples.ADDRESS_STATE),
     row("GET /matcher/debug/address/{address}/check when=always", check_address,
         "Whether an account provides liquidity", {"matcher": False, "blockchain": False}),
     row("POST /matcher/debug/print auth=key when=always", print_message, "Write to the log",

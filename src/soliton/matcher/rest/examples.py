@@ -1,6 +1,6 @@
-"""The examples of the documentation: requests and answers as they look on a private chain.
+"""The examples of the documentation: requests and responses from a private chain.
 
-What lives here: data. What does not: the operations that they belong to.
+What lives here: data. What does not: the routes they belong to.
 """
 
 from __future__ import annotations
@@ -220,5 +220,5 @@ CANDLES: Final[list[list[Any]]] = [
 
 
 def done(message: str) -> dict[str, Any]:
-    """A sentence in the envelope of success."""
+    """A message in the envelope of success."""
     return {"success": True, "status": "SimpleResponse", "message": message}

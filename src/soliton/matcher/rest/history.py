@@ -1,4 +1,4 @@
-"""Orders of accounts: their state, their history, their transactions.
+"""Orders of accounts: status, history and transactions.
 
 What lives here: the routes and the JSON of an order's record. What does not: the records
 (``soliton.matcher.records``).
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.addresses import Address
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
@@ -31,28 +31,31 @@ from soliton.matcher.rest.answers import (
 from soliton.matcher.rest.order_json import order_json
 from soliton.matcher.rest.requests import (
     Request,
+    owner_of,
+    pair_assets,
+    pair_or_redirect,
     read_address,
     read_flag,
     read_json,
     read_order_id,
-    read_pair,
     read_public_key,
-    traded_or_elsewhere,
 )
 from soliton.matcher.rest.routes import row, table
 from soliton.matcher.service import Matcher
+from soliton.matcher.time_slices import in_slices
 from soliton.matching.errors import FEATURE_NOT_IMPLEMENTED, ORDER_NOT_FOUND
 from soliton.matching.model import OrderStatus
-from soliton.matching.pairs import AssetPair, asset_text
+from soliton.matching.pairs import AssetPair, asset_text, pair_of
 
 _FIXED_PRICE_VERSION: Final = 3
-"""From this version of exchange transactions on their price has eight decimals, whatever the pair.
-"""
+"""From this version on, the price of exchange transactions has eight decimals for every pair."""
+TRANSACTION_SLICE: Final = 20
+"""Transactions that are decoded between two pauses; each takes some 100 µs."""
 _UNTOUCHED: Final = (OrderStatus.ACCEPTED, OrderStatus.NOT_FOUND)
 
 
 def item_json(info: OrderInfo) -> dict[str, Any]:
-    """An order as it stands in lists."""
+    """An order as an item of a list."""
     return {
         "id": base58.encode(info.id),
         "type": info.side.name.lower(),
@@ -76,9 +79,9 @@ def item_json(info: OrderInfo) -> dict[str, Any]:
 
 
 async def order_status(request: Request) -> Answer:
-    """How far an order came, for anybody who knows its id."""
+    """The status of an order, for anyone who knows its id."""
     order_id = read_order_id(request.segments[4])
-    await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
+    await pair_or_redirect(request)
     info = request.core.queries.order_info(order_id)
     if info is None:
         status = OrderStatus.NOT_FOUND.value
@@ -90,20 +93,19 @@ async def order_status(request: Request) -> Answer:
 
 
 async def order_of_public_key(request: Request) -> Answer:
-    """One of the account's own orders; without a signature this is an order book."""
-    # The segments are read first: what is malformed is said of them, not of a pair.
+    """An order of the signing account; without a signature, the request is for an order book."""
+    # The segments are parsed first, so that errors refer to them rather than to a pair.
     order_id = read_order_id(request.segments[3])
     public_key = read_public_key(request.segments[2])
     auth.check_signature(request, public_key)
-    return _item(request.core, order_id, _owner(request.core, public_key))
+    return _item(request.core, order_id, owner_of(request.core, public_key))
 
 
 async def order_of_address(request: Request) -> Answer:
     """An order of an account, for the operator."""
-    auth.check_key(request)
     owner = read_address(request.core, request.segments[2])
     order_id = read_order_id(request.segments[3])
-    _check_named_user(request, owner)
+    auth.check_named_user(request, owner)
     return _item(request.core, order_id, owner)
 
 
@@ -118,32 +120,31 @@ def _item(core: Matcher, order_id: bytes, owner: Address) -> Answer:
 
 
 async def history_of_public_key(request: Request) -> Answer:
-    """The account's own orders."""
+    """The orders of the signing account."""
     flags = _flags(request)
     public_key = read_public_key(request.segments[2])
     auth.check_signature(request, public_key)
-    return _list(request.core, _owner(request.core, public_key), None, flags, (True, True))
+    return _list(request.core, owner_of(request.core, public_key), None, flags, (True, True))
 
 
 async def history_in_pair(request: Request) -> Answer:
-    """The account's own orders of one pair."""
+    """The orders of the signing account in one pair."""
     public_key = read_public_key(request.segments[5])
-    pair = await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
+    pair = await pair_or_redirect(request)
     flags = _flags(request)
     auth.check_signature(request, public_key)
-    return _list(request.core, _owner(request.core, public_key), pair, flags, (True, True))
+    return _list(request.core, owner_of(request.core, public_key), pair, flags, (True, True))
 
 
 async def history_of_address(request: Request) -> Answer:
     """The orders of an account, for the operator."""
-    auth.check_key(request)
     owner = read_address(request.core, request.segments[2])
-    _check_named_user(request, owner)
+    auth.check_named_user(request, owner)
     return _list(request.core, owner, None, _flags(request), (True, False))
 
 
 def _flags(request: Request) -> tuple[bool, bool] | None:
-    """Which of active and closed orders are wanted, or ``None`` where the request does not say."""
+    """Whether to list active and closed orders, or ``None`` if the request does not specify it."""
     query = request.query()
     active, closed = read_flag(query, "activeOnly"), read_flag(query, "closedOnly")
     match active, closed:
@@ -173,25 +174,14 @@ def _list(
     return plain([item_json(info) for info in found])
 
 
-def _owner(core: Matcher, public_key: bytes) -> Address:
-    return from_public_key(public_key, core.settings.network.chain_id)
-
-
-def _check_named_user(request: Request, owner: Address) -> None:
-    named = auth.named_user(request)
-    if named is not None and _owner(request.core, named) != owner:
-        raise auth.not_that_user()
-
-
 # --- the rest -------------------------------------------------------------------------------------
 
 
 async def transactions(request: Request) -> Answer:
     """The exchange transactions of an order."""
     core, order_id = request.core, read_order_id(request.segments[2])
-    return plain(
-        [await _transaction_json(core, each) for each in core.database.transactions_of(order_id)]
-    )
+    transactions = in_slices(core.database.transactions_of(order_id), TRANSACTION_SLICE)
+    return plain([await _transaction_json(core, each) async for each in transactions])
 
 
 async def _transaction_json(core: Matcher, transaction: AnyTransaction) -> dict[str, Any]:
@@ -200,29 +190,26 @@ async def _transaction_json(core: Matcher, transaction: AnyTransaction) -> dict[
     if isinstance(payload, Exchange):
         price = payload.price
         if transaction.version >= _FIXED_PRICE_VERSION:
-            amount = await core.queries.asset(payload.order1.amount_asset)
-            decimals = (
-                await core.queries.asset(payload.order1.price_asset)
-            ).decimals - amount.decimals
-            price = price * 10**decimals if decimals > 0 else price // 10**-decimals
+            amount, quote = await pair_assets(core, pair_of(payload.order1))
+            shift = quote.decimals - amount.decimals
+            price = price * 10**shift if shift > 0 else price // 10**-shift
         body["assetDecimalsPrice"] = price
         body["order1"], body["order2"] = order_json(payload.order1), order_json(payload.order2)
     return body
 
 
 async def delete_from_history(request: Request) -> Answer:
-    """Does nothing; old clients call it."""
-    given = read_json(request)
-    order_id = given.get("orderId") if isinstance(given, dict) else None
+    """Does nothing; kept for old clients."""
+    body = read_json(request)
+    order_id = body.get("orderId") if isinstance(body, dict) else None
     if not isinstance(order_id, str):
         raise refuse(FEATURE_NOT_IMPLEMENTED, "NotImplemented")
     read_order_id(order_id)
-    body = {"success": True, "status": "OrderDeleted", "orderId": order_id}
-    return Answer(encode_json(body))
+    return Answer(encode_json({"success": True, "status": "OrderDeleted", "orderId": order_id}))
 
 
 async def delete_is_no_get(request: Request) -> Answer:
-    """There is only POST."""
+    """Only POST is supported."""
     del request
     return METHOD_NOT_ALLOWED
 
@@ -231,7 +218,7 @@ async def delete_is_no_get(request: Request) -> Answer:
     row("GET /matcher/orderbook/{publicKey}/{orderId} auth=signature", order_of_public_key,
         "An order of the account", {"success": True, **examples.HISTORY_ITEM}),
 )  # fmt: skip
-"""Apart from the others: it comes before the order book, whose path has the same form."""
+"""Separate from the others: it comes before the order book, whose path has the same form."""
 
 ROUTES: Final = table("history", """
 activeOnly | boolean | Only orders that may still be executed. | -
@@ -251,7 +238,7 @@ closedOnly | boolean | Only orders that are done with.         | -
         description="Without a flag only the active ones."),
     row("GET /matcher/orders/{address}/{orderId} auth=key", order_of_address,
         "An order of an account", {"success": True, **examples.HISTORY_ITEM}),
-    row("GET /matcher/orderbook/{amount}/{price}/{orderId}", order_status, "How far an order came",
+    row("GET /matcher/orderbook/{amount}/{price}/{orderId}", order_status, "The status of an order",
         examples.ORDER_STATUS),
     row("GET /matcher/transactions/{orderId} when=always", transactions,
         "The exchange transactions of an order", [examples.TRANSACTION]),

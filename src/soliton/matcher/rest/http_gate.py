@@ -1,8 +1,8 @@
-"""The gate of a matcher's interface: everything between a connection and the answer of a route.
+"""The HTTP gate of a matcher: everything between a connection and a route's response.
 
-What lives here: limits on what a client sends and how often, bodies, the headers of all answers.
-What does not: sockets and HTTP parsing (``soliton.web``), answers (``application``, and in a
-process that stands before the matcher ``order_worker``).
+What lives here: limits on the size and rate of requests, and headers common to all responses. What
+does not: sockets and HTTP parsing (``soliton.web``), and the responses (``application``, and in
+worker processes ``order_worker``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/CompositeHttpService.scala``.
@@ -29,7 +29,7 @@ from soliton.web.shared_counters import SharedCounters
 from soliton.web.types import Headers
 
 REQUESTS, OVER_LIMIT, FAILURES = range(3)
-"""What all processes of a matcher count together, as numbers of their counters."""
+"""Indexes of the counters that all processes of a matcher share."""
 SLOW_BODY_SECONDS: Final = 20.0
 _EXPOSED: Final = ("Retry-After", "matcher-http-server")
 _TOO_MANY_STATUS: Final = 429
@@ -38,23 +38,23 @@ Pay = Callable[[], Awaitable[None]]
 
 
 class Responder(Protocol):
-    """What answers requests that have been let in."""
+    """Responds to admitted requests."""
 
     def respond(self, request: Request) -> web.Answer:
-        """The answer, or what will give it; raises nothing, and neither does that."""
+        """The response, which may be deferred. Neither this nor a deferred response raises."""
 
 
 class Sockets(Protocol):
-    """What takes WebSocket connections."""
+    """Accepts WebSocket connections."""
 
     def respond(self, request: Request, pay: Pay) -> web.Answer:
-        """The answer to who asks for one; ``pay`` is awaited for each message of the client."""
+        """The response to an upgrade; ``pay`` is awaited for each message of the client."""
 
 
 class HttpGate:
-    """A service around a ``responder``; ``sockets`` takes the WebSocket connections.
+    """A service around a ``responder``; ``sockets`` accepts the WebSocket connections.
 
-    One that is ``behind`` the gates of workers leaves it to these to count and limit requests.
+    A gate ``behind`` those of worker processes does not count or limit requests; they do.
     """
 
     request_class = Request
@@ -83,35 +83,35 @@ class HttpGate:
         self._common, self._preflight = _headers(self.cors, server_name)
 
     def respond(self, request: Request) -> web.Answer:
-        """The answer to a request; nothing but a cancellation ever leaves here."""
+        """The response to a request; raises nothing except ``CancelledError``."""
         if request.is_websocket and self._sockets is not None:
-            return self._sockets.respond(request, partial(self._in_budget, request.host))
+            return self._sockets.respond(request, partial(self._wait_for_budget, request.host))
         answer = self._over_limit(request) or self._responder.respond(request)
         if b"origin" not in request.headers:
             return answer
         match answer:
             case web.Whole():
-                return self._for_page(request, answer)
+                return self._with_cors(request, answer)
             case web.Deferred(ask=ask, then=then):
-                return web.Deferred(ask, lambda outcome: self._for_page(request, then(outcome)))
+                return web.Deferred(ask, lambda outcome: self._with_cors(request, then(outcome)))
             case web.Awaited():
-                return web.Awaited(self._later_for_page(request, answer))
+                return web.Awaited(self._later_with_cors(request, answer))
         return answer
 
     def refuse(self, request: Request, reason: web.Unread) -> web.Whole:
-        """The answer to a request whose body will not be read."""
+        """The response to a request whose body will not be read."""
         answer = TOO_LARGE if reason is web.Unread.TOO_LONG else BODY_TOO_SLOW
-        return self._for_page(
+        return self._with_cors(
             request, self._over_limit(request) or self.whole(answer, request.method)
         )
 
-    async def _later_for_page(self, request: Request, answer: web.Awaited) -> web.Whole:
-        given = await answer.work
-        assert isinstance(given, web.Whole)
-        return self._for_page(request, given)
+    async def _later_with_cors(self, request: Request, answer: web.Awaited) -> web.Whole:
+        result = await answer.work
+        assert isinstance(result, web.Whole)
+        return self._with_cors(request, result)
 
-    def _for_page(self, request: Request, answer: web.Whole) -> web.Whole:
-        """The answer as a page of this origin may read it. An answer may be kept for many."""
+    def _with_cors(self, request: Request, answer: web.Whole) -> web.Whole:
+        """A copy with the CORS headers for the request's origin; the original may be cached."""
         origin = request.headers.get(b"origin")
         if origin is None or not self.cors.allows:
             return answer
@@ -119,16 +119,16 @@ class HttpGate:
         return msgspec.structs.replace(answer, headers=headers)
 
     def whole(self, answer: Answer, method: str) -> web.Whole:
-        """The answer with all of its headers."""
+        """The response with all of its headers."""
         more = self._preflight if method == "OPTIONS" else self._common
         return web.Whole(answer.body, answer.content_type, answer.status, answer.headers + more)
 
     def count(self, number: int) -> None:
-        """One more of what is counted."""
+        """Increment a counter."""
         self._counters.own[number] += 1
 
     def _over_limit(self, request: Request) -> web.Whole | None:
-        """Count a request; the refusal of a client that has used up its budget, if it has."""
+        """Count a request; returns the error if the client has exhausted its budget."""
         if self._behind:
             return None
         wait = self._pay(request.host)
@@ -139,7 +139,7 @@ class HttpGate:
         return self.whole(Answer(_TOO_MANY, _TOO_MANY_STATUS, TEXT, (later,)), request.method)
 
     def _pay(self, host: str) -> float:
-        """Charge a client for one request; or in how many seconds it may ask again."""
+        """Charge a client for one request, or return the seconds until it has the budget."""
         budgets, client = self._budgets, client_key(host)
         if budgets is None or (client == LOCAL and not self._limits_local):
             return 0.0
@@ -148,16 +148,16 @@ class HttpGate:
             budgets.charge(client, 1)
         return wait
 
-    async def _in_budget(self, host: str) -> None:
-        """Wait until a message that came over a WebSocket is paid for: each is a request, and more
-        of them wait to be read.
+    async def _wait_for_budget(self, host: str) -> None:
+        """Wait until a client has the budget for a WebSocket message, which counts as a request;
+        further messages are not read meanwhile.
         """
-        while (wait := self._pay(host)) > 0:  # noqa: ASYNC110 - its budget grows with time
+        while (wait := self._pay(host)) > 0:  # noqa: ASYNC110 - the budget grows with time
             await asyncio.sleep(wait)
 
 
 def _cors(api: RestApi) -> Cors:
-    """Which pages of other origins may read answers."""
+    """The CORS settings."""
     if not api.cors:
         return CLOSED
     more = (*KEY_HEADERS, "X-User-Public-Key") if api.api_key_different_host else ()
@@ -165,7 +165,7 @@ def _cors(api: RestApi) -> Cors:
 
 
 def _headers(cors: Cors, server_name: str) -> tuple[Headers, Headers]:
-    """The headers of every answer, and of those to ``OPTIONS``; who names an origin hears it."""
+    """The headers of every response, and of those to ``OPTIONS``."""
     common: Headers = ((b"matcher-http-server", server_name.encode("latin-1", "replace")),)
     if not cors.allows:
         return common, common

@@ -1,6 +1,6 @@
 """Market data: trades, tickers and candles. The reference matcher has none of them.
 
-Prices and amounts are decimal text, as people write them.
+Prices and amounts are decimal text in whole assets.
 
 What lives here: the routes, built around one ``MarketData``. What does not: order books.
 """
@@ -9,13 +9,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from soliton.crypto import base58
 from soliton.matcher.market_data import MarketData
-from soliton.matcher.node_client import Asset
 from soliton.matcher.records import Trade
 from soliton.matcher.rest import examples
 from soliton.matcher.rest.answers import Answer, encode_json, refuse
-from soliton.matcher.rest.requests import Request, read_natural, read_pair, traded_pair
+from soliton.matcher.rest.requests import (
+    Request,
+    pair_assets,
+    read_natural,
+    read_pair,
+    traded_pair,
+)
 from soliton.matcher.rest.routes import Route, row, table
 from soliton.matcher.service import Matcher
 from soliton.matching.arithmetic import decimal_text, denormalize_amount, denormalize_price
@@ -29,14 +36,11 @@ DEFAULT_TRADES: Final = 100
 DEFAULT_CANDLES: Final = 500
 
 
-class Scale:
-    """The decimals of a pair's assets, as text."""
+class Scale(msgspec.Struct, frozen=True):
+    """Formats prices and amounts of a pair by the decimals of its assets."""
 
-    __slots__ = ("amount_decimals", "price_decimals")
-
-    def __init__(self, amount: Asset, price: Asset) -> None:
-        self.amount_decimals = amount.decimals
-        self.price_decimals = price.decimals
+    amount_decimals: int
+    price_decimals: int
 
     def price(self, units: int) -> str:
         """A normalised price."""
@@ -53,13 +57,11 @@ class Scale:
 
 async def scale_of(core: Matcher, pair: AssetPair) -> Scale:
     """The decimals of a pair."""
-    return Scale(
-        await core.queries.asset(pair.amount_asset), await core.queries.asset(pair.price_asset)
-    )
+    return Scale(*(asset.decimals for asset in await pair_assets(core, pair)))
 
 
 def trade_json(trade: Trade, scale: Scale) -> dict[str, Any]:
-    """An execution; ``id`` orders them."""
+    """An execution; ``id`` is unique within the pair."""
     transaction = trade.transaction_id
     return {
         "id": f"{trade.offset}-{trade.index}",
@@ -130,7 +132,7 @@ interval      | interval | {", ".join(INTERVALS)}               | -
 
 
 class GatheredRoutes:
-    """The routes that show gathered executions."""
+    """The routes that need aggregated executions."""
 
     __slots__ = ("_data",)
 
@@ -168,8 +170,8 @@ class GatheredRoutes:
         scale = await scale_of(core, pair)
         if "since" in query and "until" not in query and limit:
             until = min(until, since + limit * interval - 1)
-        gathered = await self._data.candles(pair)
-        found = gathered.candles(interval, since, until, limit) if limit else []
+        candles = await self._data.candles(pair)
+        found = candles.candles(interval, since, until, limit) if limit else []
         rows = [
             [
                 candle.start,
@@ -186,7 +188,7 @@ class GatheredRoutes:
         return Answer(encode_json(rows))
 
     def routes(self) -> tuple[Route, ...]:
-        """Their declarations."""
+        """The rows of the table."""
         return table("market data", _PARAMETERS,
             row("GET /api/v1/tickers", self.tickers, "The last 24 hours of all pairs",
                 [examples.TICKER]),

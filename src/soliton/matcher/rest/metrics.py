@@ -1,7 +1,7 @@
-"""``/metrics``: figures about the running matcher.
+"""``/metrics``: metrics of the running matcher.
 
-What lives here: which figures there are. What does not: counting (each part counts for itself),
-and the text form (``soliton.web.prometheus``).
+What lives here: the list of metrics. What does not: counting (each part does its own), and the text
+format (``soliton.web.prometheus``).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from soliton.web.prometheus import CONTENT_TYPE, GAUGE, Figure, Sample, text_for
 
 
 def figure(name: str, kind: str, meaning: str, value: float) -> Figure:
-    """A figure with one value."""
+    """A metric with one value."""
     return Figure(name, kind, meaning, (Sample(value),))
 
 
 def core_metrics(core: Matcher) -> list[Figure]:
-    """What the service itself knows."""
+    """The metrics of the service itself."""
     offsets, books = core.offsets, core.engine.books()
     waiting, given_up = core.settlement.unsettled_counts()
     working = core.status is ServiceStatus.WORKING
@@ -35,8 +35,8 @@ def core_metrics(core: Matcher) -> list[Figure]:
         ),
         figure(
             "soliton_matcher_commands_quarantined",
-            *(GAUGE, "commands that could not be applied and were passed over"),
-            len(core.quarantine.all()),
+            *(GAUGE, "commands that could not be applied and were skipped"),
+            len(core.quarantine),
         ),
         figure(
             "soliton_matcher_executions_unsettled",
@@ -52,15 +52,15 @@ def core_metrics(core: Matcher) -> list[Figure]:
 
 
 def metrics_route(more: Callable[[], Iterable[Figure]]) -> Route:
-    """The route, with further figures of the parts around it."""
+    """The route; ``more`` returns further metrics."""
 
     async def metrics(request: Request) -> Answer:
-        """All figures."""
+        """All metrics."""
         body = text_form([*core_metrics(request.core), *more()])
         return Answer(body, content_type=CONTENT_TYPE)
 
     (route,) = table("debug", "",
-        row("GET /metrics when=always", metrics, "Figures for Prometheus",
+        row("GET /metrics when=always", metrics, "Prometheus metrics",
             "soliton_matcher_up 1\n", content_type="text/plain"),
     )  # fmt: skip
     return route

@@ -1,7 +1,7 @@
-"""The OpenAPI document, made from the declarations of the routes.
+"""The OpenAPI document, generated from the routes.
 
-What lives here: paths, parameters, examples, errors, the ways to authenticate. What does not: the
-page that shows it (``pages``).
+What lives here: paths, parameters, examples, errors, authentication. What does not: the page that
+shows it (``pages``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SECURITY: Final[dict[Auth, list[dict[str, list[str]]]]] = {
 
 
 def document(core: Matcher, routes: Iterable[Route]) -> dict[str, Any]:
-    """The document, ready to be printed as JSON."""
+    """The document, ready for JSON."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         if route.documented:
@@ -56,7 +56,7 @@ _DESCRIPTION: Final = (
 )
 _REFUSED: Final = {
     "description": "Refused, with a code that says why.",
-    # What no route takes, and bodies that are too long, are sentences.
+    # Requests that no route accepts, and bodies that are too long, get plain text.
     "content": openapi.content(openapi.ref("Error"))
     | openapi.content(openapi.TEXT, media_type="text/plain"),
 }
@@ -90,7 +90,7 @@ def _parameter(item: Parameter) -> dict[str, Any]:
 
 
 def schema_of(example: object) -> dict[str, Any]:
-    """The types that an example shows."""
+    """The schema that an example implies."""
     match example:
         case bool():
             return {"type": "boolean"}

@@ -1,10 +1,9 @@
-"""The way of orders from processes that read them to the one that places them, and back.
+"""The channel that carries orders from worker processes to the matcher, and results back.
 
-A worker reads an order, looks at its signature and hands it over; the matcher says what became of
-it.
+A worker decodes an order, verifies its signature and submits it; the matcher returns the result.
 
-What lives here: orders and refusals as they go through a channel. What does not: the channel
-(``soliton.web.channel``), reading orders (``order_worker``) and placing them (``application``).
+What lives here: the forms of orders and errors in the channel. What does not: the channel itself
+(``soliton.web.channel``), decoding orders (``order_worker``) and placing them (``application``).
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from soliton.web.types import Headers
 
 GROUP: Final = 8
 MAX_WAITING: Final = 10_000
-"""Orders of one worker that are under way at the same time; it hands over no more."""
+"""The maximum number of orders of one worker that are in flight."""
 KEPT_VALUES: Final = 16_384
 
 UNKNOWN: Final = error_envelope(MatcherError(REQUEST_TIMEOUT), "TimedOut")
-"""Nobody can say whether what was asked for was done."""
+"""The response if the outcome of a request is unknown."""
 
 _Row = tuple[
     int, int, bytes, bytes, bytes | None, bytes | None, Side, int, int, int, int, int,
@@ -39,18 +38,18 @@ _row_of: Final = msgspec.structs.astuple
 
 
 class SubmittedOrder(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """An order on its way, and whether its signature is valid (``None``: not looked at)."""
+    """An order, and whether its signature is valid (``None``: not verified)."""
 
     is_signed: bool | None
     row: _Row
 
 
 RefusalFields = tuple[bytes, int, bytes, Headers]
-"""The fields of an ``Answer`` that refuses an order."""
+"""The fields of an ``Answer`` with an error."""
 
 
 def refusal_of(answer: Answer | None) -> RefusalFields | None:
-    """An answer as it goes through the channel; nothing is said about an order that was taken."""
+    """An error response as it goes through the channel; ``None`` for an accepted order."""
     if answer is None:
         return None
     return answer.body, answer.status, answer.content_type, answer.headers
@@ -70,12 +69,12 @@ def submitted(order: Order, is_signed: bool | None) -> SubmittedOrder:
 def order_server(
     place: Callable[[Order, bool | None], Awaitable[Answer | None]],
 ) -> ChannelServer[SubmittedOrder, RefusalFields | None]:
-    """What takes the orders of all workers. ``place`` raises nothing, and gives back the refusal of
-    an order that is refused. What is on its way to the journal goes there also after the end.
+    """The server for the orders of all workers. ``place`` does not raise; it returns the error if
+    an order is rejected. Orders being written to the journal complete even after a shutdown.
     """
 
-    async def respond(sent: SubmittedOrder) -> RefusalFields | None:
-        return refusal_of(await place(_order(sent.row), sent.is_signed))
+    async def respond(order: SubmittedOrder) -> RefusalFields | None:
+        return refusal_of(await place(_order(order.row), order.is_signed))
 
     return ChannelServer(ORDERS, respond)
 
@@ -86,7 +85,7 @@ def _known(value: bytes) -> bytes:
 
 
 def _order(row: _Row) -> Order:
-    """The order with these fields; the same account's key and the same asset are one object."""
+    """The order with these fields; keys and assets are interned."""
     amount_asset, price_asset, fee_asset = row[4], row[5], row[12]
     return Order(
         row[0],

@@ -1,13 +1,13 @@
-"""Orders as clients post them.
+"""The JSON of orders.
 
-A matcher reads a subset of what the chain's JSON has: id, sender and chain id of the request do not
-count, since they follow from the rest, nor does the price mode: prices of orders of version 4 have
-the decimals of the pair, and an order that was signed otherwise has a wrong signature.
+A matcher reads a subset of the chain's JSON: id, sender and chain id of the request are ignored,
+since they follow from the rest, and so is the price mode: prices of orders of version 4 have the
+decimals of the pair, and an order signed otherwise has an invalid signature.
 
-Amounts, times and fees of any size pass; whether they make sense is decided with the matcher's own
-error codes later.
+Amounts, times and fees of any size are accepted here; validation checks them later with the
+matcher's own error codes.
 
-What lives here: reading, and the one difference in writing. What does not: the rest of writing
+What lives here: decoding, and the one difference in encoding. What does not: the rest of encoding
 (``soliton.chain.orders.to_json``) and the rules (``soliton.matching.validation``).
 
 Sources: wavesplatform/matcher
@@ -46,15 +46,13 @@ from soliton.matching.pairs import MAX_ASSET_CHARS, NATIVE_TEXT
 
 KEPT_KEYS: Final = 16_384
 KEPT_ASSETS: Final = 1_024
-"""Accounts and assets come again and again, and the matcher's own key is in every order: what their
-texts stand for is remembered.
-"""
+"""The sizes of the caches of decoded keys and asset ids, which repeat in many orders."""
 MAX_KEY_CHARS: Final = 88
 MAX_PROOF_CHARS: Final = 256
 MAX_SIGNATURE_CHARS: Final = 2 + 2 * 129
 MAX_PROOFS_READ: Final = 64
 MAX_ATTACHMENT_CHARS: Final = 1_400
-"""Base58 of the longest attachment that the chain takes, and a little more."""
+"""Slightly more than the base58 of the longest attachment that the chain accepts."""
 _SIDES: Final = {"buy": Side.BUY, "sell": Side.SELL}
 _FEE_ASSET_VERSION: Final = 3
 _WALLET_VERSION: Final = 4
@@ -94,10 +92,10 @@ _NUMBERS: Final = ("amount", "price", "timestamp", "expiration", "matcherFee")
 
 
 def read_order(body: bytes, chain_id: int) -> Order:
-    """The order in a body of JSON, with its id; its signature is not checked.
+    """Decode an order from JSON and compute its id; its signature is not verified.
 
-    Raises ``Refusal``: for JSON that is none, with all paths whose members are missing or wrong,
-    and for a version that no order has.
+    Raises ``Refusal`` for invalid JSON, with the paths of all missing or invalid members, and for
+    an unknown version.
     """
     try:
         form = _decode(body)
@@ -109,7 +107,7 @@ def read_order(body: bytes, chain_id: int) -> Order:
 
 
 def order_json(order: Order) -> dict[str, Any]:
-    """The order as a matcher prints it: with the native coin by its name in the pair."""
+    """The JSON of an order, with the native coin by its name in the pair."""
     out = orders.to_json(order)
     pair = out["assetPair"]
     for name, text in pair.items():
@@ -130,7 +128,7 @@ def _order_of(form: _Form, chain_id: int) -> Order:
     version = _version(form, proofs, wrong)
     wallet = form.eip712Signature if version >= _WALLET_VERSION else None
     if wallet is not None and form.priceMode not in (None, _PRICE_MODE):
-        # Another mode was signed: whoever is found from the signature is somebody else.
+        # With another signed mode, the sender recovered from the signature would be wrong.
         raise _refused(errors.ORDER_COMMON_VALIDATION_FAILED, details=_OTHER_MODE)
     signature = None if wallet is None else _take(wallet, "/eip712Signature", _hexadecimal, wrong)
     attachment = None
@@ -247,26 +245,26 @@ def _refused(kind: ErrorKind, **params: Param) -> Refusal:
 
 @lru_cache(1)
 def _fields() -> tuple[msgspec.structs.FieldInfo, ...]:
-    """What an order consists of: to find it out takes longer than to read ten orders."""
+    """The fields of ``_Form``, cached: computing them takes longer than decoding ten orders."""
     return msgspec.structs.fields(_Form)
 
 
 def _malformed(body: bytes) -> Refusal:
-    """All members that are missing or of the wrong kind, found one by one."""
+    """The error with all members that are missing or of the wrong type."""
     try:
-        given = msgspec.json.decode(body)
+        members = msgspec.json.decode(body)
     except NOT_JSON:
         return invalid_json()
-    if not isinstance(given, dict):
+    if not isinstance(members, dict):
         return invalid_json("")
     wrong = []
     for field in _fields():
-        if field.name not in given:
+        if field.name not in members:
             if field.required:
                 wrong.append(f"/{field.name}")
             continue
         try:
-            msgspec.convert(given[field.name], field.type)
+            msgspec.convert(members[field.name], field.type)
         except msgspec.ValidationError:
             wrong.append(f"/{field.name}")
     return invalid_json(*sorted(wrong))

@@ -1,11 +1,10 @@
-"""The interface of a process that stands before the matcher: it reads orders and hands them over,
-and passes everything else on.
+"""The application of a worker process: it decodes and submits orders, and proxies other requests.
 
-With ``rest-api.workers`` such processes serve the interface. What an order costs before the matcher
-has to look at it is done here: HTTP, reading its JSON, its signature, and the words of the answer.
+With ``rest-api.workers`` such processes serve the interface. They do the part of placing an order
+that does not need the matcher: HTTP, decoding JSON, the signature, and encoding the response.
 
-What lives here: which requests are which. What does not: the way of orders (``order_channel``),
-that of other requests (``soliton.web.upstream``), processes (``soliton.cli.matcher_workers``).
+What lives here: dispatching requests. What does not: the channel for orders (``order_channel``),
+the proxy (``soliton.web.upstream``), and the processes (``soliton.cli.matcher_workers``).
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class OrderWorker:
-    """Answers with the matcher's help; ``gate`` is what a server serves."""
+    """Responds with the matcher's help; a server serves ``gate``."""
 
     def __init__(
         self,
@@ -60,15 +59,15 @@ class OrderWorker:
         self._channel = channel
         self.gate = HttpGate(api, server_name, self, counters, _HandedOff(handoff))
 
-    def respond(self, asked: Request) -> web.Answer:
-        """What the matcher says to it."""
-        method = asked.method
-        if method != "POST" or asked.path != PLACE_PATH:
-            return web.Awaited(self._pass_on(asked))
+    def respond(self, request: Request) -> web.Answer:
+        """The matcher's response to a request."""
+        method = request.method
+        if method != "POST" or request.path != PLACE_PATH:
+            return web.Awaited(self._pass_on(request))
         if self._channel.is_full:
             return self.gate.whole(BUSY, method)
         try:
-            order = posted_order(asked.headers, asked.body, self._chain_id)
+            order = posted_order(request.headers, request.body, self._chain_id)
         except Refusal as refusal:
             return self.gate.whole(refusal.answer(), method)
         except Exception:  # noqa: BLE001 - the last line of defence
@@ -77,22 +76,22 @@ class OrderWorker:
             return self.gate.whole(FAULT, method)
 
         def answer(refusal: RefusalFields | None) -> web.Whole:
-            said = placed(order) if refusal is None else Answer(*refusal)
-            return self.gate.whole(said, method)
+            result = placed(order) if refusal is None else Answer(*refusal)
+            return self.gate.whole(result, method)
 
-        sent = submitted(order, _is_signed(order))
-        return web.Deferred(partial(self._channel.submit, sent), answer)
+        message = submitted(order, _is_signed(order))
+        return web.Deferred(partial(self._channel.submit, message), answer)
 
-    async def _pass_on(self, asked: Request) -> web.Whole:
-        method = asked.method
+    async def _pass_on(self, request: Request) -> web.Whole:
+        method = request.method
         try:
             answer = await self._upstream.pass_on(
                 method,
-                asked.path,
-                asked.query_string,
-                asked.headers,
-                asked.body,
-                client_key(asked.host),
+                request.path,
+                request.query_string,
+                request.headers,
+                request.body,
+                client_key(request.host),
             )
             return web.Whole(await answer.read(), b"", answer.status, answer.headers)
         except HttpBusy:
@@ -102,7 +101,7 @@ class OrderWorker:
 
 
 class _HandedOff:
-    """WebSocket connections are the matcher's."""
+    """Hands WebSocket connections over to the matcher."""
 
     def __init__(self, handoff: SocketHandoff) -> None:
         self._answer = web.HandOver(handoff.take)
@@ -113,7 +112,7 @@ class _HandedOff:
 
 
 def _is_signed(order: Order) -> bool | None:
-    """Whether its signature is valid; ``None`` where that is no question of one signature."""
+    """Whether its signature is valid; ``None`` if there is no single signature to verify."""
     try:
         claim = signature_to_verify(order)
     except MatcherError:

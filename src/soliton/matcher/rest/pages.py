@@ -1,4 +1,4 @@
-"""Pages for people: the market page at ``/``, and the interactive documentation.
+"""HTML pages: the market page at ``/``, and the interactive documentation.
 
 What lives here: their routes. What does not: Swagger UI (``soliton.web.swagger``), the market
 page's markup, style and scripts (``soliton.pages``).
@@ -30,7 +30,7 @@ _CACHED: Final[Headers] = ((b"cache-control", b"public, max-age=3600"),)
 
 
 def _market_page(core: Matcher) -> Page:
-    """What is traded here, live, and orders."""
+    """The market page: live order books, and placing orders."""
     settings = core.settings
     values = {
         "network": settings.network.name,
@@ -42,7 +42,7 @@ def _market_page(core: Matcher) -> Page:
 
 
 def _node_beside(url: str) -> str:
-    """The node's address where it is one that says nothing about a network of machines."""
+    """The node's URL if it is on this machine; other addresses are not disclosed."""
     return url if _BESIDE.fullmatch(url) else ""
 
 
@@ -54,8 +54,8 @@ async def page_file(request: Request) -> Answer:
     return _answer(answer)
 
 
-def _answer(made: Whole) -> Answer:
-    return Answer(made.body, made.status, made.content_type, made.headers)
+def _answer(whole: Whole) -> Answer:
+    return Answer(whole.body, whole.status, whole.content_type, whole.headers)
 
 
 async def documentation(request: Request) -> Answer:
@@ -65,16 +65,16 @@ async def documentation(request: Request) -> Answer:
 
 
 async def start_script(request: Request) -> Answer:
-    """What starts Swagger UI."""
+    """The script that starts Swagger UI."""
     del request
     return Answer(START_SCRIPT, content_type=_SCRIPT)
 
 
 async def to_documentation(request: Request) -> Answer:
-    """The documentation is elsewhere."""
+    """A redirect to the documentation."""
     del request
-    words = b'The documentation is <a href="%s">here</a>.' % _DOCUMENTATION
-    return Answer(words, _PERMANENT_REDIRECT, _HTML, ((b"location", _DOCUMENTATION),))
+    body = b'The documentation is <a href="%s">here</a>.' % _DOCUMENTATION
+    return Answer(body, _PERMANENT_REDIRECT, _HTML, ((b"location", _DOCUMENTATION),))
 
 
 async def asset_file(request: Request) -> Answer:
@@ -88,25 +88,25 @@ async def asset_file(request: Request) -> Answer:
 
 
 def page_routes(documented: tuple[Route, ...]) -> tuple[Route, ...]:
-    """The pages; none of them is in the OpenAPI document, which is about the given routes."""
-    made: bytes | None = None
+    """The routes of pages; the OpenAPI document contains only the ``documented`` routes."""
+    openapi_json: bytes | None = None
     market: Page | None = None
 
     async def market_page(request: Request) -> Answer:
-        """The market page; it never changes, and is made when first asked for."""
+        """The market page, made at the first request."""
         nonlocal market
         if market is None:
             market = _market_page(request.core)
-        # The page may ask the signing service that its address names.
+        # The page may connect to the signing service that its URL names.
         signer = request.query().get("signer", "")
         return _answer(page_answer(market, request.headers, signer[:MAX_ADDRESS_CHARACTERS]))
 
     async def openapi(request: Request) -> Answer:
-        """The OpenAPI document; it never changes, and is made when first asked for."""
-        nonlocal made
-        if made is None:
-            made = encode_json(document(request.core, documented))
-        return Answer(made)
+        """The OpenAPI document, made at the first request."""
+        nonlocal openapi_json
+        if openapi_json is None:
+            openapi_json = encode_json(document(request.core, documented))
+        return Answer(openapi_json)
 
     pages = {
         "/": market_page,

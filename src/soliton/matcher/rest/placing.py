@@ -1,7 +1,7 @@
 """Placing orders.
 
-What lives here: both routes, as one function on bytes since most requests come this way. What does
-not: what makes an order acceptable (``Placing.place``).
+What lives here: both routes, and a function on bytes for the fast path. What does not: validating
+orders (``Placing.place``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/PlaceRoute.scala``.
@@ -21,19 +21,19 @@ from soliton.matcher.service import Matcher
 from soliton.matching.errors import NOT_KNOWN_TO_BE_STORED, MatcherError
 
 PLACE_PATH: Final = "/matcher/orderbook"
-"""Where nearly all orders go."""
+"""The path that receives nearly all orders."""
 
 
 async def place_answer(
     core: Matcher, headers: dict[bytes, bytes], body: bytes, *, market: bool
 ) -> Answer:
-    """Place the order in a body; the answer comes when the journal has it and the book knows it."""
+    """Place the order in a body; responds once the journal and the book have it."""
     order = posted_order(headers, body, core.settings.network.chain_id)
     return await refused(core, order, market=market) or placed(order)
 
 
 def posted_order(headers: dict[bytes, bytes], body: bytes, chain_id: int) -> Order:
-    """The order that somebody posts; raises ``Refusal``."""
+    """The order in a request; raises ``Refusal``."""
     check_content_type(headers)
     return read_order(body, chain_id)
 
@@ -41,7 +41,7 @@ def posted_order(headers: dict[bytes, bytes], body: bytes, chain_id: int) -> Ord
 async def refused(
     core: Matcher, order: Order, *, market: bool, is_signed: bool | None = None
 ) -> Answer | None:
-    """Place an order; what is said if it is refused. ``is_signed`` as ``Placing.place``."""
+    """Place an order; returns the error if it is rejected; arguments as ``Placing.place``."""
     try:
         await core.placing.place(order, market=market, is_signed=is_signed)
     except MatcherError as error:
@@ -51,18 +51,18 @@ async def refused(
 
 
 def placed(order: Order) -> Answer:
-    """What is said about an order that was taken."""
-    words = {"success": True, "status": "OrderAccepted", "message": order_json(order)}
-    return Answer(encode_json(words))
+    """The response for an accepted order."""
+    body = {"success": True, "status": "OrderAccepted", "message": order_json(order)}
+    return Answer(encode_json(body))
 
 
 async def place_limit_order(request: Request) -> Answer:
-    """A limit order."""
+    """Place a limit order."""
     return await place_answer(request.core, request.headers, request.body, market=False)
 
 
 async def place_market_order(request: Request) -> Answer:
-    """A market order."""
+    """Place a market order."""
     return await place_answer(request.core, request.headers, request.body, market=True)
 
 

@@ -1,7 +1,7 @@
-"""A request as handlers see it, and reading what is in its path, query, headers and body.
+"""A request as handlers see it, and parsing its path, query, headers and body.
 
-What lives here: the record, and one reader for each kind of thing. What does not: who may ask
-(``auth``), and reading orders (``order_json``).
+What lives here: the record, and one parser for each kind of value. What does not: authentication
+(``auth``), and decoding orders (``order_json``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/routes/{ApiRoute,PathMatchers}.scala``.
@@ -9,20 +9,18 @@ Sources: wavesplatform/matcher
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
-from soliton.chain.addresses import (
-    Address,
-    address_text,
-    parse_address,
-)
+from soliton.chain.addresses import Address, from_public_key, parse_address
 from soliton.chain.errors import ChainError, FormatError
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
+from soliton.matcher.node_client import Asset
 from soliton.matcher.rest.answers import Refusal, refuse
 from soliton.matcher.service import Matcher
 from soliton.matching import errors
@@ -30,10 +28,10 @@ from soliton.matching.errors import MatcherError
 from soliton.matching.pairs import AssetPair, parse_asset
 
 NOT_JSON: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding JSON raises for a body that is none, or has other members than it should."""
+"""The exceptions of decoding a body that is not JSON, or not of the expected form."""
 MAX_QUERY_FIELDS: Final = 32
 MAX_BASE58_CHARS: Final = 128
-"""Far above any id or key."""
+"""Well above any id or key."""
 MAX_INT: Final = 2**31 - 1
 MAX_LONG: Final = 2**63 - 1
 _MAX_DIGITS: Final = 19
@@ -43,34 +41,24 @@ _TRUTHS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys
 )
 
 
+@dataclass(slots=True)
 class Request:
-    """One request. ``segments`` are the parts of the path, decoded."""
+    """One request. ``segments`` are the decoded parts of the path."""
 
-    __slots__ = ("body", "core", "headers", "method", "query_string", "segments")
-
-    def __init__(
-        self,
-        core: Matcher,
-        method: str,
-        segments: tuple[str, ...],
-        headers: dict[bytes, bytes],
-        query_string: bytes = b"",
-        body: bytes = b"",
-    ) -> None:
-        self.core = core
-        self.method = method
-        self.segments = segments
-        self.headers = headers
-        self.query_string = query_string
-        self.body = body
+    core: Matcher
+    method: str
+    segments: tuple[str, ...]
+    headers: dict[bytes, bytes]
+    query_string: bytes = b""
+    body: bytes = b""
 
     def header(self, name: bytes) -> str | None:
-        """A header's text, if it is there."""
+        """A header's text, or None."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1")
 
     def query(self) -> dict[str, str]:
-        """The query; the last of several equal names counts."""
+        """The query; the last of several fields with the same name counts."""
         if not self.query_string:
             return {}
         text = self.query_string.decode("latin-1")
@@ -83,17 +71,17 @@ class Request:
 
 
 def split_path(raw_path: bytes) -> tuple[str, ...]:
-    """The segments of a path; one slash at its end does not count."""
+    """The segments of a path; one trailing slash is ignored."""
     text = raw_path.decode("latin-1")
     parts = text.removesuffix("/").split("/")[1:]
     return tuple(unquote(part) if "%" in part else part for part in parts)
 
 
-# --- what stands in paths and headers -------------------------------------------------------------
+# --- paths and headers ----------------------------------------------------------------------------
 
 
 def read_asset(text: str) -> AssetId | None:
-    """An asset; whether it exists is another question."""
+    """Parse an asset, without checking that it exists."""
     try:
         return parse_asset(text)
     except FormatError as error:
@@ -103,12 +91,12 @@ def read_asset(text: str) -> AssetId | None:
 
 
 def read_pair(amount: str, price: str) -> AssetPair:
-    """A pair as it is written, in whatever order."""
+    """Parse a pair, in either order."""
     return AssetPair(read_asset(amount), read_asset(price))
 
 
 async def traded_pair(core: Matcher, pair: AssetPair) -> AssetPair:
-    """The pair, if it is traded here and its assets exist."""
+    """The pair, if it is traded here and its assets exist; raises ``Refusal``."""
     try:
         await _check(core, pair)
     except MatcherError as error:
@@ -116,23 +104,24 @@ async def traded_pair(core: Matcher, pair: AssetPair) -> AssetPair:
     return pair
 
 
-class Elsewhere(Exception):
-    """The pair is traded in the other order: the answer is there."""
+class PairReversed(Exception):
+    """The pair is traded in reverse order: the request is redirected to ``pair``."""
 
     def __init__(self, pair: AssetPair) -> None:
         super().__init__(pair.key)
         self.pair = pair
 
 
-async def traded_or_elsewhere(core: Matcher, pair: AssetPair) -> AssetPair:
-    """The pair, if it is traded here; raises ``Elsewhere`` if its reverse is."""
+async def pair_or_redirect(request: Request) -> AssetPair:
+    """The pair in the path, if it is traded here; raises ``PairReversed`` if its reverse is."""
+    core, pair = request.core, read_pair(*request.segments[2:4])
     try:
         await _check(core, pair)
     except MatcherError as error:
         if error.kind is errors.ORDER_ASSET_PAIR_REVERSED and await _is_traded(
             core, pair.reversed()
         ):
-            raise Elsewhere(pair.reversed()) from None
+            raise PairReversed(pair.reversed()) from None
         raise Refusal(error, "InfoNotFound") from None
     return pair
 
@@ -151,8 +140,13 @@ async def _is_traded(core: Matcher, pair: AssetPair) -> bool:
     return True
 
 
+async def pair_assets(core: Matcher, pair: AssetPair) -> tuple[Asset, Asset]:
+    """The amount asset and the price asset of a pair; raises ``MatcherError``."""
+    return await core.queries.asset(pair.amount_asset), await core.queries.asset(pair.price_asset)
+
+
 def read_order_id(text: str) -> bytes:
-    """The bytes of an order id."""
+    """Parse an order id."""
     try:
         return base58.decode(text, MAX_BASE58_CHARS)
     except Base58Error as error:
@@ -162,9 +156,7 @@ def read_order_id(text: str) -> bytes:
 
 
 def read_public_key(text: str, word: str = "InvalidPublicKey") -> bytes:
-    """An account's public key. One of a wrong length is nobody's, but it may be the asset that
-    another route expects in its place.
-    """
+    """Parse a public key, of any length: it may be the asset that another route expects there."""
     try:
         key = base58.decode(text, MAX_BASE58_CHARS)
     except Base58Error as error:
@@ -173,23 +165,23 @@ def read_public_key(text: str, word: str = "InvalidPublicKey") -> bytes:
 
 
 def read_address(core: Matcher, text: str) -> Address:
-    """An address of this network."""
+    """Parse an address of this network."""
     try:
         return parse_address(text, core.settings.network.chain_id)
     except ChainError as error:
         raise refuse(errors.INVALID_ADDRESS, "InvalidAddress", reason=str(error)) from None
 
 
-def text_of(address: Address) -> str:
-    """An address as clients write it."""
-    return address_text(address)
+def owner_of(core: Matcher, public_key: bytes) -> Address:
+    """The address of a public key on this network."""
+    return from_public_key(public_key, core.settings.network.chain_id)
 
 
-# --- what stands in queries -----------------------------------------------------------------------
+# --- queries --------------------------------------------------------------------------------------
 
 
 def read_flag(query: dict[str, str], name: str) -> bool | None:
-    """A truth value of a query, if it is there."""
+    """A boolean of a query, or None if it is absent."""
     text = query.get(name)
     if text is None:
         return None
@@ -200,7 +192,7 @@ def read_flag(query: dict[str, str], name: str) -> bool | None:
 
 
 def read_natural(query: dict[str, str], name: str, default: int, largest: int = MAX_LONG) -> int:
-    """A whole number from 0 on in a query."""
+    """A non-negative integer in a query."""
     text = query.get(name)
     if text is None:
         return default
@@ -211,7 +203,7 @@ def read_natural(query: dict[str, str], name: str, default: int, largest: int = 
 
 
 def read_depth(query: dict[str, str]) -> int | None:
-    """How many levels of a book are wanted, if the query says so."""
+    """The requested depth of a book, or None."""
     text = query.get("depth")
     if text is None:
         return None
@@ -234,11 +226,11 @@ def _whole(text: str) -> int | None:
     return int(text)
 
 
-# --- what stands in bodies ------------------------------------------------------------------------
+# --- bodies ---------------------------------------------------------------------------------------
 
 
 def check_content_type(headers: dict[bytes, bytes]) -> None:
-    """Bodies are JSON and say so."""
+    """Raise ``Refusal`` unless the content type is JSON."""
     declared = headers.get(b"content-type", b"")
     if declared != b"application/json":
         media_type = declared.partition(b";")[0].strip().lower()
@@ -247,13 +239,13 @@ def check_content_type(headers: dict[bytes, bytes]) -> None:
 
 
 def invalid_json(*fields: str) -> Refusal:
-    """JSON that is broken, or whose members (as paths) are."""
+    """The error for invalid JSON, or for invalid members (given as paths)."""
     error = MatcherError(errors.INVALID_JSON, form=1, invalidFields=fields) if fields else None
     return Refusal(error or MatcherError(errors.INVALID_JSON), "InvalidJsonResponse")
 
 
 def read_json(request: Request) -> object:
-    """The body, whatever it holds."""
+    """The body as JSON of any form; raises ``Refusal``."""
     check_content_type(request.headers)
     try:
         value: object = msgspec.json.decode(request.body)

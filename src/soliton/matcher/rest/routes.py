@@ -1,14 +1,13 @@
-"""Routes as rows, and finding the one that takes a request.
+"""Route tables, and routing.
 
-Several routes may fit a path. They are tried in the order in which they are declared; one that
-raises ``Rejected`` leaves the request to the next.
+Several routes may match a path. They are tried in the order of declaration; one that raises
+``Rejected`` passes the request to the next.
 
-Lines are read as ``soliton.web.parameters`` says. Their words are ``auth`` (``Auth``), ``when``
-(``always`` also while the service starts or stops) and ``tag``.
+The syntax of lines is that of ``soliton.web.parameters``, with the words ``auth`` (``Auth``),
+``when`` (``always``: also while the service starts or stops) and ``tag``.
 
-What lives here: the record that routing and the OpenAPI document are made from, the rows that make
-it, and the search. What does not: the routes themselves, and carrying out a request
-(``application``).
+What lives here: the record that routing and the OpenAPI document use, the rows that produce it, and
+the router. What does not: the routes themselves, and handling requests (``application``).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Handler = Callable[[Request], Awaitable[Answer]]
 
 
 class Auth(Enum):
-    """Who may ask."""
+    """Who may use a route. The application checks ``KEY``, handlers check the others."""
 
     PUBLIC = "public"
     KEY = "the operator's key"
@@ -38,8 +37,8 @@ class Auth(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """One operation. Path segments in braces are parameters; ``barrier`` refuses while the service
-    starts or stops.
+    """One operation. Path segments in braces are parameters; with ``barrier`` the route is
+    unavailable while the service starts or stops.
     """
 
     handler: Handler
@@ -76,7 +75,7 @@ orderId   | text | An order's id in base58.                     | {ORDER_ID}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row that does not know its table yet."""
+    """A row of a route table, not parsed yet."""
 
     line: str
     route: Route = field(repr=False)
@@ -89,12 +88,12 @@ def row(
     example: object = None,
     **more: Any,  # noqa: ANN401 - fields of a route
 ) -> Row:
-    """A route: its line, its handler, a summary, a real answer and further fields."""
+    """A route: its line, handler, summary, an example response and further fields."""
     return Row(line, Route(handler=handler, summary=summary, example=example, **more))
 
 
 def table(tag: str, text: str, *rows: Row, kinds: Iterable[Kind] = ()) -> tuple[Route, ...]:
-    """The routes of a group. ``text`` are parameters that no other group has."""
+    """The routes of a group. ``text`` declares parameters used only in this group."""
     known = _SHARED | parameters(text, *kinds)
     return tuple(_route(each, tag, known) for each in rows)
 
@@ -113,7 +112,7 @@ def _route(row: Row, tag: str, known: dict[str, Parameter]) -> Route:
 
 
 class Router:
-    """All routes, by method and number of segments."""
+    """Finds routes by method and number of segments."""
 
     __slots__ = ("_routes",)
 
@@ -125,7 +124,7 @@ class Router:
             self._routes.setdefault((route.method, len(parts)), []).append((fixed, route))
 
     def find(self, method: str, segments: tuple[str, ...]) -> Iterator[Route]:
-        """The routes that fit, in their order."""
+        """The matching routes, in order."""
         for fixed, route in self._routes.get((method, len(segments)), ()):
-            if all(segments[place] == part for place, part in fixed):
+            if all(segments[index] == part for index, part in fixed):
                 yield route

@@ -1,6 +1,6 @@
-"""The matcher about itself: its key, its terms, rates, and the fee of an order to come.
+"""Information about the matcher: its key, its rules, rates, and the minimum fee of an order.
 
-What lives here: the routes, and fee modes as JSON. What does not: how fees are charged
+What lives here: the routes, and fee modes as JSON. What does not: computing fees
 (``soliton.matching.fees``).
 
 Sources: wavesplatform/matcher
@@ -19,13 +19,12 @@ from soliton import __version__
 from soliton.chain.orders import Order, Side
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
-from soliton.matcher.rest import auth, examples
+from soliton.matcher.rest import examples
 from soliton.matcher.rest.answers import (
     CREATED,
     Answer,
     Refusal,
     bounded,
-    encode_json,
     envelope,
     message,
     number,
@@ -49,12 +48,12 @@ from soliton.matching.pairs import asset_text
 
 
 async def public_key(request: Request) -> Answer:
-    """The key that orders have to name, as a JSON string."""
+    """The matcher's public key, as a JSON string."""
     return plain(base58.encode(request.core.public_key))
 
 
 async def settings(request: Request) -> Answer:
-    """Everything that a client needs to know before it makes an order."""
+    """Everything a client needs to know to make an order."""
     core = request.core
     fee = core.engine.settings.order_fee_at(core.engine.last_offset + 1)
     return envelope(
@@ -71,7 +70,7 @@ async def settings(request: Request) -> Answer:
 
 
 def fee_json(fee: OrderFee, base_fee: int) -> dict[str, Any]:
-    """A fee mode; ``base_fee`` is what dynamic fees come to for the matcher's own account."""
+    """A fee mode; ``base_fee`` is the minimum fee in dynamic mode."""
     match fee:
         case DynamicFee():
             return {"dynamic": {"baseFee": base_fee}}
@@ -100,7 +99,7 @@ def fee_json(fee: OrderFee, base_fee: int) -> dict[str, Any]:
 
 
 async def rates(request: Request) -> Answer:
-    """The price of one native coin in units of other assets."""
+    """The price of one native coin in other assets."""
     return plain(_rates_json(request.core.rates.latest()))
 
 
@@ -113,7 +112,6 @@ _decode_rate: Final = msgspec.json.Decoder(float_hook=float).decode
 
 async def put_rate(request: Request) -> Answer:
     """Set a rate."""
-    auth.check_key(request)
     check_content_type(request.headers)
     try:
         value = _decode_rate(request.body)
@@ -132,13 +130,13 @@ async def put_rate(request: Request) -> Answer:
     name = asset_text(asset)
     if before is None:
         return message(f"The rate {rate} for the asset {name} added", CREATED)
-    words = f"The rate for the asset {name} updated, old value = {before}, new value = {rate}"
-    return message(words)
+    return message(
+        f"The rate for the asset {name} updated, old value = {before}, new value = {rate}"
+    )
 
 
 async def delete_rate(request: Request) -> Answer:
-    """Forget a rate."""
-    auth.check_key(request)
+    """Delete a rate."""
     asset = await _existing(request)
     try:
         before = request.core.rates.delete(asset)
@@ -160,7 +158,7 @@ async def _existing(request: Request) -> AssetId | None:
 
 
 class FeeRequest(msgspec.Struct, frozen=True):
-    """An order to come."""
+    """The body of a request for the minimum fee of an order."""
 
     orderType: str  # noqa: N815 - the member's name
     amount: int
@@ -172,18 +170,16 @@ _SIDES: Final = {"buy": Side.BUY, "sell": Side.SELL}
 
 
 async def calculate_fee(request: Request) -> Answer:
-    """The least fees that an order of this amount and price has to offer."""
+    """The minimum fees of an order with this amount and price."""
     check_content_type(request.headers)
     core = request.core
     try:
-        wanted = _decode_fee_request(request.body)
+        body = _decode_fee_request(request.body)
     except NOT_JSON:
         raise invalid_json() from None
-    side = _SIDES.get(wanted.orderType)
+    side = _SIDES.get(body.orderType)
     wrong = [] if side is not None else ["/orderType"]
-    wrong += [
-        f"/{name}" for name in ("amount", "price") if not 0 < getattr(wanted, name) <= MAX_LONG
-    ]
+    wrong += [f"/{name}" for name in ("amount", "price") if not 0 < getattr(body, name) <= MAX_LONG]
     if wrong or side is None:
         raise invalid_json(*wrong)
     pair = await traded_pair(core, read_pair(*request.segments[2:4]))
@@ -195,20 +191,20 @@ async def calculate_fee(request: Request) -> Answer:
         amount_asset=pair.amount_asset,
         price_asset=pair.price_asset,
         side=side,
-        amount=wanted.amount,
-        price=wanted.price,
+        amount=body.amount,
+        price=body.price,
         timestamp=core.now(),
         expiration=core.now(),
         matcher_fee=0,
     )
     base, discount = await core.queries.minimum_fee(pair, draft)
-    body = {"base": _fee_of(base)}
+    fees = {"base": _fee_json(base)}
     if discount is not None:
-        body["discount"] = _fee_of(discount)
-    return Answer(encode_json(body), plain=True)
+        fees["discount"] = _fee_json(discount)
+    return plain(fees)
 
 
-def _fee_of(fee: tuple[AssetId | None, int]) -> dict[str, Any]:
+def _fee_json(fee: tuple[AssetId | None, int]) -> dict[str, Any]:
     asset, amount = fee
     return {"feeAssetId": asset_text(asset), "matcherFee": bounded(amount)}
 
@@ -216,7 +212,7 @@ def _fee_of(fee: tuple[AssetId | None, int]) -> dict[str, Any]:
 _RATED: Final = list(examples.RATES)[1]
 ROUTES: Final = table("info", "",
     row("GET /matcher when=always", public_key, "The matcher's public key", examples.PUBLIC_KEY),
-    row("GET /matcher/settings when=always", settings, "What an order has to meet",
+    row("GET /matcher/settings when=always", settings, "The rules for orders",
         examples.SETTINGS),
     row("GET /matcher/settings/rates when=always tag=rates", rates, "Rates of fee assets",
         examples.RATES,
@@ -224,8 +220,8 @@ ROUTES: Final = table("info", "",
     row("PUT /matcher/settings/rates/{asset} auth=key tag=rates", put_rate, "Set a rate",
         examples.done(f"The rate 0.5 for the asset {_RATED} added"), body=0.5,
         status=CREATED),
-    row("DELETE /matcher/settings/rates/{asset} auth=key tag=rates", delete_rate, "Forget a rate",
+    row("DELETE /matcher/settings/rates/{asset} auth=key tag=rates", delete_rate, "Delete a rate",
         examples.done(f"The rate for the asset {_RATED} deleted, old value = 0.5")),
     row("POST /matcher/orderbook/{amount}/{price}/calculateFee tag=markets", calculate_fee,
-        "The least fee of an order to come", examples.FEE, body=examples.FEE_REQUEST),
+        "The minimum fee of an order", examples.FEE, body=examples.FEE_REQUEST),
 )  # fmt: skip

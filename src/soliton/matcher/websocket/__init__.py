@@ -1,6 +1,6 @@
-"""The matcher's streams: order books, accounts, rates, and everything for the operator.
+"""The matcher's WebSocket streams: order books, accounts, rates, and a stream for the operator.
 
-What lives here: messages, subscriptions, connections. What does not: frames (``soliton.web``) and
+What lives here: messages, subscriptions, connections. What does not: frames (``soliton.web``), and
 the books and balances themselves.
 
 Source: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/api/ws``.

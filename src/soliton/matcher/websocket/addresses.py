@@ -1,7 +1,7 @@
-"""The stream of one account: its balances and orders, then what changed.
+"""The stream of one account: its balances and orders, then their changes.
 
-What lives here: gathering changes of an account and what its watchers are sent. What does not:
-tokens and limits (``hub``), balances themselves (``Matcher``).
+What lives here: accumulating an account's changes, and the messages to its subscribers. What does
+not: tokens and limits (``subscriptions``), balances themselves (``Queries``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/ws/state/WsAddressState.scala``,
@@ -30,11 +30,11 @@ from soliton.matching.events import Event, OrderAdded, OrderCanceled, OrderExecu
 from soliton.matching.pairs import asset_text
 
 WITHOUT_NFTS: Final = "-nft"
-"""The flag of a watcher who does not want to hear of assets that there is only one of."""
+"""The flag of a subscriber that excludes non-fungible assets."""
 
 
 class Decimals:
-    """The decimals of assets, remembered; and which of them there is only one of."""
+    """A cache of the decimals of assets, and of which are non-fungible."""
 
     __slots__ = ("_core", "_known", "nfts")
 
@@ -42,25 +42,25 @@ class Decimals:
         self._core = core
         self._known: dict[AssetId | None, int] = {}
         self.nfts: set[str] = set()
-        """By the text of their ids."""
+        """Non-fungible assets, by the text of their ids."""
 
     async def of(self, asset: AssetId | None) -> int:
-        """How many digits of an asset's amounts stand behind the point."""
-        found = self._known.get(asset)
-        if found is None:
-            known = await self._core.queries.asset(asset)
-            found = self._known[asset] = known.decimals
-            if known.nft:
+        """The number of decimal places of an asset's amounts."""
+        decimals = self._known.get(asset)
+        if decimals is None:
+            described = await self._core.queries.asset(asset)
+            decimals = self._known[asset] = described.decimals
+            if described.nft:
                 self.nfts.add(asset_text(asset))
-        return found
+        return decimals
 
 
 Amounts = dict[str, tuple[str, str]]
-"""What can be traded and what is reserved, by the text of the asset."""
+"""The tradable and the reserved amounts, by the text of the asset."""
 
 
 class _Change:
-    """What happened to an order since the last message."""
+    """The changes of an order since the last message."""
 
     __slots__ = ("info", "is_new", "matches", "only_status")
 
@@ -70,17 +70,17 @@ class _Change:
         self.only_status = True
         self.matches: list[tuple[OrderExecuted, bool]] = []
 
-    def followed_by(self, later: _Change) -> _Change:
-        """Both as one."""
-        both = _Change(later.info)
-        both.is_new = self.is_new or later.is_new
-        both.only_status = self.only_status and later.only_status
-        both.matches = self.matches + later.matches
-        return both
+    def merged(self, later: _Change) -> _Change:
+        """The combination of this change and a later one."""
+        merged = _Change(later.info)
+        merged.is_new = self.is_new or later.is_new
+        merged.only_status = self.only_status and later.only_status
+        merged.matches = self.matches + later.matches
+        return merged
 
 
 class AddressFeed:
-    """Everybody who watches one account."""
+    """The subscribers of one account."""
 
     def __init__(self, core: Matcher, address: Address, decimals: Decimals) -> None:
         self._core = core
@@ -92,13 +92,13 @@ class AddressFeed:
         self._balances: Amounts = {}
         self._without_nfts: set[Connection] = set()
         self._exchanges: dict[bytes, list[AnyTransaction]] = {}
-        # Messages are made with pauses: one after the other, or they would not build on each other.
-        self._making = asyncio.Lock()
-        self._coming = 0
+        # Building a message awaits: each must be based on the one before.
+        self._building = asyncio.Lock()
+        self._joining = 0
 
     def __len__(self) -> int:
-        """Those who watch, and those who are about to."""
-        return len(self._updates) + self._coming
+        """The number of subscribers, including those that are being added."""
+        return len(self._updates) + self._joining
 
     @property
     def has_changes(self) -> bool:
@@ -106,23 +106,23 @@ class AddressFeed:
         return bool(self._assets or self._changes)
 
     async def add(self, connection: Connection, flags: Collection[str] = ()) -> None:
-        """Send a newcomer all balances and active orders."""
-        self._coming += 1
+        """Add a subscriber, and send it all balances and active orders."""
+        self._joining += 1
         try:
-            async with self._making:
+            async with self._building:
                 await self._flush()
-                await self._greet(connection, flags)
+                await self._add(connection, flags)
         finally:
-            self._coming -= 1
+            self._joining -= 1
 
-    async def _greet(self, connection: Connection, flags: Collection[str]) -> None:
+    async def _add(self, connection: Connection, flags: Collection[str]) -> None:
         balances = await self._balances_of(None)
-        # What has changed since the last message is news for the others, too.
-        self._tell_changed(balances, [])
+        # The other subscribers receive what changed since the last message.
+        self._send_changed(balances, [])
         self._balances = dict(balances)
         active = self._core.queries.history(self._address, None, active=True, closed=False)
         if WITHOUT_NFTS in flags:
-            balances = self._ordinary(balances)
+            balances = self._fungible(balances)
         body = self._body(balances, [await self._full(info) for info in active])
         if WITHOUT_NFTS in flags:
             self._without_nfts.add(connection)
@@ -130,16 +130,16 @@ class AddressFeed:
         connection.push(numbered(0, encode(body)))
 
     def remove(self, connection: Connection) -> None:
-        """Forget a watcher."""
+        """Remove a subscriber."""
         self._updates.pop(connection, None)
         self._without_nfts.discard(connection)
 
     def on_balances(self, assets: frozenset[AssetId | None]) -> None:
-        """Balances of these assets may have changed."""
+        """Note that the balances of these assets may have changed."""
         self._assets |= assets
 
     def on_event(self, event: Event) -> None:
-        """Something happened to an order of the account."""
+        """Note an event of an order of the account."""
         match event:
             case OrderAdded(order=order):
                 self._assets |= order.reservable_balance().keys()
@@ -168,10 +168,10 @@ class AddressFeed:
         return change
 
     async def flush(self) -> None:
-        """Send what changed since the last time. Raises ``MatcherError``, and ``NodeUnavailable``:
-        then it is sent the next time.
+        """Send the changes since the last time. Raises ``MatcherError``, and ``NodeUnavailable``;
+        then the changes are sent the next time.
         """
-        async with self._making:
+        async with self._building:
             await self._flush()
 
     async def _flush(self) -> None:
@@ -182,25 +182,27 @@ class AddressFeed:
         if not self._updates:
             return
         try:
-            found = await self._balances_of(assets)
+            amounts = await self._balances_of(assets)
             self._exchanges.clear()
             orders = [await self._changed(change) for change in changes.values()]
         except NodeUnavailable:
             self._assets |= assets
             for order_id, change in self._changes.items():
-                known = changes.get(order_id)
-                changes[order_id] = change if known is None else known.followed_by(change)
+                earlier = changes.get(order_id)
+                changes[order_id] = change if earlier is None else earlier.merged(change)
             self._changes = changes
             raise
-        self._tell_changed(found, orders)
+        self._send_changed(amounts, orders)
 
-    def _tell_changed(self, found: Amounts, orders: list[dict[str, Any]]) -> None:
-        balances = {key: value for key, value in found.items() if self._balances.get(key) != value}
+    def _send_changed(self, amounts: Amounts, orders: list[dict[str, Any]]) -> None:
+        balances = {
+            key: value for key, value in amounts.items() if self._balances.get(key) != value
+        }
         self._balances |= balances
         self._send(balances, orders, self._updates.keys() - self._without_nfts)
-        self._send(self._ordinary(balances), orders, self._without_nfts)
+        self._send(self._fungible(balances), orders, self._without_nfts)
 
-    def _ordinary(self, balances: Amounts) -> Amounts:
+    def _fungible(self, balances: Amounts) -> Amounts:
         return {key: value for key, value in balances.items() if key not in self._decimals.nfts}
 
     def _send(
@@ -227,9 +229,8 @@ class AddressFeed:
 
     async def _balances_of(self, assets: set[AssetId | None] | None) -> Amounts:
         report = await self._core.queries.report(self._address)
-        wanted = {*report.regular, *report.reserved} if assets is None else assets
         out = {}
-        for asset in wanted:
+        for asset in {*report.regular, *report.reserved} if assets is None else assets:
             decimals = await self._decimals.of(asset)
             tradable, reserved = report.tradable.get(asset, 0), report.reserved.get(asset, 0)
             pair = (amount_text(tradable, decimals), amount_text(reserved, decimals))
@@ -288,10 +289,10 @@ class AddressFeed:
 
     def _transaction_of(self, executed: OrderExecuted) -> bytes | None:
         orders = {executed.taker.id, executed.maker.id}
-        # A taker's executions are all of one command; a maker may gather them for weeks.
+        # Search by the taker, all of whose executions are of one command. A maker may have many.
         found = self._exchanges.get(executed.taker.id)
         if found is None:
-            found = self._core.database.transactions_of(executed.taker.id)
+            found = list(self._core.database.transactions_of(executed.taker.id))
             self._exchanges[executed.taker.id] = found
         for transaction in found:
             payload = transaction.payload

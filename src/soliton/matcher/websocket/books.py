@@ -1,11 +1,11 @@
-"""The stream of one order book: its full state, then the levels that changed.
+"""The stream of one order book: its full state, then the changed levels.
 
-Every message has the number ``N`` of the last command that it knows of. Who was away for a while
-subscribes with the last number seen, and gets what came since as long as it is remembered, else the
-full state.
+Every message has the offset ``N`` of the last command it includes. A client that reconnects
+subscribes with the last offset it has seen, and receives the changes since, if they are still
+buffered, otherwise the full state.
 
-What lives here: subscribers of a book and what they are sent. What does not: the book, and limits
-on subscriptions (``hub``).
+What lives here: the subscribers of a book and their messages. What does not: the book, and limits
+on subscriptions (``subscriptions``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/ws/state/WsOrderBookState.scala``,
@@ -27,13 +27,13 @@ from soliton.matching.book import LastTrade, LevelTotal, OrderBook
 from soliton.matching.pairs import AssetPair
 
 MAX_REMEMBERED: Final = 256
-"""Changes of a book that are kept for those who come back."""
+"""The number of changes of a book that are buffered for reconnecting clients."""
 MAX_AT_ONCE: Final = MAX_WAITING // 2
-"""So many are sent to one of them; who has missed more gets the full state, which is shorter."""
+"""The maximum number of buffered changes sent to a client; beyond it, the full state is shorter."""
 
 
 class BookFeed:
-    """Everybody who watches one pair."""
+    """The subscribers of one pair."""
 
     def __init__(
         self, core: Matcher, pair: AssetPair, amount_decimals: int, price_decimals: int
@@ -46,16 +46,16 @@ class BookFeed:
         self._book: OrderBook | None = None
         self._trade: LastTrade | None = None
         self._tick_size = core.engine.tick_size(pair)
-        self._remembered: deque[tuple[int, int, bytes]] = deque(maxlen=MAX_REMEMBERED)
+        self._recent: deque[tuple[int, int, bytes]] = deque(maxlen=MAX_REMEMBERED)
         self._sent_to = core.engine.last_offset
-        self._kept_snapshot: bytes | None = None
+        self._cached_snapshot: bytes | None = None
         self._watch()
 
     def __len__(self) -> int:
         return len(self._updates)
 
     def add(self, connection: Connection, resume: int | None) -> None:
-        """Send a newcomer the state, or what came after the number that was seen last."""
+        """Add a subscriber, and send it the full state, or the changes since ``resume``."""
         self.flush()
         missed = None if resume is None else self._since(resume)
         if missed is None:
@@ -69,17 +69,17 @@ class BookFeed:
         self._updates[connection] = update_id
 
     def remove(self, connection: Connection) -> None:
-        """Forget a subscriber."""
+        """Remove a subscriber."""
         self._updates.pop(connection, None)
 
     def close(self) -> None:
-        """Nobody watches any more: the book need not remember its changes."""
+        """Stop tracking changes, after the last subscriber has left."""
         if self._book is not None:
             self._book.bids.changed = self._book.asks.changed = None
             self._book = None
 
     def flush(self) -> None:
-        """Send what changed since the last time."""
+        """Send the changes since the last time."""
         book = self._core.engine.book(self._pair)
         if book is not self._book:
             self._change_book()
@@ -98,37 +98,37 @@ class BookFeed:
         self._send(body)
 
     def _send(self, body: dict[str, Any]) -> None:
-        self._kept_snapshot = None
+        self._cached_snapshot = None
         encoded = encode(body)
         before, self._sent_to = self._sent_to, self._core.engine.last_offset
-        self._remembered.append((before, self._sent_to, encoded))
+        self._recent.append((before, self._sent_to, encoded))
         for connection, update_id in self._updates.items():
             self._updates[connection] = update_id = next_update_id(update_id)
             connection.push(numbered(update_id, encoded))
 
-    def _since(self, number: int) -> list[bytes] | None:
-        """The changes after a number, or ``None`` where some of them are forgotten or they are
+    def _since(self, offset: int) -> list[bytes] | None:
+        """The changes after an offset, or ``None`` if some are no longer buffered, or if there are
         too many.
         """
-        if number > self._sent_to:
+        if offset > self._sent_to:
             return None
-        oldest = self._remembered[0][0] if self._remembered else self._sent_to
-        if number < oldest:
+        oldest = self._recent[0][0] if self._recent else self._sent_to
+        if offset < oldest:
             return None
-        missed = [body for _, last, body in self._remembered if last > number]
+        missed = [body for _, last, body in self._recent if last > offset]
         return missed if len(missed) <= MAX_AT_ONCE else None
 
     def _change_book(self) -> None:
-        """The book is another one: deleted, made by its first order, or read anew. To subscribers
-        that is one change more: what the one had is gone, what the other has is there.
+        """Switch to another book object, after a deletion, the first order, or a recovery. For
+        subscribers it is a change: the old levels are removed, the new ones added.
         """
         before = _empty_levels(self._book)
         self._watch()
         book = self._book
         after = ([], []) if book is None else book.depth(len(book))
         bids, asks = (
-            gone | {level.price: level for level in levels}
-            for gone, levels in zip(before, after, strict=True)
+            removed | {level.price: level for level in levels}
+            for removed, levels in zip(before, after, strict=True)
         )
         self._send(
             self._body(
@@ -147,10 +147,10 @@ class BookFeed:
             self._trade = self._book.last_trade
 
     def _encoded_snapshot(self) -> bytes:
-        """The full state; a book of thousands of levels is written once for all who come."""
-        if self._kept_snapshot is None:
-            self._kept_snapshot = encode(self._snapshot())
-        return self._kept_snapshot
+        """The full state, encoded once for all new subscribers until the next change."""
+        if self._cached_snapshot is None:
+            self._cached_snapshot = encode(self._snapshot())
+        return self._cached_snapshot
 
     def _snapshot(self) -> dict[str, Any]:
         book = self._book
@@ -160,11 +160,11 @@ class BookFeed:
             bids, asks = book.depth(len(book))
             body = self._body(book.changed_at, bids, asks, book.last_trade)
         settings: dict[str, Any] = {"m": {"t": self._price(self._tick_size)}}
-        found = self._core.placement.restrictions.get(self._pair)
-        if found is not None:
+        limits = self._core.placement.restrictions.get(self._pair)
+        if limits is not None:
             settings["r"] = {
-                "a": _texts(found.min_amount, found.step_amount, found.max_amount),
-                "p": _texts(found.min_price, found.step_price, found.max_price),
+                "a": _texts(limits.min_amount, limits.step_amount, limits.max_amount),
+                "p": _texts(limits.min_price, limits.step_price, limits.max_price),
             }
         return {**body, "s": settings}
 
@@ -204,7 +204,7 @@ class BookFeed:
 
 
 def _empty_levels(book: OrderBook | None) -> tuple[dict[int, LevelTotal], dict[int, LevelTotal]]:
-    """All bids and asks that a book has, or had when it was looked at last, as gone."""
+    """Removals of all bids and asks that a book has, or had at the last flush."""
     if book is None:
         return {}, {}
     bids, asks = book.bids.take_changes(), book.asks.take_changes()

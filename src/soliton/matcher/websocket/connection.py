@@ -1,6 +1,7 @@
-"""One WebSocket connection: what waits to be sent, pings, and its end.
+"""One WebSocket connection: its send queue, pings, and closing.
 
-What lives here: the connection's own life. What does not: what it is subscribed to (``hub``).
+What lives here: the lifecycle of the connection. What does not: its subscriptions
+(``subscriptions``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/ws/actors/WsExternalClientHandlerActor.scala``.
@@ -19,13 +20,13 @@ from soliton.matching.errors import MatcherError
 from soliton.web.websocket import WebSocket
 
 MAX_WAITING: Final = 100
-"""Messages that may wait for a slow client; with one more the connection ends."""
+"""The maximum length of a slow client's send queue; beyond it, the connection is aborted."""
 NORMAL_CLOSURE: Final = 1000
 UNSUPPORTED_DATA: Final = 1003
 
 
 class Connection:
-    """A connection that was accepted; ``run`` ends when it does."""
+    """An accepted connection; ``run`` returns when it ends."""
 
     def __init__(
         self, identity: str, socket: WebSocket, settings: WebSockets, clock: Callable[[], int]
@@ -42,9 +43,9 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Greet, send what is pushed, ping; return when the connection is to close.
+        """Send a greeting, queued messages and pings; return when the connection is to be closed.
 
-        Ends in ``CancelledError`` when the client does not take what is sent.
+        Raises ``CancelledError`` if the client is too slow.
         """
         self._task = asyncio.current_task()
         self.push(greeting(self._clock(), self.identity))
@@ -56,14 +57,14 @@ class Connection:
             self._socket.close(self._close_code)
         finally:
             self.is_closing = True
-            # The task knows its end, which knows this frame: nothing is left to the collector.
+            # Break the reference cycle of the task, its exception and this frame.
             self._task = None
             for timer in self._timers.values():
                 timer.cancel()
             self._timers.clear()
 
     def push(self, message: bytes) -> None:
-        """Send a message as soon as the client takes it."""
+        """Queue a message."""
         if self.is_closing:
             return
         if self._waiting.qsize() >= MAX_WAITING:
@@ -74,23 +75,23 @@ class Connection:
         self._waiting.put_nowait(message)
 
     def push_error(self, error: MatcherError) -> None:
-        """Say what is wrong; the connection goes on."""
+        """Send an error; the connection stays open."""
         self.push(error_message(error, self._clock()))
 
     def close_for(self, error: MatcherError) -> None:
-        """Say why, then close."""
+        """Send an error, then close."""
         self.push_error(error)
         self.close(NORMAL_CLOSURE)
 
     def close(self, code: int) -> None:
-        """Close, after what waits was sent."""
+        """Close after the queued messages."""
         if not self.is_closing:
             self.is_closing = True
             self._close_code = code
             self._waiting.put_nowait(None)
 
     def on_pong(self, timestamp: int) -> None:
-        """A ping came back; only the last one counts."""
+        """Handle a pong; only the answer to the last ping counts."""
         if timestamp == self._expected_pong:
             self._expected_pong = None
             timer = self._timers.pop("pong", None)

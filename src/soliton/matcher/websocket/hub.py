@@ -1,7 +1,7 @@
-"""All WebSocket connections of a matcher, from their beginning to their end.
+"""All WebSocket connections of a matcher.
 
-What lives here: accepting connections, and reading what clients send. What does not: carrying it
-out (``subscriptions``).
+What lives here: accepting connections, and reading clients' messages. What does not: handling them
+(``subscriptions``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/ws/{routes/MatcherWebSocketRoute,
@@ -23,7 +23,7 @@ import msgspec
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import ServiceStatus
 from soliton.matcher.rest.answers import Answer, Refusal, plain, status_of
-from soliton.matcher.rest.auth import check_key, check_key_headers
+from soliton.matcher.rest.auth import check_key_headers
 from soliton.matcher.rest.http_gate import Pay
 from soliton.matcher.rest.requests import (
     MAX_QUERY_FIELDS,
@@ -35,10 +35,7 @@ from soliton.matcher.rest.requests import (
 from soliton.matcher.rest.routes import Route, row, table
 from soliton.matcher.service import Matcher
 from soliton.matcher.websocket.connection import UNSUPPORTED_DATA, Connection
-from soliton.matcher.websocket.messages import (
-    Pong,
-    read_message,
-)
+from soliton.matcher.websocket.messages import Pong, read_message
 from soliton.matcher.websocket.subscriptions import Client, Subscriptions
 from soliton.matching import errors
 from soliton.matching.errors import MatcherError
@@ -56,7 +53,7 @@ logger = logging.getLogger("soliton.matcher")
 
 
 class Hub:
-    """What takes WebSocket connections."""
+    """Accepts and runs WebSocket connections."""
 
     def __init__(self, core: Matcher) -> None:
         self._core = core
@@ -65,31 +62,31 @@ class Hub:
         core.effects.subscribe(self.subscriptions)
 
     def __len__(self) -> int:
-        return len(self.subscriptions.clients) + len(self.subscriptions.insiders)
+        return len(self.subscriptions.clients) + len(self.subscriptions.operators)
 
     def close(self) -> None:
-        """End all connections, because the matcher stops."""
-        for connection in (*self.subscriptions.clients, *self.subscriptions.insiders):
+        """Close all connections because the matcher stops."""
+        for connection in (*self.subscriptions.clients, *self.subscriptions.operators):
             connection.close_for(MatcherError(errors.MATCHER_IS_STOPPING))
 
     # --- accepting --------------------------------------------------------------------------------
 
     def respond(self, request: web.Request, pay: Pay) -> Whole | Upgrade:
-        """Whether a connection is taken; ``pay`` is awaited for each message of the client."""
+        """Accept or reject a connection; ``pay`` is awaited for each message of the client."""
         path = unquote(request.path).removesuffix("/")
         if path not in (EXTERNAL, INTERNAL):
             return _refused(404, ())
         refusal = self._refusal(path, request.headers)
         if refusal is not None:
-            words = refusal.message.encode("latin-1", "replace")
-            headers = ((b"x-error-message", words), (b"x-error-code", b"%d" % refusal.code))
+            message = refusal.message.encode("latin-1", "replace")
+            headers = ((b"x-error-message", message), (b"x-error-code", b"%d" % refusal.code))
             return _refused(status_of(refusal.kind), headers)
         return Upgrade(partial(self._run, path, _fields(request.query_string), pay))
 
     async def _run(
         self, path: str, query: dict[str, list[str]], pay: Pay, socket: WebSocket
     ) -> None:
-        """One connection, to its end."""
+        """Run one connection to its end."""
         connection = Connection(str(uuid.uuid4()), socket, self._settings, self._core.now)
         writer = asyncio.create_task(connection.run())
         reader = asyncio.create_task(self._read(path, query, connection, socket, pay))
@@ -104,7 +101,7 @@ class Hub:
                     logger.error("a WebSocket connection failed", exc_info=result)
 
     def _refusal(self, path: str, headers: dict[bytes, bytes]) -> MatcherError | None:
-        """Why a connection is not taken, if it is not."""
+        """The error if a connection is rejected, or None."""
         match self._core.status:
             case ServiceStatus.STARTING:
                 return MatcherError(errors.MATCHER_IS_STARTING)
@@ -129,11 +126,11 @@ class Hub:
         socket: WebSocket,
         pay: Pay,
     ) -> None:
-        """Carry out what a client asks for until it goes away."""
+        """Handle a client's messages until it disconnects."""
         client = None
         try:
             if path == INTERNAL:
-                self.subscriptions.insiders.add(connection)
+                self.subscriptions.operators.add(connection)
                 await self.subscriptions.internal.add(connection, _number(query.get("N", [""])[0]))
             else:
                 system = query.get("a_os", ["Unknown OS"])[0][:MAX_NAME_CHARS]
@@ -157,7 +154,7 @@ class Hub:
             if isinstance(message, Pong):
                 connection.on_pong(message.timestamp)
             elif client is not None:
-                await self.subscriptions.carry_out(message, client)
+                await self.subscriptions.handle(message, client)
         except MatcherError as error:
             connection.push_error(error)
         except NodeUnavailable:
@@ -166,28 +163,27 @@ class Hub:
     # --- for the operator -------------------------------------------------------------------------
 
     async def connections(self, request: Request) -> Answer:
-        """How many connections there are, by program and system."""
-        check_key(request)
+        """The number of connections, by program and system."""
+        del request
         kinds = Counter(client.kind for client in self.subscriptions.clients.values())
         return plain({"connections": len(self.subscriptions.clients), "clientAndOs": dict(kinds)})
 
     async def close_connections(self, request: Request) -> Answer:
-        """Close the oldest ones."""
-        check_key(request)
+        """Close the oldest connections."""
         check_content_type(request.headers)
         try:
-            wanted = msgspec.json.decode(request.body, type=_CloseFilter)
+            body = msgspec.json.decode(request.body, type=_CloseFilter)
         except NOT_JSON:
             raise invalid_json("/oldest") from None
-        for connection in list(self.subscriptions.clients)[: max(wanted.oldest, 0)]:
+        for connection in list(self.subscriptions.clients)[: max(body.oldest, 0)]:
             connection.close_for(MatcherError(errors.BALANCING))
         return plain({"message": "In progress"})
 
     def routes(self) -> tuple[Route, ...]:
-        """What of the streams is plain HTTP."""
+        """The HTTP routes of the streams."""
         return table("streams", "",
             row("GET /ws/v0/connections auth=key", self.connections,
-                "How many WebSocket connections there are",
+                "The number of WebSocket connections",
                 {"connections": 1, "clientAndOs": {"Unknown Client, Unknown OS": 1}}),
             row("DELETE /ws/v0/connections auth=key", self.close_connections,
                 "Close the oldest WebSocket connections", {"message": "In progress"},
@@ -204,7 +200,7 @@ def _refused(status: int, headers: Headers) -> Whole:
 
 
 def _fields(query_string: bytes) -> dict[str, list[str]]:
-    """The fields of a query; none of one that has too many."""
+    """The fields of a query; none if there are too many."""
     try:
         return parse_qs(query_string.decode("latin-1"), max_num_fields=MAX_QUERY_FIELDS)
     except ValueError:

@@ -1,13 +1,13 @@
-"""The operator's stream: executions and cancellations of everybody.
+"""The operator's stream: executions and cancellations of all accounts.
 
-Messages are numbered by the last command that they know of; a client that was away names the last
-number it has seen, and gets what came since.
+Messages are numbered by the offset of the last command they include. A client that reconnects sends
+the last offset it has seen, and receives the events since.
 
-What lives here: gathering and the messages. What does not: the operator's key (``hub``).
+What lives here: accumulating events, and the messages. What does not: the operator's key (``hub``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/ws/actors/WsInternalBroadcastActor.scala``,
-``entities/WsFullOrder.scala``. The reference lets everybody see this stream.
+``entities/WsFullOrder.scala``. The reference serves this stream without authentication.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from soliton.matching.model import ActiveOrder, OrderStatus
 from soliton.matching.pairs import asset_text
 
 MAX_REMEMBERED: Final = 10_000
-"""Events that are kept for those who come back; more in one interval are cut down to these."""
+"""The number of events buffered for reconnecting clients, and sent after one interval."""
 
-_Happening = OrderExecuted | OrderCanceled
+_Reported = OrderExecuted | OrderCanceled
 
 
 class InternalFeed:
-    """Everybody who may watch everything."""
+    """The subscribers of the operator's stream."""
 
     def __init__(self, core: Matcher, decimals: Decimals) -> None:
         self._core = core
         self._decimals = decimals
         self._connections: set[Connection] = set()
-        self._events: deque[tuple[int, _Happening]] = deque(maxlen=MAX_REMEMBERED)
+        self._events: deque[tuple[int, _Reported]] = deque(maxlen=MAX_REMEMBERED)
         self._sent_to = core.engine.last_offset
 
     async def add(self, connection: Connection, resume: int | None) -> None:
-        """Send a newcomer what came after the number that was seen last."""
+        """Add a subscriber, and send it the events since the offset ``resume``."""
         await self.flush()
         missed = [] if resume is None else self._since(resume)
         if missed:
@@ -54,17 +54,17 @@ class InternalFeed:
         self._connections.add(connection)
 
     def remove(self, connection: Connection) -> None:
-        """Forget a watcher."""
+        """Remove a subscriber."""
         self._connections.discard(connection)
 
     def on_event(self, offset: int, event: Event) -> None:
-        """Remember executions and cancellations."""
+        """Buffer executions and cancellations."""
         if isinstance(event, OrderExecuted | OrderCanceled):
             self._events.append((offset, event))
 
     async def flush(self) -> None:
-        """Send what happened since the last time, the newest first. Raises ``MatcherError``, and
-        ``NodeUnavailable``: then it is sent the next time.
+        """Send the events since the last time, the newest first. Raises ``MatcherError``, and
+        ``NodeUnavailable``; then the events are sent the next time.
         """
         before, events = self._sent_to, self._since(self._sent_to)
         self._sent_to = self._core.engine.last_offset
@@ -77,10 +77,10 @@ class InternalFeed:
             for connection in list(self._connections):
                 connection.push(message)
 
-    def _since(self, number: int) -> list[tuple[int, _Happening]]:
-        return list(takewhile(lambda entry: entry[0] > number, reversed(self._events)))
+    def _since(self, offset: int) -> list[tuple[int, _Reported]]:
+        return list(takewhile(lambda entry: entry[0] > offset, reversed(self._events)))
 
-    async def _message(self, events: list[tuple[int, _Happening]]) -> bytes:
+    async def _message(self, events: list[tuple[int, _Reported]]) -> bytes:
         orders = []
         for _, event in events:
             if isinstance(event, OrderExecuted):
@@ -88,10 +88,10 @@ class InternalFeed:
                 orders.append(await self._full(event.taker, event, event.taker_fee))
             else:
                 orders.append(await self._full(event.order, event, 0))
-        number, newest = events[0]
-        return encode({"T": "osu", "_": newest.timestamp, "N": number, "o": orders})
+        offset, newest = events[0]
+        return encode({"T": "osu", "_": newest.timestamp, "N": offset, "o": orders})
 
-    async def _full(self, order: ActiveOrder, event: _Happening, fee: int) -> dict[str, Any]:
+    async def _full(self, order: ActiveOrder, event: _Reported, fee: int) -> dict[str, Any]:
         cancelled = isinstance(event, OrderCanceled)
         info = describe(order, OrderStatus.CANCELLED if cancelled else order.status)
         amount = await self._decimals.of(info.pair.amount_asset)

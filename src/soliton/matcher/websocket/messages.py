@@ -1,7 +1,7 @@
-"""Messages of the streams, both ways.
+"""Messages of the streams, in both directions.
 
-What lives here: reading what clients send, and encoding what they are sent. What does not: when
-(``hub``, ``books``, ``addresses``).
+What lives here: decoding clients' messages, and encoding those to clients. What does not: when they
+are sent (``hub``, ``books``, ``addresses``).
 
 Source: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/api/ws/protocol``.
 """
@@ -15,21 +15,21 @@ import msgspec
 from soliton.matching.errors import INVALID_JSON, MatcherError
 
 MAX_SAFE_INTEGER: Final = 2**53 - 1
-"""The greatest update id; 1 follows it."""
+"""The greatest update id; it is followed by 1."""
 RATES_KEY: Final = "ru"
 
 encode: Final = msgspec.json.Encoder().encode
 
 
 class Pong(msgspec.Struct, frozen=True, tag="pp", tag_field="T"):
-    """A ping, given back."""
+    """The answer to a ping."""
 
     timestamp: int = msgspec.field(name="_")
 
 
 class SubscribeBook(msgspec.Struct, frozen=True, tag="obs", tag_field="T"):
-    """An order book, from its full state on. ``resume`` is the number ``N`` of the last message
-    that a client has seen: then only what came since, if that is still known.
+    """Subscribe to an order book. ``resume`` is the offset ``N`` of the last message that the
+    client has seen: then it receives only the changes since, if they are still buffered.
     """
 
     pair: str = msgspec.field(name="S")
@@ -38,16 +38,16 @@ class SubscribeBook(msgspec.Struct, frozen=True, tag="obs", tag_field="T"):
 
 
 class Flags(msgspec.Struct, frozen=True):
-    """What an account's stream should leave out or have besides."""
+    """Options of an account's stream."""
 
     flags: tuple[str, ...] = msgspec.field(name="f", default=())
 
 
 class SubscribeAddress(msgspec.Struct, frozen=True, tag="aus", tag_field="T"):
-    """An account's balances and orders.
+    """Subscribe to an account's balances and orders.
 
-    With ``auth_type`` ``jwt`` the token says who asks. With ``sig`` it is a signature of the public
-    key and the timestamp (32 + 8 bytes), as requests over HTTP have it.
+    With ``auth_type`` ``jwt`` the token authenticates the account. With ``sig`` it is a signature
+    of the public key and the timestamp (32 + 8 bytes), as in HTTP requests.
     """
 
     address: str = msgspec.field(name="S")
@@ -59,13 +59,13 @@ class SubscribeAddress(msgspec.Struct, frozen=True, tag="aus", tag_field="T"):
 
 
 class SubscribeRates(msgspec.Struct, frozen=True, tag="rus", tag_field="T"):
-    """Rates of fee assets."""
+    """Subscribe to the rates of fee assets."""
 
     key: str = msgspec.field(name="S", default=RATES_KEY)
 
 
 class Unsubscribe(msgspec.Struct, frozen=True, tag="u", tag_field="T"):
-    """No more of a pair, an address or the rates."""
+    """Unsubscribe from a pair, an address or the rates."""
 
     key: str = msgspec.field(name="S")
 
@@ -76,7 +76,7 @@ _decode: Final = msgspec.json.Decoder(ClientMessage).decode
 
 
 def read_message(text: str) -> ClientMessage:
-    """What a client sent; raises ``MatcherError`` for anything else."""
+    """Decode a client's message; raises ``MatcherError`` if it is invalid."""
     try:
         message: ClientMessage = _decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -88,22 +88,22 @@ def read_message(text: str) -> ClientMessage:
     return message
 
 
-def _invalid(words: str) -> MatcherError:
-    return MatcherError(INVALID_JSON, form=1, invalidFields=(words[:200],))
+def _invalid(reason: str) -> MatcherError:
+    return MatcherError(INVALID_JSON, form=1, invalidFields=(reason[:200],))
 
 
 def next_update_id(update_id: int) -> int:
-    """The id that follows another one."""
+    """The update id after another one."""
     return 1 if update_id >= MAX_SAFE_INTEGER else update_id + 1
 
 
 def numbered(update_id: int, body: bytes) -> bytes:
-    """An encoded object with the id of a subscriber's update in it."""
+    """Insert a subscriber's update id into an encoded object."""
     return b'{"U":%d,' % update_id + body[1:]
 
 
 def greeting(now: int, connection_id: str) -> bytes:
-    """The first message."""
+    """The first message on a connection."""
     return encode({"T": "i", "_": now, "i": connection_id})
 
 
@@ -113,6 +113,6 @@ def ping(now: int) -> bytes:
 
 
 def error_message(error: MatcherError, now: int) -> bytes:
-    """Something that is wrong."""
+    """An error."""
     body: dict[str, Any] = {"T": "e", "_": now, "c": error.code, "m": error.message}
     return encode(body)

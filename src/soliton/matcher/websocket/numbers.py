@@ -1,4 +1,4 @@
-"""Numbers as the streams write them: doubles, in the text form that Java gives them.
+"""Numbers in the streams: doubles in Java's text form.
 
 What lives here: the text, and amounts and prices with their decimals. What does not: the exact
 decimals of the REST interface.
@@ -35,7 +35,7 @@ def double_text(value: Decimal | float) -> str:
 
 def amount_text(units: int, decimals: int) -> str:
     """An amount of an asset, given in its smallest units."""
-    # The quotient of whole numbers is rounded once, as that of decimals would be.
+    # Dividing integers rounds once, as dividing decimals would.
     return double_text(units / 10**decimals)
 
 

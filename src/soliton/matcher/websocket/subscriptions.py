@@ -1,7 +1,7 @@
-"""Who is subscribed to what, and when they are sent it.
+"""The subscriptions of all clients, and the timers that flush changes to them.
 
-What lives here: subscribing and its limits, and the clock that flushes gathered changes. What does
-not: connections (``hub``), and the messages of each stream.
+What lives here: subscribing and its limits, and the flush timers. What does not: connections
+(``hub``), and the messages of each stream.
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/ws/actors/WsExternalClientDirectoryActor.scala``.
@@ -18,12 +18,11 @@ from typing import Final
 from soliton.chain.addresses import Address, address_text, parse_address
 from soliton.chain.errors import ChainError, FormatError
 from soliton.chain.values import AssetId
+from soliton.matcher.effects import Listener
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.rest.answers import Refusal
-from soliton.matcher.rest.auth import check_signature_of
-from soliton.matcher.rest.requests import (
-    Request,
-)
+from soliton.matcher.rest.auth import check_signed_time, not_that_user
+from soliton.matcher.rest.requests import owner_of, read_public_key
 from soliton.matcher.service import Matcher
 from soliton.matcher.websocket.addresses import AddressFeed, Decimals
 from soliton.matcher.websocket.books import BookFeed
@@ -54,7 +53,7 @@ logger = logging.getLogger("soliton.matcher")
 
 
 class Client:
-    """A connection and what it is subscribed to, in the order of the subscriptions."""
+    """A connection and its subscriptions, in the order of subscribing."""
 
     __slots__ = ("addresses", "connection", "kind", "pairs", "rates")
 
@@ -66,7 +65,7 @@ class Client:
         self.rates: int | None = None
 
 
-class Subscriptions:
+class Subscriptions(Listener):
     """All subscriptions, and a listener of the matcher."""
 
     def __init__(self, core: Matcher) -> None:
@@ -74,16 +73,16 @@ class Subscriptions:
         self._settings = core.settings.web_sockets
         self._decimals = Decimals(core)
         self.clients: dict[Connection, Client] = {}
-        self.insiders: set[Connection] = set()
-        """Connections of the operator's."""
+        self.operators: set[Connection] = set()
+        """The operator's connections."""
         self._books: dict[AssetPair, BookFeed] = {}
         self._addresses: dict[Address, AddressFeed] = {}
         self.internal = InternalFeed(core, self._decimals)
         self._pending: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def carry_out(self, message: ClientMessage, client: Client) -> None:
-        """What a client asks for. Raises ``MatcherError`` or ``NodeUnavailable``."""
+    async def handle(self, message: ClientMessage, client: Client) -> None:
+        """Handle a client's message. Raises ``MatcherError`` or ``NodeUnavailable``."""
         match message:
             case SubscribeBook():
                 await self._subscribe_book(message, client)
@@ -99,8 +98,8 @@ class Subscriptions:
                 pass
 
     def forget(self, connection: Connection) -> None:
-        """A connection is gone."""
-        self.insiders.discard(connection)
+        """Remove a closed connection."""
+        self.operators.discard(connection)
         self.internal.remove(connection)
         client = self.clients.pop(connection, None)
         if client is not None:
@@ -119,7 +118,7 @@ class Subscriptions:
         amount = await self._decimals.of(pair.amount_asset)
         price = await self._decimals.of(pair.price_asset)
         if pair in client.pairs or client.connection not in self.clients:
-            # Asked for twice at once, or gone meanwhile.
+            # Subscribed or disconnected meanwhile.
             return
         feed = self._books.get(pair)
         if feed is None:
@@ -149,12 +148,12 @@ class Subscriptions:
         chain_id = core.settings.network.chain_id
         address = _read_address(message.address, chain_id)
         if message.auth_type == SIGNATURE:
-            ends = check_stream_signature(core, message, address)
+            expiration = check_stream_signature(core, message, address)
         else:
             key = settings.jwt_public_key
-            ends = check_token(message.auth_type, message.token, address, key, chain_id)
-        delay = max(ends - core.now(), 0) / 1_000
-        timer = asyncio.get_running_loop().call_later(delay, self._token_ended, address, client)
+            expiration = check_token(message.auth_type, message.token, address, key, chain_id)
+        delay = max(expiration - core.now(), 0) / 1_000
+        timer = asyncio.get_running_loop().call_later(delay, self._token_expired, address, client)
         known = client.addresses.get(address)
         client.addresses[address] = timer
         if known is not None:
@@ -171,18 +170,18 @@ class Subscriptions:
             self._leave_feed(address, client)
             raise
         if client.addresses.get(address) is not timer:
-            # The token has ended meanwhile.
+            # The token has expired meanwhile.
             self._leave_feed(address, client)
             return
         limit = settings.max_addresses
         if len(client.addresses) > limit:
             oldest = next(iter(client.addresses))
             self._leave_address(oldest, client)
-            named = address_text(oldest)
-            error = MatcherError(errors.SUBSCRIPTIONS_LIMIT_REACHED, limit=limit, id=named)
+            text = address_text(oldest)
+            error = MatcherError(errors.SUBSCRIPTIONS_LIMIT_REACHED, limit=limit, id=text)
             client.connection.push_error(error)
 
-    def _token_ended(self, address: Address, client: Client) -> None:
+    def _token_expired(self, address: Address, client: Client) -> None:
         error = MatcherError(errors.SUBSCRIPTION_TOKEN_EXPIRED, address=address_text(address))
         client.connection.push_error(error)
         self._leave_address(address, client)
@@ -209,19 +208,19 @@ class Subscriptions:
             chain_id = self._core.settings.network.chain_id
             self._leave_address(_read_address(key, chain_id), client)
 
-    # --- what happens in the matcher --------------------------------------------------------------
+    # --- the matcher's events ---------------------------------------------------------------------
 
     def on_events(self, offset: int, timestamp: int, events: Sequence[Event]) -> None:
-        """Note what concerns somebody here; it is sent after a short while."""
+        """Note the changes for subscribers; they are sent after an interval."""
         del timestamp
         if self._books:
-            self._soon("books", self._settings.messages_interval_ms)
+            self._schedule("books", self._settings.messages_interval_ms)
         for event in events:
             self.internal.on_event(offset, event)
             if self._addresses:
                 self._note_owners(event)
-        if self.insiders:
-            self._soon("internal", self._settings.internal_messages_interval_ms)
+        if self.operators:
+            self._schedule("internal", self._settings.internal_messages_interval_ms)
 
     def _note_owners(self, event: Event) -> None:
         match event:
@@ -235,22 +234,19 @@ class Subscriptions:
             feed = self._addresses.get(owner)
             if feed is not None:
                 feed.on_event(event)
-                self._address_soon(owner)
+                self._schedule_address(owner)
 
     def on_balances(self, address: Address, assets: frozenset[AssetId | None]) -> None:
         """Note changed balances."""
         feed = self._addresses.get(address)
         if feed is not None:
             feed.on_balances(assets)
-            self._address_soon(address)
+            self._schedule_address(address)
 
-    def on_rates(self, changed: dict[AssetId | None, float | None]) -> None:
-        """Send changed rates at once."""
-        rates = {
-            asset_text(asset): _DELETED_RATE if rate is None else _rate_text(rate)
-            for asset, rate in changed.items()
-        }
-        body = self._rates_body(rates)
+    def on_rate(self, asset_id: AssetId, rate: float | None) -> None:
+        """Send a changed rate immediately."""
+        text = _DELETED_RATE if rate is None else _rate_text(rate)
+        body = self._rates_body({asset_text(asset_id): text})
         for client in self.clients.values():
             if client.rates is not None:
                 client.rates = next_update_id(client.rates)
@@ -259,48 +255,46 @@ class Subscriptions:
     def _rates_body(self, rates: dict[str, str]) -> bytes:
         return encode({"T": "ru", "_": self._core.now(), "R": rates})
 
-    def _address_soon(self, address: Address) -> None:
+    def _schedule_address(self, address: Address) -> None:
         realtime = address_text(address) in self._settings.realtime_accounts
-        self._soon("addresses", 0 if realtime else self._settings.messages_interval_ms)
+        self._schedule("addresses", 0 if realtime else self._settings.messages_interval_ms)
 
-    def _soon(self, what: str, delay_ms: int) -> None:
-        if what not in self._pending:
-            self._pending.add(what)
-            asyncio.get_running_loop().call_later(delay_ms / 1_000, self._start_flush, what)
+    def _schedule(self, stream: str, delay_ms: int) -> None:
+        if stream not in self._pending:
+            self._pending.add(stream)
+            asyncio.get_running_loop().call_later(delay_ms / 1_000, self._start_flush, stream)
 
-    def _start_flush(self, what: str) -> None:
-        self._pending.discard(what)
-        if what == "books":
+    def _start_flush(self, stream: str) -> None:
+        self._pending.discard(stream)
+        if stream == "books":
             for feed in self._books.values():
                 feed.flush()
             return
-        task = asyncio.create_task(self._flush(what))
+        task = asyncio.create_task(self._flush(stream))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _flush(self, what: str) -> None:
-        """Whatever is wrong with one stream must not stop the others, or be forgotten."""
-        feeds = [self.internal] if what == "internal" else list(self._addresses.values())
+    async def _flush(self, stream: str) -> None:
+        """Flush the feeds; an error of one must not affect the others."""
+        feeds = [self.internal] if stream == "internal" else list(self._addresses.values())
         for feed in feeds:
             try:
                 await feed.flush()
             except NodeUnavailable as error:
                 logger.warning("a stream has to wait: %s", error)
-                self._soon(what, _RETRY_MS)
+                self._schedule(stream, _RETRY_MS)
             except Exception as error:
                 known = isinstance(error, MatcherError)
                 logger.warning("a stream lost an update: %s", error, exc_info=not known)
 
 
 def check_stream_signature(core: Matcher, message: SubscribeAddress, owner: Address) -> int:
-    """When a subscription ends that an account signed itself, in milliseconds."""
-    headers = {
-        b"x-user-public-key": message.public_key.encode("latin-1", "replace"),
-        b"timestamp": b"%d" % message.timestamp,
-        b"signature": message.token.encode("latin-1", "replace"),
-    }
+    """The expiration (ms) of a subscription signed by the account; raises ``MatcherError``."""
     try:
-        check_signature_of(Request(core, "GET", (), headers), owner)
+        public_key = read_public_key(message.public_key, "SimpleErrorResponse")
+        check_signed_time(core, public_key, message.timestamp, message.token)
+        if owner_of(core, public_key) != owner:
+            raise not_that_user()
     except Refusal as refusal:
         raise refusal.error from None
     return message.timestamp + core.settings.rest_api.signature_window_ms
@@ -322,7 +316,7 @@ def _read_address(text: str, chain_id: int) -> Address:
 
 
 def _rate_text(rate: float) -> str:
-    """A rate as the reference writes those, unlike other numbers of its streams: without an
-    exponent, and whole ones without a point.
+    """A rate in the reference's form: unlike other numbers of its streams without an exponent, and
+    whole ones without a decimal point.
     """
     return decimal_text(Decimal(repr(rate)))

@@ -1,9 +1,9 @@
-"""Tokens: who may see an account's stream.
+"""Tokens that authorize access to an account's stream.
 
-A service of the operator's, elsewhere, knows its users and gives them tokens (JWT, RFC 7519), which
-the matcher checks with that service's public key.
+A separate service of the operator authenticates users and issues tokens (JWT, RFC 7519). The
+matcher verifies them with that service's public key.
 
-What lives here: reading one. What does not: issuing them.
+What lives here: verifying tokens. What does not: issuing them.
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/ws/protocol/WsAddressSubscribe.scala``.
@@ -30,10 +30,9 @@ _SEGMENTS: Final = 3
 
 
 def check_token(auth_type: str, token: str, address: Address, key: str, chain_id: int) -> int:
-    """When the token of an account ends, in milliseconds.
+    """Verify the token of an account; returns its expiration in milliseconds.
 
-    ``key`` is the issuer's public key as PEM. Raises ``MatcherError`` for everything that is wrong
-    with the token.
+    ``key`` is the issuer's public key as PEM. Raises ``MatcherError`` if the token is invalid.
     """
     if auth_type not in AUTH_TYPES:
         kind = errors.SUBSCRIPTION_AUTH_TYPE_UNSUPPORTED
@@ -41,10 +40,10 @@ def check_token(auth_type: str, token: str, address: Address, key: str, chain_id
     if len(token) > MAX_TOKEN_CHARS or token.count(".") != _SEGMENTS - 1:
         raise MatcherError(errors.JWT_BROKEN)
     payload = _payload(token, key, address)
-    owner, network, ends = payload.get("a"), payload.get("nb"), payload.get("exp")
+    owner, network, expiration = payload.get("a"), payload.get("nb"), payload.get("exp")
     if not isinstance(owner, str) or not isinstance(network, str) or len(network) != 1:
         raise MatcherError(errors.JWT_PAYLOAD_BROKEN)
-    if isinstance(ends, bool) or not isinstance(ends, int) or ends > MAX_EXPIRATION_SECONDS:
+    if type(expiration) is not int or expiration > MAX_EXPIRATION_SECONDS:
         raise MatcherError(errors.JWT_PAYLOAD_BROKEN)
     if ord(network) != chain_id:
         raise MatcherError(errors.TOKEN_NETWORK_UNEXPECTED, required=chain_id, given=ord(network))
@@ -58,7 +57,7 @@ def check_token(auth_type: str, token: str, address: Address, key: str, chain_id
             requestAddress=address_text(address),
             jwtAddress=owner,
         )
-    return ends * 1_000
+    return expiration * 1_000
 
 
 def _payload(token: str, key: str, address: Address) -> dict[str, Any]:
@@ -73,6 +72,5 @@ def _payload(token: str, key: str, address: Address) -> dict[str, Any]:
             errors.SUBSCRIPTION_TOKEN_EXPIRED, address=address_text(address)
         ) from None
     except (jwt.PyJWTError, ValueError, TypeError) as error:
-        words = str(error)[:200]
-        raise MatcherError(errors.JWT_COMMON_ERROR, message=words) from None
+        raise MatcherError(errors.JWT_COMMON_ERROR, message=str(error)[:200]) from None
     return found
