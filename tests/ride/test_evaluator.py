@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from soliton.ride.compiler.library import ScriptKind
 from soliton.ride.environment import CURRENT_SWITCHES, Payment, Switches
 from soliton.ride.errors import (
     ComplexityExceeded,
@@ -17,7 +18,6 @@ from soliton.ride.errors import (
     RideError,
 )
 from soliton.ride.evaluator import NO_LIMIT, Invocation, Outcome, Setting, evaluate, invoke
-from soliton.ride.evaluator_library import Kind
 from soliton.ride.expressions import Expression, GetField, If, ListConst
 from soliton.ride.script import make_script, parse_script
 from soliton.ride.trace import Step, Trace
@@ -39,7 +39,7 @@ def run(
     switches: Switches = CURRENT_SWITCHES,
     trace: Trace | None = None,
     environment: StaticEnvironment | None = None,
-    kind: Kind = Kind.ACCOUNT,
+    kind: ScriptKind = ScriptKind.ACCOUNT,
 ) -> Outcome:
     """The outcome of an expression, quickly and exactly, which must be the same."""
     script = make_script(version, tree(expression))

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from soliton.ride.compiler.library import ScriptKind
 from soliton.ride.environment import CallContext, Switches
 from soliton.ride.errors import EvaluationError
 from soliton.ride.evaluator_compiler import MAX_DEPTH, Program, TooDeep
-from soliton.ride.evaluator_library import Kind, Library, Named, Native
+from soliton.ride.evaluator_library import Library, Named, Native
 from soliton.ride.evaluator_machine import Machine
 from soliton.ride.expressions import (
     Block,
@@ -65,7 +66,7 @@ def _library() -> Library:
     constructors: dict[str, tuple[str, ...]] = {"Unit": (), "Pair": ("a", "b")}
     return Library(
         6,
-        Kind.ACCOUNT,
+        ScriptKind.ACCOUNT,
         ord("T"),
         natives,
         named,

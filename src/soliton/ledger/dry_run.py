@@ -39,10 +39,10 @@ from soliton.ledger.state_changes import StateChanges
 from soliton.ride.bindings import Call as Invoked
 from soliton.ride.bindings import Invocation, invocation_object
 from soliton.ride.compiler.compaction import with_original_names
+from soliton.ride.compiler.library import ScriptKind
 from soliton.ride.errors import EvaluationError
 from soliton.ride.evaluator import Invocation as Function
 from soliton.ride.evaluator import Setting, check_callable, invoke
-from soliton.ride.evaluator_library import Kind
 from soliton.ride.expressions import (
     TRUE,
     AnnotatedFunction,
@@ -186,7 +186,7 @@ def _try(
     function = Function(call.function, call.arguments, invocation_object(told, script.version))
     limit = dry_run.limit + cost_of_asking
     language, trace = context.rules.language, dry_run.trace
-    setting = Setting(limit, language, Kind.ACCOUNT, trace, context.watch, context.observer)
+    setting = Setting(limit, language, ScriptKind.ACCOUNT, trace, context.watch, context.observer)
     check_callable(script, function)
     outcome = invoke(script, environment, function, setting)
     spent = outcome.spent - cost_of_asking

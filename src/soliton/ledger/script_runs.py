@@ -36,10 +36,10 @@ from soliton.ride.bindings import (
     foreign_envelope_of,
     transfer_object,
 )
+from soliton.ride.compiler.library import ScriptKind
 from soliton.ride.environment import Environment
 from soliton.ride.errors import ComplexityExceeded, EvaluationError
 from soliton.ride.evaluator import NO_LIMIT, Setting, evaluate
-from soliton.ride.evaluator_library import Kind
 from soliton.ride.expressions import DApp
 from soliton.ride.script import Script
 from soliton.ride.trace import Step, Trace
@@ -160,7 +160,7 @@ def ask_in(
     switches = context.rules.language
     is_asset = asked.asset_id is not None
     most = _limit(script, is_asset, context) if limit is None else limit
-    kind = Kind.ASSET if is_asset else Kind.ACCOUNT
+    kind = ScriptKind.ASSET if is_asset else ScriptKind.ACCOUNT
     own = script.version
     old = script.is_dapp and not switches.correct_object_version
     view = View(_OLD_OBJECTS_VERSION if old else own, not is_asset, switches, own)

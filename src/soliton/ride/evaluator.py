@@ -27,10 +27,11 @@ from typing import Final
 import msgspec
 
 from soliton.caching import cached_by_weight
+from soliton.ride.compiler.library import ScriptKind
 from soliton.ride.environment import CURRENT_SWITCHES, CallContext, Environment, Switches
 from soliton.ride.errors import EvaluationError, NotCallable
 from soliton.ride.evaluator_compiler import Entry, Program, TooDeep
-from soliton.ride.evaluator_library import Kind, Library, load_library
+from soliton.ride.evaluator_library import Library, load_library
 from soliton.ride.evaluator_machine import EXTENDED, Machine
 from soliton.ride.expressions import (
     AnnotatedFunction,
@@ -97,7 +98,7 @@ class Setting(msgspec.Struct, frozen=True):
 
     limit: int = NO_LIMIT
     switches: Switches = CURRENT_SWITCHES
-    kind: Kind = Kind.ACCOUNT
+    kind: ScriptKind = ScriptKind.ACCOUNT
     trace: Trace | None = None
     watch: Callable[[], None] | None = None
     observer: Observer | None = None
@@ -181,7 +182,7 @@ def _run_annotated(
     setting: Setting,
 ) -> Outcome:
     context = _context(script, environment, setting)
-    library = _library(script, environment, Kind.DAPP)
+    library = _library(script, environment, ScriptKind.DAPP)
     if setting.trace is not None:
         setting.trace.note(INVOKED_FUNCTION, call.function)
         setting.trace.note(annotated.invocation, call.argument)
@@ -262,13 +263,13 @@ def _context(
         script.version,
         setting.switches,
         setting.limit,
-        setting.kind is Kind.ASSET,
+        setting.kind is ScriptKind.ASSET,
         subject,
         setting.watch,
     )
 
 
-def _library(script: Script, environment: Environment, kind: Kind) -> Library:
+def _library(script: Script, environment: Environment, kind: ScriptKind) -> Library:
     return load_library(script.version, kind, environment.chain_id)
 
 
@@ -371,13 +372,13 @@ class _Compiled:
                 return None
 
 
-def _weight(source: bytes, library_key: tuple[int, Kind, int], new: bool) -> int:
+def _weight(source: bytes, library_key: tuple[int, ScriptKind, int], new: bool) -> int:
     del library_key, new  # They select the program, and do not affect its size.
     return TREE_OVERHEAD + (TREE_FACTOR + PROGRAM_FACTOR) * len(source)
 
 
 @cached_by_weight(MAX_KEPT_BYTES, _weight)
-def _compiled(source: bytes, library_key: tuple[int, Kind, int], new: bool) -> _Compiled:
+def _compiled(source: bytes, library_key: tuple[int, ScriptKind, int], new: bool) -> _Compiled:
     return _Compiled(parse_script(source).content, load_library(*library_key), new)
 
 

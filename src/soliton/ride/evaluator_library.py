@@ -11,21 +11,18 @@ and ``node/src/main/scala/com/wavesplatform/transaction/smart/BlockchainContext.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum
 from functools import cache
 from typing import Final
 
 import msgspec
 
 from soliton.ride.bindings import address_object
-from soliton.ride.compiler.library import ScriptKind, library
+from soliton.ride.compiler.library import ScriptKind, is_available, library
 from soliton.ride.environment import CallContext
 from soliton.ride.errors import EvaluationError
 from soliton.ride.expressions import Expression
 from soliton.ride.functions.bodies import named_functions
 from soliton.ride.functions.catalogue import (
-    IN_ACCOUNTS,
-    IN_DAPPS,
     POW_BIG_INT_TO_HALF,
     costs,
     functions,
@@ -37,15 +34,6 @@ from soliton.ride.values import NIL, UNIT, Value, case_object
 
 Implementation = Callable[[Sequence[Value], CallContext], Value]
 Variable = Callable[[CallContext], Value]
-
-
-class Kind(Enum):
-    """The kinds of script for the evaluator."""
-
-    ACCOUNT = "account"
-    ASSET = "asset"
-    DAPP = "dapp"
-    """Both callable functions and verifiers of dApps."""
 
 
 class Native(msgspec.Struct, frozen=True):
@@ -71,7 +59,7 @@ class Library(msgspec.Struct, frozen=True):
     """
 
     version: int
-    kind: Kind
+    kind: ScriptKind
     chain_id: int
     natives: dict[int, Native]
     named: dict[str, Named]
@@ -80,20 +68,20 @@ class Library(msgspec.Struct, frozen=True):
     variables: dict[str, Variable]
 
     @property
-    def key(self) -> tuple[int, Kind, int]:
+    def key(self) -> tuple[int, ScriptKind, int]:
         """The arguments of ``load_library``."""
         return self.version, self.kind, self.chain_id
 
 
 @cache
-def load_library(version: int, kind: Kind, chain_id: int) -> Library:
+def load_library(version: int, kind: ScriptKind, chain_id: int) -> Library:
     """Return the library of a version for a kind of script on a chain."""
     names = named_functions(version, chain_id)
     bodies = implementations(version)
     bound_natives, bound_named = {}, {}
     for function in functions(version):
         key = function.key
-        if not _is_known(function.where, kind):
+        if not is_available(function.where, kind):
             continue
         if isinstance(key, int):
             bound_natives[key] = Native(function.name, function.costs[version], bodies[key])
@@ -119,14 +107,8 @@ def load_library(version: int, kind: Kind, chain_id: int) -> Library:
     )
 
 
-def _is_known(where: str, kind: Kind) -> bool:
-    if where == IN_DAPPS:
-        return kind is Kind.DAPP
-    return where != IN_ACCOUNTS or kind is not Kind.ASSET
-
-
-def _constructors(version: int, kind: Kind) -> dict[str, tuple[str, ...]]:
-    types = library(version, _SCRIPT_KINDS[kind]).types
+def _constructors(version: int, kind: ScriptKind) -> dict[str, tuple[str, ...]]:
+    types = library(version, kind).types
     found: dict[str, tuple[str, ...]] = {UNIT.type_name: ()}
     for name, each in types.items():
         if isinstance(each, Record):
@@ -134,11 +116,11 @@ def _constructors(version: int, kind: Kind) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _values(version: int, kind: Kind) -> tuple[dict[str, Value], dict[str, Variable]]:
+def _values(version: int, kind: ScriptKind) -> tuple[dict[str, Value], dict[str, Variable]]:
     """Return constants and variables by name."""
     constants: dict[str, Value] = {}
     variables: dict[str, Variable] = {}
-    for name, of in library(version, _SCRIPT_KINDS[kind]).variables.items():
+    for name, of in library(version, kind).variables.items():
         if name == "unit":
             constants[name] = UNIT
         elif name == "nil":
@@ -178,9 +160,4 @@ _VARIABLES: Final[dict[str, Variable]] = {
     "lastBlock": _last_block,
     "this": _this,
     "tx": _subject,
-}
-_SCRIPT_KINDS: Final = {
-    Kind.ACCOUNT: ScriptKind.ACCOUNT,
-    Kind.ASSET: ScriptKind.ASSET,
-    Kind.DAPP: ScriptKind.DAPP,
 }

@@ -36,6 +36,7 @@ from soliton.ride.compiler.syntax import (
     Truth,
     TuplePattern,
 )
+from soliton.ride.estimators.choice import max_callable_complexity
 from soliton.ride.evaluator_scope import Scope, find
 from soliton.ride.expressions import BytesConst, LongConst, StringConst
 
@@ -44,8 +45,6 @@ FREE_VERIFIER: Final = 200
 """A verifier of higher complexity costs each transaction of its account an extra fee."""
 LARGE_SHARE: Final = 0.5
 """The share of a function's limit from which on its complexity is reported."""
-LIMITS: Final = {1: 4_000, 2: 4_000, 3: 4_000, 4: 4_000, 5: 10_000}
-LIMIT_LATER: Final = 52_000
 UNUSED, SHADOWED, CONSTANT, COMPLEXITY = "unused", "shadowed", "always", "complexity"
 
 
@@ -346,7 +345,7 @@ def _complexity(checked: Checked, compiled: Compiled) -> list[Finding]:
     numbers, parts = compiled.estimate, compiled.parts
     if numbers is None or not isinstance(checked.tree, ContractNode):
         return []
-    limit = LIMITS.get(checked.directives.version, LIMIT_LATER)
+    limit = max_callable_complexity(checked.directives.version)
     functions = {} if parts is None else parts.functions
     found = []
     for annotated in checked.tree.functions:

@@ -17,7 +17,6 @@ from soliton.ride.compiler.library import UTILITY_PREFIX, ScriptKind, library
 from soliton.ride.environment import Environment
 from soliton.ride.errors import RideError
 from soliton.ride.evaluator import Setting, evaluate
-from soliton.ride.evaluator_library import Kind
 from soliton.ride.faults import located_in, numbers_of, report
 from soliton.ride.functions.printing import nested_text
 from soliton.ride.observation import Observer
@@ -55,7 +54,6 @@ class Session:
         self._version = version
         self._environment = environment
         self._kind = kind
-        self._runs_as = Kind.DAPP if kind is ScriptKind.DAPP else Kind.ACCOUNT
         self._declared: list[str] = []
         self._commands: dict[str, Callable[[str], list[str]]] = {
             "help": lambda _rest: HELP.split("\n"),
@@ -135,7 +133,7 @@ class Session:
         except CompileError as error:
             return self._told(error, text)
         try:
-            setting = Setting(limit=MAX_LIMIT, kind=self._runs_as)
+            setting = Setting(limit=MAX_LIMIT, kind=self._kind)
             outcome = evaluate(script, self._environment, no_transaction, setting)
         except RideError as error:
             return self._failed(whole, str(error))
@@ -147,7 +145,7 @@ class Session:
         observer = Observer()
         script, _ = compile_value(whole, self._version, kind=self._kind)
         try:
-            setting = Setting(limit=MAX_LIMIT, kind=self._runs_as, observer=observer)
+            setting = Setting(limit=MAX_LIMIT, kind=self._kind, observer=observer)
             evaluate(script, self._environment, no_transaction, setting)
         except RideError:
             pass

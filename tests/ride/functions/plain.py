@@ -6,9 +6,10 @@ functions themselves, the bodies of those that are made of others, and the field
 
 from __future__ import annotations
 
+from soliton.ride.compiler.library import ScriptKind
 from soliton.ride.environment import CallContext
 from soliton.ride.errors import EvaluationError
-from soliton.ride.evaluator_library import Kind, load_library
+from soliton.ride.evaluator_library import load_library
 from soliton.ride.expressions import (
     Block,
     BoolConst,
@@ -37,7 +38,7 @@ def call(key: int | str, arguments: list[Value], context: CallContext) -> Value:
         function = named[key]
         names = dict(zip(function.parameters, arguments, strict=False))
         return _evaluate(function.body, names, context)
-    library = load_library(context.version, Kind.DAPP, context.environment.chain_id)
+    library = load_library(context.version, ScriptKind.DAPP, context.environment.chain_id)
     fields = library.constructors.get(key)
     if fields is None:
         raise EvaluationError(f"Function or type '{key}' not found")

@@ -361,14 +361,19 @@ def _signature(function: Function, names: dict[str, Type]) -> Signature:
     return Signature(function.key, tuple(arguments), parse_type(function.result, names))
 
 
+def is_available(where: str, kind: ScriptKind) -> bool:
+    """Whether a function with this restriction of the catalogue can be used in a kind of script."""
+    if where == IN_DAPPS:
+        return kind in (ScriptKind.DAPP, ScriptKind.CALL)
+    return where != IN_ACCOUNTS or kind in (ScriptKind.DAPP, ScriptKind.ACCOUNT)
+
+
 def _functions(
     version: int, kind: ScriptKind, names: dict[str, Type]
 ) -> dict[str, tuple[Signature, ...]]:
     found: dict[str, list[Signature]] = {}
     for function in functions(version):
-        if function.where == IN_DAPPS and kind not in (ScriptKind.DAPP, ScriptKind.CALL):
-            continue
-        if function.where == IN_ACCOUNTS and kind not in (ScriptKind.DAPP, ScriptKind.ACCOUNT):
+        if not is_available(function.where, kind):
             continue
         name = function.name
         if name.startswith("_"):

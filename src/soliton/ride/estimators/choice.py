@@ -174,6 +174,11 @@ def _functions(
     return known[estimator]
 
 
+def max_callable_complexity(version: int) -> int:
+    """Return the limit of callable functions in a version of the language."""
+    return _MAX_CALLABLE.get(version, _MAX_CALLABLE_LATER)
+
+
 def check_limits(
     script: Script,
     numbers: Estimate,
@@ -181,7 +186,7 @@ def check_limits(
     kind: CodeKind = CodeKind.EXPRESSION,
 ) -> None:
     """Raise ``ScriptTooComplex`` if an estimate exceeds the limits of the script's version."""
-    limit = _MAX_CALLABLE.get(script.version, _MAX_CALLABLE_LATER)
+    limit = max_callable_complexity(script.version)
     if isinstance(script.content, DApp):
         if reduced_verifier_limit and numbers.verifier > MAX_VERIFIER_COMPLEXITY:
             raise ScriptTooComplex(
