@@ -61,7 +61,7 @@ class World:
         logger = logging.getLogger("tests.activity")
         logger.setLevel(logging.INFO)
         names = {ALICE_ADDRESS: "alice", BOB_ADDRESS: "bob"}
-        more: Any = {"a_second": a_second, "steady": lambda: self.steady}
+        more: Any = {"per_second": a_second, "steady": lambda: self.steady}
         Activity(self.controls, logger, names, **more)
 
     def send(self, keys: Any, kind: TransactionType, fee: int, **members: object) -> AnyTransaction:

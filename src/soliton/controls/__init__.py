@@ -1,1 +1,1 @@
-"""A private chain that obeys: time, blocks and state by hand, snapshots of all of it."""
+"""Controls of a private chain: time, blocks, state edits, snapshots."""

@@ -1,7 +1,7 @@
-"""What happens on a private chain, in sentences: who did what, for which fee, and what came of it.
+"""A log of a private chain's activity in sentences: sender, action, fee and outcome.
 
-Empty blocks are told at the level of details only. What lives here: the sentences. What does not:
-where they go (a logger), and what is done by hand (``Controls`` says that itself).
+Empty blocks are logged at the debug level. What lives here: the sentences. What does not: the
+logger's output, and control calls (``Controls`` logs them itself).
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from soliton.node.events import (
     RolledBack,
 )
 
-TOLD_TRANSACTIONS: Final = 20
-"""Of one block: whoever sends more at once does not read them one by one."""
-TOLD_A_SECOND: Final = 100
-"""Transactions and blocks with some, where sentences go to a screen: a client that sends as fast as
-it can would have half of the devnet's time spent on sentences.
+MAX_LOGGED_TRANSACTIONS: Final = 20
+"""The limit on logged transactions of one block."""
+MAX_PER_SECOND: Final = 100
+"""The rate limit for a terminal: without it, logging would take half of the devnet's time when a
+client sends as fast as it can.
 """
 MAX_TEXT: Final = 200
 """Characters of an argument, a name or a reason."""
 MAX_NAMES: Final = 5
 COIN_DECIMALS: Final = 8
 _FIXED_PRICES: Final = 3
-"""Exchanges of this version on have prices with 8 decimals, whatever those of the assets."""
+"""From this version on, prices of exchanges have 8 decimals, independent of the assets."""
 
 
 class Activity:
-    """Tells of one chain."""
+    """Logs the activity of one chain."""
 
     def __init__(
         self,
@@ -53,15 +53,15 @@ class Activity:
         logger: logging.Logger,
         names: Mapping[Address, str] | None = None,
         *,
-        a_second: int | None = None,
+        per_second: int | None = None,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Sentences go to ``logger``; ``names`` are what accounts are called in them. Of what comes
-        within a second of ``steady`` the first ``a_second`` are told, or all.
+        """Log to ``logger``, with ``names`` for accounts. In each second of ``steady`` at most
+        ``per_second`` sentences are logged; ``None`` means no limit.
         """
         self._controls, self._logger = controls, logger
-        self._a_second, self._steady = a_second, steady
-        self._since, self._told, self._untold = 0.0, 0, 0
+        self._per_second, self._steady = per_second, steady
+        self._since, self._logged, self._skipped = 0.0, 0, 0
         self._node = controls.node
         self.names: dict[Address, str] = dict(names or {})
         controls.log = logger.info
@@ -71,7 +71,7 @@ class Activity:
     def _notice(self, event: NodeEvent) -> None:
         if not self._logger.isEnabledFor(logging.INFO):
             return
-        tell = self._logger.info
+        log = self._logger.info
         self._turn_second()
         match event:
             case BlockAppended(block=block) if block.transactions and not self._has_room():
@@ -79,30 +79,30 @@ class Activity:
             case BlockAppended(height=height, block=block):
                 self._block(height, base58.encode(block.id), block.transactions)
             case RolledBack(height=height, block=block):
-                tell("back to height %d, block %s", height, base58.encode(block.id))
+                log("back to height %d, block %s", height, base58.encode(block.id))
             case PoolAccepted(transaction=transaction) if self._waits() and self._has_room():
-                tell("waits: %s", self.sentence(transaction))
+                log("waits: %s", self.sentence(transaction))
             case PoolDropped(
                 transaction=transaction, departure=Departure.INVALID, reason=reason
             ) if self._has_room():
-                tell("no longer waits: %s: %s", self.sentence(transaction), _short(reason or ""))
+                log("no longer waits: %s: %s", self.sentence(transaction), _short(reason or ""))
             case _:
                 pass
 
     def _turn_second(self) -> None:
-        """Say what the second that is over has left out."""
+        """Log how many sentences the last second has skipped."""
         now = self._steady()
         if now - self._since >= 1:
-            if self._untold:
-                self._logger.info("and %d more, too many at once to be told", self._untold)
-            self._since, self._told, self._untold = now, 0, 0
+            if self._skipped:
+                self._logger.info("and %d more, too many at once to be told", self._skipped)
+            self._since, self._logged, self._skipped = now, 0, 0
 
     def _has_room(self) -> bool:
-        """Whether one more is told in this second."""
-        if self._a_second is None or self._told < self._a_second:
-            self._told += 1
+        """Count a sentence; False if it exceeds the limit of this second."""
+        if self._per_second is None or self._logged < self._per_second:
+            self._logged += 1
             return True
-        self._untold += 1
+        self._skipped += 1
         return False
 
     def _waits(self) -> bool:
@@ -115,10 +115,10 @@ class Activity:
             return
         plural = "s" * (count != 1)
         self._logger.info("block %d %s with %d transaction%s", height, name, count, plural)
-        for each in transactions[:TOLD_TRANSACTIONS]:
+        for each in transactions[:MAX_LOGGED_TRANSACTIONS]:
             self._logger.info("  %s", self._with_outcome(each))
-        if count > TOLD_TRANSACTIONS:
-            self._logger.info("  and %d more", count - TOLD_TRANSACTIONS)
+        if count > MAX_LOGGED_TRANSACTIONS:
+            self._logger.info("  and %d more", count - MAX_LOGGED_TRANSACTIONS)
 
     def _refused(self, transaction: AnyTransaction, error: SolitonError) -> None:
         if not self._logger.isEnabledFor(logging.INFO):
@@ -128,14 +128,13 @@ class Activity:
             self._logger.info("refused: %s: %s", self.sentence(transaction), _short(str(error)))
 
     def _with_outcome(self, transaction: AnyTransaction) -> str:
-        said = self.sentence(transaction)
-        chain = self._controls.chain
-        found = chain.transaction(transaction.id)
+        text = self.sentence(transaction)
+        found = self._controls.chain.transaction(transaction.id)
         if found is None:
-            return said
+            return text
         if found.complexity:
-            said += f", complexity {found.complexity}"
-        return said if found.status == 0 else f"{said}: FAILED: {self._reason(found)}"
+            text += f", complexity {found.complexity}"
+        return text if found.status == 0 else f"{text}: FAILED: {self._reason(found)}"
 
     def _reason(self, found: FoundTransaction) -> str:
         store = self._controls.chain.store
@@ -148,7 +147,7 @@ class Activity:
     # --- sentences --------------------------------------------------------------------------------
 
     def sentence(self, transaction: AnyTransaction) -> str:
-        """Who does what, for which fee, in one line."""
+        """Sender, action, fee and id in one line."""
         members: Mapping[str, Any] = codec.to_json(transaction)
         parts = [f"{self._sender(transaction)}: {self._what(transaction, members)}"]
         if transaction.fee:
@@ -164,53 +163,53 @@ class Activity:
         return self.names.get(address) or address_text(address)
 
     def _named(self, text: str) -> str:
-        """An account by what it is called in a transaction: an address or an alias."""
+        """The name of an account that a transaction gives as an address or an alias."""
         for address, name in self.names.items():
             if address_text(address) == text:
                 return name
         return text
 
     def _what(self, transaction: AnyTransaction, members: Mapping[str, Any]) -> str:
-        """From the members of the transaction's JSON, whatever its type."""
+        """The action, from the members of the transaction's JSON."""
         if "dApp" in members:
             return self._call(members)
-        said = type_by_id(transaction.type_id).name.replace("_", " ")
+        text = type_by_id(transaction.type_id).name.replace("_", " ")
         asset = members.get("assetId")
         if isinstance(members.get("transfers"), list):
-            lines = members["transfers"]
-            total = self._amount(sum(each["amount"] for each in lines), asset)
-            said += f" of {total} to {len(lines)} account{'s' * (len(lines) != 1)}"
+            transfers = members["transfers"]
+            total = self._amount(sum(each["amount"] for each in transfers), asset)
+            text += f" of {total} to {len(transfers)} account{'s' * (len(transfers) != 1)}"
         elif "order1" in members:
             pair = members["order1"]["assetPair"]
-            said += f" of {self._amount(members['amount'], pair['amountAsset'])}"
+            text += f" of {self._amount(members['amount'], pair['amountAsset'])}"
             if transaction.version >= _FIXED_PRICES:
-                said += f" at {_units(members['price'], COIN_DECIMALS)}"
+                text += f" at {_units(members['price'], COIN_DECIMALS)}"
         elif "quantity" in members:
-            # Of a new asset nobody knows anything but what stands here.
+            # A new asset is not in the state yet; its decimals and name are here.
             decimals = members.get("decimals")
             if isinstance(decimals, int):
-                said += f" of {_units(members['quantity'], decimals)} {members.get('name', '')}"
+                text += f" of {_units(members['quantity'], decimals)} {members.get('name', '')}"
             else:
-                said += f" of {self._amount(members['quantity'], asset)}"
+                text += f" of {self._amount(members['quantity'], asset)}"
         elif "amount" in members:
-            said += f" of {self._amount(members['amount'], asset)}"
+            text += f" of {self._amount(members['amount'], asset)}"
         if isinstance(members.get("data"), list):
             keys = [_short(str(each["key"])) for each in members["data"]]
             more = [f"{len(keys) - MAX_NAMES} more"] if len(keys) > MAX_NAMES else []
-            said += f" of {', '.join(keys[:MAX_NAMES] + more)}"
+            text += f" of {', '.join(keys[:MAX_NAMES] + more)}"
         for name in ("alias", "leaseId"):
             if name in members:
-                said += f" {_short(str(members[name]))}"
+                text += f" {_short(str(members[name]))}"
         if "recipient" in members:
-            said += f" to {self._named(str(members['recipient']))}"
-        return said
+            text += f" to {self._named(str(members['recipient']))}"
+        return text
 
     def _call(self, members: Mapping[str, Any]) -> str:
         call = members.get("call") or {"function": "default", "args": []}
         arguments = ", ".join(_short(_argument(each)) for each in call["args"])
-        said = f"calls {call['function']}({arguments}) of {self._named(str(members['dApp']))}"
+        text = f"calls {call['function']}({arguments}) of {self._named(str(members['dApp']))}"
         paid = [self._amount(each["amount"], each["assetId"]) for each in members["payment"]]
-        return f"{said} with {' and '.join(paid)}" if paid else said
+        return f"{text} with {' and '.join(paid)}" if paid else text
 
     def _amount(self, amount: int, asset: object) -> str:
         if not isinstance(asset, str):
@@ -220,26 +219,25 @@ class Activity:
         info, name = store.get(ASSETS, asset_id), store.get(ASSET_NAMES, asset_id)
         if info is None or name is None:
             return f"{amount} of {asset}"
-        called = name.name.decode(errors="replace")
-        return f"{_units(amount, info.decimals)} {called}"
+        return f"{_units(amount, info.decimals)} {name.name.decode(errors='replace')}"
 
 
 def _units(amount: int, decimals: int) -> str:
-    """An amount of smallest units as people write it."""
+    """An amount of smallest units as a decimal number."""
     text = f"{Decimal(amount).scaleb(-decimals):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _argument(value: Mapping[str, Any]) -> str:
-    given = value.get("value")
-    if isinstance(given, list):
-        return f"[{', '.join(map(_argument, given))}]"
+    content = value.get("value")
+    if isinstance(content, list):
+        return f"[{', '.join(map(_argument, content))}]"
     if value.get("type") == "string":
-        return f'"{given}"'
-    return str(given).lower() if isinstance(given, bool) else str(given)
+        return f'"{content}"'
+    return str(content).lower() if isinstance(content, bool) else str(content)
 
 
 def _short(text: str) -> str:
-    """One line that does not fill the screen."""
+    """A text as one line of limited length."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_TEXT else f"{line[:MAX_TEXT]}…"

@@ -1,6 +1,6 @@
-"""The clock of a private chain: it can be set, moved and stopped.
+"""The clock of a private chain, which can be set, moved and stopped.
 
-What lives here: the clock. What does not: who looks at it.
+What lives here: the clock. What does not: its users.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from soliton.controls.errors import ControlRefused
 from soliton.node.node import system_clock
 
 MAX_TIME_MS: Final = 2**53 - 1
-"""In the year 287396; clients that count in doubles know no later one."""
+"""In the year 287396; doubles cannot represent all later times."""
 YEARS_MS: Final = 100 * 365 * 86_400_000
-"""How far from the machine's time transactions may be where the clock stands still."""
+"""The drift of a frozen clock that clients may have."""
 
 
 class ClockState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Milliseconds: how far the clock is ahead of the machine's, at what time it stands still, and
-    what the next block's time is to be.
+    """In milliseconds: the offset from the system's clock, the time of a frozen clock, and the time
+    set for the next block.
     """
 
     offset: int = 0
@@ -30,12 +30,12 @@ class ClockState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
 
 class DevClock:
-    """Milliseconds since 1970, as somebody wants them to be."""
+    """An adjustable clock of milliseconds since 1970."""
 
     __slots__ = ("_wall", "state")
 
     def __init__(self, wall: Callable[[], int] = system_clock) -> None:
-        """``wall`` is the clock of the machine."""
+        """``wall`` is the system's clock."""
         self._wall = wall
         self.state = ClockState()
 
@@ -47,7 +47,7 @@ class DevClock:
 
     @property
     def drift(self) -> int:
-        """How far times of clients may be from this one: theirs go on as the machine's does."""
+        """The difference to the system's clock, which clients use."""
         state = self.state
         if state.frozen_at is not None:
             return YEARS_MS
@@ -55,54 +55,54 @@ class DevClock:
         return max(abs(state.offset), abs(ahead))
 
     def set(self, time: int) -> None:
-        """Let it be this time now; raises ``ControlRefused``."""
-        self._be(checked_time(time))
+        """Set the time; raises ``ControlRefused``."""
+        self._set(checked_time(time))
 
-    def _be(self, time: int) -> None:
+    def _set(self, time: int) -> None:
         if self.state.frozen_at is not None:
             self.state = ClockState(frozen_at=time)
         else:
             self.state = ClockState(offset=time - self._wall())
 
     def checked(self, state: ClockState) -> ClockState:
-        """How somebody else's clock went; raises ``ControlRefused`` if this one cannot go so."""
+        """Validate the state of another clock; raises ``ControlRefused``."""
         for time in (state.frozen_at, state.next_block, self._wall() + state.offset):
             if time is not None:
                 checked_time(time)
         return state
 
     def travel(self, milliseconds: int) -> None:
-        """Let so much time pass at once; raises ``ControlRefused``."""
+        """Move the clock forward; raises ``ControlRefused``."""
         if milliseconds < 0:
             raise ControlRefused(f"{milliseconds} ms: time goes forward; set the clock instead")
         self.set(self() + milliseconds)
 
     def freeze(self) -> None:
-        """Stand still."""
+        """Stop the clock."""
         self.state = ClockState(frozen_at=self())
 
-    def go_on(self) -> None:
-        """Go on from where it stands."""
+    def unfreeze(self) -> None:
+        """Continue from the time of the frozen clock."""
         if self.state.frozen_at is not None:
             self.state = ClockState(offset=self.state.frozen_at - self._wall())
 
     def set_next_block(self, time: int) -> None:
-        """Let the next block have this time, and time go on from there."""
+        """Set the time of the next block; the clock continues from it."""
         self.state = msgspec.structs.replace(self.state, next_block=checked_time(time))
 
     def block_made(self, time: int) -> None:
-        """A block has this time: nothing comes before it any more."""
+        """Advance the clock to the time of a new block."""
         state = self.state
         if state.next_block is not None:
             self.state = msgspec.structs.replace(state, next_block=None)
         elif self() >= time:
             return
-        # Whoever hears of blocks refuses none, also not one that is later than clocks are set to.
-        self._be(time)
+        # Unchecked, because a listener must not reject a block, even beyond MAX_TIME_MS.
+        self._set(time)
 
 
 def checked_time(time: int) -> int:
-    """A time that a clock can have; raises ``ControlRefused`` for others."""
+    """Validate a time; raises ``ControlRefused``."""
     if not 0 <= time <= MAX_TIME_MS:
         raise ControlRefused(f"a time of {time} ms: 0 to {MAX_TIME_MS} are allowed")
     return time

@@ -1,10 +1,10 @@
-"""What a private chain does when it is told to.
+"""The controls of a private chain.
 
-A control call is carried out at once, on the event loop, between two blocks: nobody sees half of
-it. Listeners of the node are notified of what it did, as of anything that peers could do.
+A control call runs on the event loop between two blocks and is atomic. Listeners of the node
+receive its effects as the same events that peers would cause.
 
-What lives here: the calls. What does not: the clock and when blocks are made (``clock``,
-``mining``), files (``dump``), how state goes back (``soliton.storage.timeline``), what edits do
+What lives here: the calls. What does not: the clock and the mining modes (``clock``, ``mining``),
+files (``dump``), reverting the state (``soliton.storage.timeline``), edits
 (``soliton.ledger.editing``).
 """
 
@@ -22,7 +22,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.controls.clock import ClockState, DevClock
 from soliton.controls.errors import ControlRefused
 from soliton.controls.mining import INSTANT, Mining, MiningMode, checked_mode
-from soliton.controls.moving import begin_anew
+from soliton.controls.moving import reset
 from soliton.controls.reorganizing import Reorganized, reorganize
 from soliton.controls.snapshots import BY_HAND, Snapshots, Taken
 from soliton.crypto import base58
@@ -37,23 +37,23 @@ from soliton.steps import Steps, run_steps
 from soliton.storage.retrying import disable_retry
 
 MAX_BLOCKS: Final = 1_000_000
-"""Blocks of one call: some minutes."""
+"""The limit on blocks of one call, which takes some minutes."""
 MAX_PROVEN: Final = 100
-"""More empty blocks than that are made without proofs of their generator's turn."""
+"""If a call makes more blocks, the empty ones have no valid proof of stake."""
 MAX_INTERVAL_MS: Final = 365 * 86_400_000
 MAX_IMPERSONATED: Final = 1_000
 _BATCH: Final = 100
-"""Blocks that are written together: some ten milliseconds."""
+"""Blocks of one write to the store: some ten milliseconds."""
 
 
 class Maker(Protocol):
-    """What trades by itself on a private chain's markets, while ``is_on``."""
+    """A market maker, which trades while ``is_on``."""
 
     is_on: bool
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """What a chain was forked from: the node, and its last block that counts."""
+    """The node that a chain was forked from, and the last common block."""
 
     url: str
     height: int
@@ -61,9 +61,9 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class ChainState(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a private chain stands. ``instance`` changes with each start, ``resets`` with each
-    reset: whoever keeps what it has read compares them. ``fork`` is what it was forked from,
-    ``market_maker`` whether there is one that works (``None``: there is none).
+    """The state of a private chain. ``instance`` changes with each start and ``resets`` with each
+    reset, so that clients can invalidate caches. ``fork`` is the origin of a fork;
+    ``market_maker`` tells whether the market maker is on (``None``: there is none).
     """
 
     instance: str
@@ -76,13 +76,13 @@ class ChainState(msgspec.Struct, frozen=True, rename="camel"):
     snapshots: list[Taken]
     changed_by_hand: int | None
     matcher: str | None
-    """The address of the matcher beside the node."""
+    """The URL of the devnet's matcher."""
     fork: Origin | None
     market_maker: bool | None
 
 
 class Controls:
-    """The controls of one node, which makes its blocks with ``account``."""
+    """The controls of one node, which mines with ``account``."""
 
     def __init__(
         self,
@@ -94,7 +94,9 @@ class Controls:
         prepare: Callable[[], None] = lambda: None,
         origin: Origin | None = None,
     ) -> None:
-        """``prepare`` is what happens on top of a new genesis block, or of a fork's ``origin``."""
+        """``prepare`` is called after a reset to fill the chain, on top of the genesis block or of
+        a fork's ``origin``.
+        """
         self.node, self.account, self.clock = node, account, clock
         self.mining = Mining(node, account, mode)
         self.origin = origin
@@ -103,14 +105,14 @@ class Controls:
         self.resets = 0
         self.matcher: str | None = None
         self.log: Callable[[str], None] = lambda _sentence: None
-        """Is told what was done by hand, in a sentence."""
+        """Called with a sentence about each control call."""
         self._prepare = prepare
         self.snapshots = Snapshots(node, clock, self.mining)
         node.events.subscribe(self._notice)
 
     @property
     def chain(self) -> ChainWriter:
-        """The chain that obeys."""
+        """The node's chain."""
         return self.node.chain
 
     def _notice(self, event: NodeEvent) -> None:
@@ -118,11 +120,11 @@ class Controls:
             self.clock.block_made(event.block.header.timestamp)
 
     def _allow_clients(self) -> None:
-        """Clients send transactions by their own clocks."""
+        """Accept the timestamps of clients, which use the system's clock."""
         self.chain.allow_drift(self.clock.drift)
 
     def state(self) -> ChainState:
-        """Where the chain stands."""
+        """The state of the chain and of its controls."""
         chain = self.chain
         return ChainState(
             instance=self.instance,
@@ -142,14 +144,14 @@ class Controls:
     # --- blocks -----------------------------------------------------------------------------------
 
     def set_mining(self, mode: str, seconds: float = 0) -> MiningMode:
-        """Make blocks in another way; raises ``ControlRefused``."""
+        """Set the mining mode; raises ``ControlRefused``."""
         self.mining.change(checked_mode(mode, seconds))
         self.log(f"mining is {mode}" + (f", {seconds:g} s" if seconds else ""))
         return self.mining.mode
 
     def mining_steps(self, count: int = 1, interval_ms: int = 0) -> Steps[None]:
-        """Make so many blocks, in steps; the first takes the pool. With an interval each comes so
-        much later, the first one not in the past. Raises ``ControlRefused``.
+        """Mine blocks, in steps. The first block takes the pool. With an interval the timestamps
+        are that far apart, and the first one is not in the past. Raises ``ControlRefused``.
         """
         if not 1 <= count <= MAX_BLOCKS:
             raise ControlRefused(f"{count} blocks: 1 to {MAX_BLOCKS} are allowed")
@@ -166,7 +168,7 @@ class Controls:
         self.log(f"{count} blocks were mined by hand" if count > 1 else "a block was mined by hand")
 
     def mine(self, count: int = 1, interval_ms: int = 0) -> Block:
-        """The same at once; the last block."""
+        """Mine blocks without steps; return the last one."""
         run_steps(self.mining_steps(count, interval_ms))
         return self.chain.last_block
 
@@ -194,23 +196,23 @@ class Controls:
     # --- time -------------------------------------------------------------------------------------
 
     def travel(self, milliseconds: int) -> int:
-        """Let so much time pass at once: the time now. It shows in blocks from the next one on."""
+        """Move the clock forward, which affects blocks from the next one on; return the time."""
         self.clock.travel(milliseconds)
         return self._time_changed()
 
     def set_time(self, time: int) -> int:
-        """Let it be this time (ms), not before the last block's; raises ``ControlRefused``."""
+        """Set the time (ms), not before the last block's; raises ``ControlRefused``."""
         self._check_time(time)
         self.clock.set(time)
         return self._time_changed()
 
     def freeze(self, *, frozen: bool = True) -> int:
-        """Let the clock stand still, or go on."""
-        (self.clock.freeze if frozen else self.clock.go_on)()
+        """Stop the clock, or start it again; return the time."""
+        (self.clock.freeze if frozen else self.clock.unfreeze)()
         return self._time_changed()
 
     def set_next_block_time(self, time: int) -> int:
-        """Let the next block have this time (ms), and time go on from there."""
+        """Set the time of the next block (ms); the clock continues from it."""
         self._check_time(time)
         self.clock.set_next_block(time)
         return self._time_changed()
@@ -229,7 +231,7 @@ class Controls:
     # --- snapshots --------------------------------------------------------------------------------
 
     def snapshot(self) -> int:
-        """Remember all of the chain, its pool, clock and mining: an id that no other snapshot gets.
+        """Take a snapshot of the chain, its pool, clock and mining mode; return its unique number.
 
         Raises ``ControlRefused`` when there are too many.
         """
@@ -238,9 +240,9 @@ class Controls:
         return number
 
     def revert(self, number: int) -> bool:
-        """Be again as at a snapshot, as often as wanted, and forward again to one on a branch that
-        was left; ``False`` for one that nobody knows. Raises ``ControlRefused`` for one that had to
-        be forgotten, and ``StorageProblem``.
+        """Revert to a snapshot, any number of times, also to one on a branch that was left. Returns
+        ``False`` for an unknown one. Raises ``ControlRefused`` for one that the store has evicted,
+        and ``StorageProblem``.
         """
         if not self.snapshots.revert(number):
             return False
@@ -253,10 +255,10 @@ class Controls:
     def reorganize(
         self, depth: int, chosen: Sequence[Sequence[AnyTransaction]] = (), *, keep: bool = True
     ) -> Reorganized:
-        """Replace the last blocks by as many others, with other ids, which hold what is ``chosen``
-        for each. What was in the old ones waits again, unless it is not to be kept.
+        """Replace the last blocks by as many others, with other ids and the ``chosen`` transactions
+        for each. With ``keep`` the transactions of the old blocks return to the pool.
 
-        Raises ``ControlRefused``; the chain is as it was then.
+        Raises ``ControlRefused``, which leaves the chain unchanged.
         """
         with self.mining.paused():
             done = reorganize(self.node, self.account, depth, chosen, keep=keep)
@@ -264,32 +266,32 @@ class Controls:
         return done
 
     def reset(self) -> None:
-        """Begin anew: the genesis block, and what was prepared on it. Snapshots are forgotten, and
-        the clock is the machine's again.
+        """Reset the chain to the genesis block and ``prepare`` it again. Deletes snapshots, and
+        resets the clock to the system's.
         """
         node = self.node
-        self.snapshots.rest()
+        self.snapshots.pause()
         with self.mining.paused():
             self.snapshots.clear()
             self.clock.state = ClockState()
             self.chain.waived = frozenset()
             self._allow_clients()
             with node.writing():
-                begin_anew(self.chain)
-            gone = [each.id for each in node.pool.transactions()]
-            node.follow_chain(unminable=dict.fromkeys(gone, BY_HAND))
+                reset(self.chain)
+            dropped = [each.id for each in node.pool.transactions()]
+            node.follow_chain(unminable=dict.fromkeys(dropped, BY_HAND))
             node.pool.settle()
             self.resets += 1
             self._prepare()
-        self.snapshots.leave()
+        self.snapshots.restore()
         self.log("the chain begins anew")
 
     # --- state ------------------------------------------------------------------------------------
 
     def edit(self, edits: Sequence[Edit]) -> Block:
-        """Change the state by hand, with a block of its own at once, which holds nothing else.
+        """Edit the state in a block of its own, without transactions.
 
-        Raises ``EditRejected`` or what the rules say: nothing has changed then.
+        Raises ``EditRejected`` or an error of the rules, which leaves the chain unchanged.
         """
         if not edits:
             raise ControlRefused("no change is given")
@@ -315,7 +317,7 @@ class Controls:
         return forged.block
 
     def impersonate(self, address: Address) -> None:
-        """Ask for no proofs of an account from now on."""
+        """Accept transactions of an account without proofs."""
         waived = self.chain.waived | {address}
         if len(waived) > MAX_IMPERSONATED:
             raise ControlRefused(f"more than {MAX_IMPERSONATED} accounts at once")
@@ -323,56 +325,58 @@ class Controls:
         self.log(f"{address_text(address)} is impersonated")
 
     def stop_impersonating(self, address: Address) -> bool:
-        """Ask for its proofs again, of what waits too: whether they were not asked for."""
+        """Require the proofs of an account again, also in the pool. Returns whether it was
+        impersonated.
+        """
         known = address in self.chain.waived
         self.chain.waived = self.chain.waived - {address}
         if known:
-            waiting = self.node.pool.transactions()
+            unconfirmed = self.node.pool.transactions()
             self.drop()
-            _broadcast_again(self, waiting)
+            _broadcast_again(self, unconfirmed)
         return known
 
     def drop(self, ids: Collection[bytes] | None = None) -> list[bytes]:
-        """Take transactions out of the pool, all of them if none are named: which there were."""
+        """Remove transactions, by default all, from the pool; return the ids of those removed."""
         node = self.node
-        waiting = [each.id for each in node.pool.transactions()]
-        gone = waiting if ids is None else [each for each in waiting if each in ids]
-        node.follow_chain(unminable=dict.fromkeys(gone, BY_HAND), changes={})
+        unconfirmed = [each.id for each in node.pool.transactions()]
+        dropped = unconfirmed if ids is None else [each for each in unconfirmed if each in ids]
+        node.follow_chain(unminable=dict.fromkeys(dropped, BY_HAND), changes={})
         node.pool.settle()
-        return gone
+        return dropped
 
     def loaded(
         self,
         clock: ClockState,
         mode: MiningMode,
         waived: frozenset[Address],
-        waiting: Iterable[AnyTransaction],
+        unconfirmed: Iterable[AnyTransaction],
     ) -> None:
-        """The chain has become another one, with this around it."""
+        """Restore everything around a chain that was loaded from a file."""
         node = self.node
         self.chain.waived = waived
-        gone = [each.id for each in node.pool.transactions()]
-        node.follow_chain(unminable=dict.fromkeys(gone, BY_HAND))
+        dropped = [each.id for each in node.pool.transactions()]
+        node.follow_chain(unminable=dict.fromkeys(dropped, BY_HAND))
         self.clock.state = clock
         self._allow_clients()
         self.mining.change(mode)
-        _broadcast_again(self, waiting)
-        self.snapshots.leave()
+        _broadcast_again(self, unconfirmed)
+        self.snapshots.restore()
         self.log(f"a state was loaded, height {self.chain.height}")
 
     def switch_maker(self, *, is_on: bool) -> None:
-        """Let the market maker work, or rest; what is in the books stays there. Raises
-        ``ControlRefused`` where there is none.
+        """Switch the market maker on or off; its orders stay in the books. Raises
+        ``ControlRefused`` if there is none.
         """
         if self.maker is None:
             raise ControlRefused("there is no market maker here: --scenario dex has one")
         self.maker.is_on = is_on
         self.log(f"the market maker {'works' if is_on else 'rests'}")
 
-    # --- for whoever runs without an event loop ---------------------------------------------------
+    # --- without an event loop --------------------------------------------------------------------
 
     def mine_if_instant(self) -> None:
-        """Make a block of the pool if blocks come at once, and nobody else makes them."""
+        """Mine the pool in instant mode, unless the mining task runs."""
         if self.mining.is_running or self.mining.mode.mode != "instant":
             return
         while len(self.node.pool):
@@ -382,8 +386,8 @@ class Controls:
                 raise ControlRefused("the transactions in the pool do not go into a block")
 
 
-def _broadcast_again(controls: Controls, waiting: Iterable[AnyTransaction]) -> None:
-    for each in waiting:
+def _broadcast_again(controls: Controls, transactions: Iterable[AnyTransaction]) -> None:
+    for each in transactions:
         try:
             controls.node.broadcast(each)
         except InputError as error:

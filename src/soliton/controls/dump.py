@@ -1,9 +1,8 @@
-"""The whole of a private chain in one file: portable, and the same bytes for the same chain.
+"""A private chain in one file, which is portable and deterministic.
 
-The file is compressed JSON, a line each: first what it is of, then each block from height 2 on as
-the network writes it, with what was done to it by hand, last the pool. Nothing in it depends on how
-chains are stored. Who loads it applies all blocks anew; signatures are not verified, but the state
-has to have the hash that the file names.
+The file is compressed JSON lines: a header, then each block from height 2 on in the network's form
+with its edits, and last the pool. It does not depend on the storage format. Loading applies all
+blocks again without verifying signatures; the resulting state must have the hash in the header.
 
 What lives here: writing and reading such files. What does not: disks and requests.
 """
@@ -28,7 +27,7 @@ from soliton.controls.clock import YEARS_MS, ClockState
 from soliton.controls.control import MAX_IMPERSONATED, Controls
 from soliton.controls.errors import ControlRefused, refused
 from soliton.controls.mining import MiningMode, checked_mode
-from soliton.controls.moving import append_recorded, become
+from soliton.controls.moving import append_recorded, replace_store
 from soliton.crypto import base58
 from soliton.errors import InputError
 from soliton.ledger.edits import ByHand
@@ -38,14 +37,14 @@ from soliton.storage.store import Store
 FORMAT: Final = "soliton-devnet"
 VERSION: Final = 1
 MAX_BYTES: Final = 1 << 30
-"""Of a file when it is not compressed."""
+"""The limit on an uncompressed file."""
 _UNREADABLE: Final = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _LEVEL: Final = 6
 _BATCH: Final = 100
 
 
 class Head(msgspec.Struct, frozen=True, rename="camel"):
-    """What a file is of."""
+    """The header of a file."""
 
     format: str
     version: int
@@ -65,7 +64,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A block; binary members are in base64."""
+    """A block with its edits; binary members are in base64."""
 
     block: bytes
     by_hand: ByHand | None = None
@@ -83,7 +82,7 @@ _read_pool: Final = msgspec.json.Decoder(_Pool).decode
 
 
 def dump(controls: Controls) -> bytes:
-    """The file of a chain as it is now. Raises ``ControlRefused`` for a fork."""
+    """Write the chain to a file. Raises ``ControlRefused`` for a fork."""
     chain, store = controls.chain, controls.chain.store
     _refuse_fork(controls)
     last = chain.meta(chain.height)
@@ -106,13 +105,13 @@ def dump(controls: Controls) -> bytes:
             data = store.block_data(height)
             assert data is not None, "every height has its block"
             file.write(_encode(_Line(data, store.by_hand(height))) + b"\n")
-        waiting = [codec.encode_protobuf(each) for each in controls.node.pool.transactions()]
-        file.write(_encode(_Pool(waiting)) + b"\n")
+        pool = [codec.encode_protobuf(each) for each in controls.node.pool.transactions()]
+        file.write(_encode(_Pool(pool)) + b"\n")
     return out.getvalue()
 
 
 def load(controls: Controls, data: bytes) -> Head:
-    """Be the chain of a file. Raises ``ControlRefused``: nothing has happened then."""
+    """Replace the chain by that of a file. Raises ``ControlRefused``, which changes nothing."""
     _refuse_fork(controls)
     lines = _lines(data)
     node, chain = controls.node, controls.chain
@@ -124,15 +123,15 @@ def load(controls: Controls, data: bytes) -> Head:
         with tempfile.TemporaryDirectory(prefix="soliton-state-") as directory:
             store = Store(Path(directory), chain.network.name, durable=False)
             try:
-                waiting = _replay(ChainWriter(node.network, store), lines, head)
-                controls.snapshots.rest()
+                unconfirmed = _replay(ChainWriter(node.network, store), lines, head)
+                controls.snapshots.pause()
                 with controls.mining.paused(), node.writing():
-                    become(chain, store)
+                    replace_store(chain, store)
             finally:
                 store.close()
     except (InputError, *_UNREADABLE) as error:
         raise refused(error, "the state cannot be loaded") from error
-    controls.loaded(clock, mode, waived, waiting)
+    controls.loaded(clock, mode, waived, unconfirmed)
     return head
 
 
@@ -150,12 +149,12 @@ def _refuse_fork(controls: Controls) -> None:
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
-    taken = 0
+    size = 0
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            while line := file.readline(MAX_BYTES - taken + 1):
-                taken += len(line)
-                if taken > MAX_BYTES:
+            while line := file.readline(MAX_BYTES - size + 1):
+                size += len(line)
+                if size > MAX_BYTES:
                     raise ControlRefused(f"the state has more than {MAX_BYTES} bytes")
                 yield line
     except (OSError, EOFError, zlib.error) as error:
@@ -182,7 +181,7 @@ def _head(line: bytes, controls: Controls) -> Head:
 
 
 def _replay(chain: ChainWriter, lines: Iterator[bytes], head: Head) -> list[AnyTransaction]:
-    """Apply the blocks of a file to a new chain; what waited for a block."""
+    """Apply the blocks of a file to a new chain; return the transactions of the pool."""
     chain_id = chain.network.chain_id
     chain.allow_drift(YEARS_MS)
     for height in range(2, head.height + 1):

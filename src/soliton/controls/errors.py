@@ -1,4 +1,4 @@
-"""What a control call is refused with."""
+"""The error of a control call."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from soliton.errors import InputError
 
 
 class ControlRefused(InputError):
-    """A control call that cannot be carried out; the message says why, and what is allowed."""
+    """A control call is not possible; the message says why and what is allowed."""
 
 
 def refused(error: Exception, what: str) -> ControlRefused:
-    """An error of the chain as that of a control call, which ``what`` names."""
+    """An error of the chain as a ``ControlRefused`` with the prefix ``what``."""
     return error if isinstance(error, ControlRefused) else ControlRefused(f"{what}: {error}")

@@ -1,6 +1,6 @@
-"""When a private chain makes blocks, and changing that while it runs.
+"""The mining modes of a private chain, which can change while it runs.
 
-What lives here: the modes, and the task that follows them. What does not: making blocks
+What lives here: the modes, and the task that mines. What does not: making blocks
 (``soliton.node.mining``).
 """
 
@@ -23,8 +23,8 @@ LEAST_SECONDS: Final = 0.01
 
 
 class MiningMode(msgspec.Struct, frozen=True, rename="camel"):
-    """``manual``: only when somebody asks; ``instant``: at once for each transaction, and an empty
-    block after ``seconds`` without one (0: never); ``interval``: every ``seconds``.
+    """``manual``: only on request; ``instant``: at once for each transaction, and an empty block
+    after ``seconds`` without one (0: never); ``interval``: every ``seconds``.
     """
 
     mode: str
@@ -36,7 +36,7 @@ INSTANT: Final = MiningMode("instant")
 
 
 def checked_mode(mode: str, seconds: float) -> MiningMode:
-    """A mode; raises ``ControlRefused``."""
+    """Validate a mode; raises ``ControlRefused``."""
     if mode not in ("manual", "instant", "interval"):
         raise ControlRefused(f"there is no mining {mode!r}: manual, instant or interval")
     least = LEAST_SECONDS if mode == "interval" else 0
@@ -46,7 +46,7 @@ def checked_mode(mode: str, seconds: float) -> MiningMode:
 
 
 class Mining:
-    """The mining of one node with one account; without ``run`` blocks are made by hand only."""
+    """The mining of one node with one account; without ``run`` only control calls make blocks."""
 
     def __init__(self, node: Node, account: KeyPair, mode: MiningMode) -> None:
         self._node, self._account = node, account
@@ -57,23 +57,23 @@ class Mining:
 
     @property
     def mode(self) -> MiningMode:
-        """The mode in force."""
+        """The current mode."""
         return self._mode
 
     @property
     def is_running(self) -> bool:
-        """Whether somebody makes blocks in the mode in force."""
+        """Whether the mining task runs."""
         return self._runs
 
     def change(self, mode: MiningMode) -> None:
-        """Make blocks in another way from now on."""
+        """Switch to another mode."""
         if mode != self._mode:
             self._mode = mode
             self._restart()
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Give up a block that is under way: what it stands on changes now."""
+        """Abandon the block under construction, because its parent changes."""
         self._restart()
         yield
 
@@ -83,7 +83,7 @@ class Mining:
         self._changed.set()
 
     async def run(self) -> None:
-        """Make blocks, for ever."""
+        """Mine until cancelled."""
         self._runs = True
         try:
             while True:
@@ -93,7 +93,7 @@ class Mining:
                 try:
                     await asyncio.wait((self._work, changed), return_when=asyncio.FIRST_COMPLETED)
                     if self._work.done() and not self._work.cancelled():
-                        # It never ends but by a fault.
+                        # It ends only with an exception.
                         self._work.result()
                 finally:
                     changed.cancel()

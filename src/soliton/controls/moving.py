@@ -1,5 +1,6 @@
-"""Bringing a chain somewhere else at once: to a moment of its store, to its beginning, to what a
-file says. Listeners are told of it as of blocks that come and go.
+"""Moving a chain at once: to a moment of its store, to its beginning, or to another store.
+
+Listeners receive events about the blocks that are removed and added.
 
 What lives here: chain and store. What does not: pool, clock and mining (``control``).
 """
@@ -21,9 +22,9 @@ from soliton.storage.store import Store
 
 
 def restore_moment(chain: ChainWriter, moment: int) -> None:
-    """Be again as at a moment of the store.
+    """Revert to a moment of the store.
 
-    Raises ``KeyError`` and ``StorageProblem``: nothing has happened then.
+    Raises ``KeyError`` and ``StorageProblem``, which leave the chain unchanged.
     """
     chain.flush()
     top = chain.height
@@ -35,8 +36,8 @@ def restore_moment(chain: ChainWriter, moment: int) -> None:
         chain.on_change(BlockAppended(height, chain.block_at(height)))
 
 
-def begin_anew(chain: ChainWriter) -> None:
-    """Be a chain of the genesis block alone, or of what is below it. All moments are forgotten."""
+def reset(chain: ChainWriter) -> None:
+    """Reset the chain to the genesis block, or to the origin of a fork. Deletes all moments."""
     chain.store.wipe()
     chain.discard_pending()
     if chain.height == 0:
@@ -46,8 +47,8 @@ def begin_anew(chain: ChainWriter) -> None:
     chain.on_change(RolledBack(chain.height, chain.last_block))
 
 
-def become(chain: ChainWriter, other: Store) -> None:
-    """Be the chain of another store, in one atomic step. Raises ``StorageProblem``."""
+def replace_store(chain: ChainWriter, other: Store) -> None:
+    """Atomically replace the store's content by that of another. Raises ``StorageProblem``."""
     chain.flush()
     chain.store.become(other)
     chain.discard_pending()
@@ -57,8 +58,8 @@ def become(chain: ChainWriter, other: Store) -> None:
 
 
 def append_recorded(chain: ChainWriter, block: Block, by_hand: ByHand) -> AppliedBlock:
-    """Put a block on top that was made by hand on a chain like this one. Its state hash has to come
-    out; signatures are not asked for. Raises ``BlockRejected``.
+    """Append a recorded block with edits. Its state hash is checked, signatures are not. Raises
+    ``BlockRejected``.
     """
     if block.header.reference != chain.last_block.id:
         raise BlockRejected(chain.height + 1, "its reference is not the last block")

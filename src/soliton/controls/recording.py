@@ -1,7 +1,7 @@
-"""Transactions of the past, run once more on the chain as it was.
+"""Replay of confirmed transactions on the state before them.
 
-What lives here: finding that chain. What does not: what is seen (``soliton.ride.observation``)
-and how it is told (``soliton.ride.recording``).
+What lives here: finding that state. What does not: observing (``soliton.ride.observation``),
+recording (``soliton.ride.recording``).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from soliton.steps import run_steps
 
 
 def observe_again(chain: ChainWriter, transaction_id: bytes, observer: Observer) -> str:
-    """Tell an observer what a transaction of the chain did, and how it ended: empty for well.
+    """Replay a confirmed transaction with an observer; return its error, or an empty string.
 
-    Raises ``ControlRefused`` for one that the chain does not have, or no longer can go back to.
+    Raises ``ControlRefused`` if the chain does not have it, or cannot restore its state.
     """
     found = chain.transaction(transaction_id)
     if found is None:

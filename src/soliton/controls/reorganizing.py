@@ -1,6 +1,6 @@
-"""Another history by hand: the last blocks are replaced by as many others.
+"""Reorganisation on request: the last blocks are replaced by as many others.
 
-What lives here: making them on a branch, and what becomes of the old ones' transactions.
+What lives here: making them on a branch, and returning the old transactions to the pool.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from soliton.node.node import Node
 from soliton.steps import run_steps
 
 MAX_REORG: Final = 1_000
-"""Blocks that are replaced at once; the network itself never goes back more than 100."""
+"""The limit on replaced blocks; the network itself never rolls back more than 100."""
 
 
 class Reorganized(msgspec.Struct, frozen=True, rename="camel"):
-    """What a reorganisation did: from which height on, the old and the new ids, and what waits
-    again.
+    """A reorganisation: the lowest replaced height, the ids of old and new blocks, and the ids of
+    transactions that returned to the pool.
     """
 
     height: int
@@ -42,7 +42,7 @@ def reorganize(
     *,
     keep: bool,
 ) -> Reorganized:
-    """As ``Controls.reorganize``."""
+    """See ``Controls.reorganize``."""
     chain = node.chain
     most = min(MAX_REORG, chain.height - 1)
     if not 1 <= depth <= most:
@@ -53,12 +53,12 @@ def reorganize(
     branch = chain.branch(base)
     for number in range(depth):
         before = chain.meta(base + number + 1).timestamp
-        wanted = chosen[number] if number < len(chosen) else ()
-        # Of another time, so that it has another id whatever is in it.
-        _append(branch, account, wanted, max(node.clock(), before + 1))
+        transactions = chosen[number] if number < len(chosen) else ()
+        # Another timestamp, so that the id differs even if the content does not.
+        _append(branch, account, transactions, max(node.clock(), before + 1))
     with node.writing():
         removed = chain.adopt(branch, base)
-    mined = tuple(each for wanted in chosen for each in wanted)
+    mined = tuple(each for transactions in chosen for each in transactions)
     ids = {each.id for each in mined}
     orphans = [each for block in reversed(removed) for each in block.transactions]
     returned = [each for each in orphans if keep and each.id not in ids]
@@ -73,11 +73,11 @@ def reorganize(
 
 
 def _append(
-    branch: ChainWriter, account: KeyPair, wanted: Sequence[AnyTransaction], time: int
+    branch: ChainWriter, account: KeyPair, transactions: Sequence[AnyTransaction], time: int
 ) -> None:
     slot = miner.next_slot(branch, account)
-    unproven = {each.id for each in wanted}
-    forged = run_steps(miner.forging(branch, slot, wanted, time, unproven=unproven))
+    unproven = {each.id for each in transactions}
+    forged = run_steps(miner.forging(branch, slot, transactions, time, unproven=unproven))
     for name, reason in forged.invalid.items():
         raise ControlRefused(
             f"transaction {base58.encode(name)} does not apply at {branch.height + 1}: {reason}"

@@ -1,7 +1,7 @@
-"""Snapshots of a private chain, and being again as at one of them.
+"""Snapshots of a private chain, and reverting to them.
 
-What lives here: what a snapshot holds beside the store. What does not: moments of the store
-(``soliton.storage.timeline``), ids in the form of clients.
+What lives here: the parts of a snapshot that are not in the store. What does not: moments of the
+store (``soliton.storage.timeline``).
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from soliton.node.node import Node
 
 MAX_SNAPSHOTS: Final = 10_000
 BY_HAND: Final = "taken out by hand"
-"""Why a transaction has left the pool."""
+"""The reason for which a transaction left the pool."""
 
 
 class Companion(Protocol):
-    """What stands beside a chain, and goes back with it."""
+    """A service that follows a chain and is reverted with it."""
 
     def mark(self) -> object:
-        """Remember everything."""
+        """Return a snapshot of the service."""
 
-    def rest(self) -> None:
-        """The chain is about to go back: bring nothing onto it again that is taken off."""
+    def pause(self) -> None:
+        """Called before a revert: do not broadcast transactions again that it will remove."""
 
-    def leave(self, mark: object) -> None:
-        """Be again as at a mark, or (``None``) as at the beginning; the chain is so already."""
+    def restore(self, mark: object) -> None:
+        """Called after a revert: restore a mark, or (``None``) the initial state."""
 
 
 class _Snapshot(msgspec.Struct, frozen=True):
-    """What is not in the store."""
+    """The parts of a snapshot that are not in the store."""
 
     height: int
     block: bytes
@@ -48,11 +48,11 @@ class _Snapshot(msgspec.Struct, frozen=True):
     mode: MiningMode
     pool: tuple[AnyTransaction, ...]
     waived: frozenset[Address]
-    beside: object
+    companion: object
 
 
 class Taken(msgspec.Struct, frozen=True, rename="camel"):
-    """A snapshot as clients see it."""
+    """A snapshot in the form of the API."""
 
     id: str
     height: int
@@ -61,15 +61,15 @@ class Taken(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Snapshots:
-    """Those of one chain. No number is given twice in the life of the process."""
+    """The snapshots of one chain. Numbers are unique in the life of the process."""
 
     def __init__(self, node: Node, clock: DevClock, mining: Mining) -> None:
         self._node, self._clock, self._mining = node, clock, mining
         self._taken: dict[int, _Snapshot] = {}
-        self.beside: Companion | None = None
+        self.companion: Companion | None = None
 
     def take(self) -> int:
-        """Remember everything: the snapshot's number. Raises ``ControlRefused``."""
+        """Take a snapshot and return its number. Raises ``ControlRefused``."""
         if len(self._taken) >= MAX_SNAPSHOTS:
             raise ControlRefused(f"there are {MAX_SNAPSHOTS} snapshots: forget some")
         chain = self._node.chain
@@ -82,12 +82,12 @@ class Snapshots:
             self._mining.mode,
             tuple(self._node.pool.transactions()),
             chain.waived,
-            None if self.beside is None else self.beside.mark(),
+            None if self.companion is None else self.companion.mark(),
         )
         return number
 
     def revert(self, number: int) -> bool:
-        """Be again as at a snapshot; ``False`` for one that nobody knows."""
+        """Revert to a snapshot; ``False`` for an unknown one."""
         taken, node = self._taken.get(number), self._node
         if taken is None:
             return False
@@ -95,54 +95,54 @@ class Snapshots:
             raise ControlRefused(
                 f"snapshot {number:#x} is forgotten: too much has changed since it was taken"
             )
-        self.rest()
+        self.pause()
         with self._mining.paused():
             with node.writing():
                 restore_moment(node.chain, number)
             node.chain.waived = taken.waived
             self._clock.state = taken.clock
             self._restore_pool(taken.pool)
-            # What was told of blocks has moved the clock.
+            # Events about blocks have moved the clock.
             self._clock.state = taken.clock
             self._mining.change(taken.mode)
-        self.leave(taken.beside)
+        self.restore(taken.companion)
         return True
 
-    def rest(self) -> None:
-        """The chain is about to be another one."""
-        if self.beside is not None:
-            self.beside.rest()
+    def pause(self) -> None:
+        """Pause the companion before the chain is replaced."""
+        if self.companion is not None:
+            self.companion.pause()
 
-    def leave(self, mark: object = None) -> None:
-        """It is; what stands beside it has to be as it was then, or as at the beginning."""
-        if self.beside is not None:
-            self.beside.leave(mark)
+    def restore(self, mark: object = None) -> None:
+        """Restore a mark of the companion, or (``None``) its initial state."""
+        if self.companion is not None:
+            self.companion.restore(mark)
 
-    def _restore_pool(self, then: Sequence[AnyTransaction]) -> None:
+    def _restore_pool(self, transactions: Sequence[AnyTransaction]) -> None:
         node = self._node
-        now = [each.id for each in node.pool.transactions()]
-        if now == [each.id for each in then]:
+        current = [each.id for each in node.pool.transactions()]
+        if current == [each.id for each in transactions]:
             node.follow_chain()
         else:
-            node.follow_chain(unminable=dict.fromkeys(now, BY_HAND), returned=then)
+            node.follow_chain(unminable=dict.fromkeys(current, BY_HAND), returned=transactions)
         node.pool.settle()
 
     def forget(self, number: int) -> bool:
-        """Let go of a snapshot; whether there was one."""
+        """Delete a snapshot; return whether there was one."""
         self._node.chain.store.forget_moment(number)
         return self._taken.pop(number, None) is not None
 
     def clear(self) -> None:
-        """Let go of all of them."""
+        """Delete all snapshots."""
         for number in list(self._taken):
             self.forget(number)
 
     def all(self) -> list[Taken]:
-        """Those to which the chain can be brought, the oldest first."""
+        """The snapshots to which the chain can revert, the oldest first."""
         store = self._node.chain.store
         return [self.shown(each) for each in self._taken if store.has_moment(each)]
 
     def shown(self, number: int) -> Taken:
-        """One of them as clients see it."""
+        """A snapshot in the form of the API."""
         taken = self._taken[number]
         return Taken(f"{number:#x}", taken.height, base58.encode(taken.block), taken.time)

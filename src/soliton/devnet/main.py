@@ -21,7 +21,7 @@ from soliton.chain.genesis import genesis_block
 from soliton.cli.process import call_on_signals, run_program
 from soliton.cli.rest_api import signature_checker
 from soliton.cli.run import log_heartbeat, start_api, start_signer, until_stopped
-from soliton.controls.activity import TOLD_A_SECOND, Activity
+from soliton.controls.activity import MAX_PER_SECOND, Activity
 from soliton.controls.clock import DevClock
 from soliton.controls.control import Controls, Origin
 from soliton.crypto.hashes import secure_hash
@@ -178,7 +178,7 @@ async def _serve(node: Node, clock: DevClock, options: DevnetOptions, fork: Fork
         parts.callback(telling.cancel)
         matcher = await _start_matcher(node, signatures, _url(server), options, playing)
         parts.push_async_callback(matcher.stop)
-        controls.matcher, controls.snapshots.beside = _url(matcher), matcher
+        controls.matcher, controls.snapshots.companion = _url(matcher), matcher
         watching = asyncio.create_task(_stop_without(matcher, node))
         parts.callback(watching.cancel)
         if playing is not None and playing.scenario.markets:
@@ -241,7 +241,7 @@ def _begin(
         own = {each.name for each in playing.scenario.accounts}
         names |= {playing.people[name].address_bytes: name for name in own}
     logger = logging.getLogger("soliton.activity")
-    Activity(controls, logger, names, a_second=TOLD_A_SECOND)
+    Activity(controls, logger, names, per_second=MAX_PER_SECOND)
     if not _blocks_log.isEnabledFor(logging.DEBUG):
         # The activity has them, with what is in them.
         _blocks_log.setLevel(logging.WARNING)

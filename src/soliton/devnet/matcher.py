@@ -145,7 +145,7 @@ class DevnetMatcher:
 
     # --- going back -------------------------------------------------------------------------------
 
-    def rest(self) -> None:
+    def pause(self) -> None:
         """As ``Companion``: what a matcher does, it does in other turns of the event loop."""
 
     def mark(self) -> Mark:
@@ -155,7 +155,7 @@ class DevnetMatcher:
         kept = self._life.journal.kept
         return Mark(kept, len(kept), self._life.matcher.database.rates())
 
-    def leave(self, mark: object) -> None:
+    def restore(self, mark: object) -> None:
         """As ``Companion``; a matcher that has been told nothing since goes on."""
         then = mark if isinstance(mark, Mark) else AT_THE_BEGINNING
         if mark is None or not then.is_like(self.mark()):

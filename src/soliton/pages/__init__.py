@@ -1,1 +1,1 @@
-"""Pages for people: their files, and how they are served."""
+"""Web pages: their files, and serving them."""

@@ -1,9 +1,9 @@
-"""The files of the pages for people: markup, style and scripts, as answers.
+"""The files of the web pages (markup, styles and scripts) as HTTP responses.
 
-What lives here: the files of ``static`` with their types, compressed once; the version that their
-addresses name, so that a browser asks for each once; pages with their style in them; the policy
-that lets a page run nothing but these. What does not: which service has which page (their routes),
-what the pages do (the files themselves, plain modules without a build).
+What lives here: the files of ``static`` with their types, compressed once; the version in their
+URLs, which makes them cacheable for ever; pages with inline styles; the content security policy.
+What does not: the routes (each service has its own), and what the pages do (the files themselves,
+plain modules without a build).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?(?=/|
 _IMPORT: Final = re.compile(r'^(?:import|export) .* from "\./([a-z_]+\.js)";$', re.MULTILINE)
 _FOR_GOOD: Final = b"public, max-age=31536000, immutable"
 _SMALL: Final = 500
-"""Compressing less than this gains nothing."""
+"""Smaller bodies are not compressed."""
 
 
 class File(msgspec.Struct, frozen=True):
-    """A file as it is sent, and as it is sent to who can unpack it."""
+    """A file, plain and gzipped."""
 
     body: bytes
     packed: bytes
@@ -51,7 +51,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page as it is sent, and packed; ``style`` is the SHA-256 of the style in it, in base64."""
+    """A page, plain and gzipped; ``style`` is the SHA-256 of its inline style, in base64."""
 
     body: bytes
     packed: bytes
@@ -60,7 +60,7 @@ class Page(msgspec.Struct, frozen=True):
 
 @cache
 def shipped() -> Mapping[str, File]:
-    """All scripts and styles by their names; read once."""
+    """All scripts and styles by name; cached."""
     folder = files("soliton.pages").joinpath(FOLDER)
     found: dict[str, File] = {}
     for each in folder.iterdir():
@@ -74,7 +74,7 @@ def shipped() -> Mapping[str, File]:
 
 @cache
 def version() -> str:
-    """Of all files together: two releases whose files differ have different ones."""
+    """A digest of all files, which changes with any of them."""
     tags = (name.encode("ascii") + each.tag for name, each in sorted(shipped().items()))
     return hashlib.sha256(b"".join(tags)).hexdigest()[:12]
 
@@ -84,7 +84,7 @@ def _packed(body: bytes) -> bytes:
 
 
 def takes_gzip(accept_encoding: bytes | None) -> bool:
-    """Whether a client says that it unpacks gzip."""
+    """Whether ``Accept-Encoding`` contains gzip."""
     for part in (accept_encoding or b"").lower().split(b","):
         name, _, quality = part.replace(b" ", b"").partition(b";q=")
         if name == b"gzip":
@@ -93,22 +93,22 @@ def takes_gzip(accept_encoding: bytes | None) -> bool:
 
 
 def file_answer(name: str, headers: Mapping[bytes, bytes]) -> Whole | None:
-    """A file, or that the client has it already; nothing where there is no such file. ``name`` may
-    begin with a version: what the current one names never changes.
+    """The response with a file, or 304; ``None`` if there is no such file. ``name`` may begin with
+    a version; files of the current version never change.
     """
-    named, _, name = name.rpartition("/")
+    prefix, _, name = name.rpartition("/")
     file = shipped().get(name)
     if file is None:
         return None
-    # Without a version, or with that of a release that was replaced, a browser asks each time.
-    kept: Headers = (
-        (b"cache-control", _FOR_GOOD if named == version() else b"no-cache"),
+    # Without the current version, a browser has to revalidate each time.
+    more: Headers = (
+        (b"cache-control", _FOR_GOOD if prefix == version() else b"no-cache"),
         (b"etag", file.tag),
         (b"x-content-type-options", b"nosniff"),
     )
     if headers.get(b"if-none-match") == file.tag:
-        return Whole(b"", file.content_type, 304, kept)
-    return _sent(file.body, file.packed, file.content_type, kept, headers)
+        return Whole(b"", file.content_type, 304, more)
+    return _sent(file.body, file.packed, file.content_type, more, headers)
 
 
 def _sent(
@@ -123,9 +123,9 @@ def _sent(
 def page(
     name: str, entry: str, values: Mapping[str, str], markup: Mapping[str, str] | None = None
 ) -> Page:
-    """A page with its values filled in. Its style stands in it, so that it can be painted as soon
-    as it is there; the modules that ``entry`` leads to are named, so that all are fetched at once,
-    behind the first paint. ``markup`` is of our own making, and stands as it is.
+    """Fill in a page. Its style is inline, so that the page is painted at once. The modules that
+    ``entry`` imports are listed, so that they are fetched in parallel after the first paint.
+    ``values`` are escaped, ``markup`` is trusted.
     """
     text = files("soliton.pages").joinpath(FOLDER, f"{name}.html").read_text(encoding="utf-8")
     modules = " ".join(sorted({entry, *modules_of(entry)}))
@@ -141,34 +141,34 @@ def page(
 
 
 def styles_of(name: str) -> tuple[str, ...]:
-    """The styles of a page: that of all pages, and its own where it has one."""
+    """The styles of a page: the common one, and its own if there is one."""
     return tuple(each for each in (_STYLE, f"{name}.css") if each in shipped())
 
 
 def modules_of(entry: str) -> set[str]:
-    """The modules that a module imports, and those that these do."""
+    """The modules that a module imports, directly or indirectly."""
     found: set[str] = set()
-    left = [entry]
-    while left:
-        text = shipped()[left.pop()].body.decode("utf-8")
+    pending = [entry]
+    while pending:
+        text = shipped()[pending.pop()].body.decode("utf-8")
         new = set(_IMPORT.findall(text)) - found
         found |= new
-        left += new
+        pending += new
     return found
 
 
 def page_answer(
-    made: Page, headers: Mapping[bytes, bytes], also: str = "", more: Headers = ()
+    content: Page, headers: Mapping[bytes, bytes], also: str = "", more: Headers = ()
 ) -> Whole:
-    """A page under its policy; ``also`` is another server that it may ask."""
+    """The response with a page and its policy; ``also`` is another server that it may call."""
     origin = _ORIGIN.match(also)
     others = f" {origin[0]}" if origin else ""
-    policy = _POLICY.format(style=made.style, others=others)
-    told: Headers = (
+    policy = _POLICY.format(style=content.style, others=others)
+    more = (
         (b"content-security-policy", policy.encode("ascii")),
         (b"referrer-policy", b"no-referrer"),
         (b"x-content-type-options", b"nosniff"),
         (b"cache-control", b"no-cache"),
         *more,
     )
-    return _sent(made.body, made.packed, HTML, told, headers)
+    return _sent(content.body, content.packed, HTML, more, headers)

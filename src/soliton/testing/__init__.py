@@ -1,8 +1,8 @@
 """A test kit for dApps and bots: a chain in the tests' own process, and fixtures for pytest.
 
 Its public names are those below, and the fixtures of ``soliton.testing.plugin``, which pytest loads
-by itself. What lives here: nothing that loads a server; a module is loaded when a name of it is
-first used. What does not: the library that tests speak with (``soliton.client``).
+by itself. What lives here: lazy imports, so that no server is loaded before a name is used. What
+does not: the client library (``soliton.client``).
 """
 
 import importlib

@@ -1,7 +1,7 @@
-"""What tests tell a chain to do: blocks, time, snapshots, state by hand.
+"""Control of a chain in tests: blocks, time, snapshots, state edits.
 
-What lives here: ``Chain``, for a chain in this process and for a devnet that runs. What does not:
-what the calls do (``soliton.controls``).
+What lives here: ``Chain``, for a chain in this process and for a running devnet. What does not: the
+controls themselves (``soliton.controls``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from soliton.testing.local import LocalChain
 
 Time: TypeAlias = int | datetime
-"""Milliseconds since 1970, or a moment with its zone."""
+"""Milliseconds since 1970, or a ``datetime`` with a time zone."""
 DataValue: TypeAlias = int | bool | str | bytes | None
 Json = dict[str, Any]
 
@@ -36,25 +36,25 @@ _MS: Final = 1_000
 
 
 class NotObeying(SolitonError):
-    """The chain does what its protocol says and nothing else: it is no devnet."""
+    """The chain has no controls, because it is not a devnet."""
 
 
 class Chain:
-    """A private chain, in this process or behind a URL, that does what it is told.
+    """The controls of a private chain, in this process or at a URL.
 
-    Of one that is no devnet only ``height`` and ``time`` can be asked: everything else raises
+    A chain that is not a devnet has only ``height`` and ``time``; everything else raises
     ``NotObeying``.
     """
 
     def __init__(self, node: Node, local: LocalChain | None = None) -> None:
-        """The fixture ``chain`` is one."""
+        """Tests get one from the fixture ``chain``."""
         self.node = node
         self._local = local
         self._obeys: bool | None = True if local is not None else None
 
     @property
     def obeys(self) -> bool:
-        """Whether it does what it is told. It is asked once, and remembered."""
+        """Whether the chain has controls. The result of the first request is cached."""
         if self._obeys is None:
             try:
                 self._ask(Request("GET", "/devnet"))
@@ -71,58 +71,59 @@ class Chain:
 
     @property
     def time(self) -> int:
-        """What time it is on the chain, in milliseconds since 1970."""
+        """The time of the chain in milliseconds since 1970."""
         return self.node.time()
 
     # --- blocks and time --------------------------------------------------------------------------
 
     def mine(self, blocks: int = 1, interval: float | timedelta | None = None) -> int:
-        """Make blocks, ``interval`` seconds apart; the first takes what waits. The height then."""
+        """Mine blocks, ``interval`` seconds apart; the first takes the pool. Return the height."""
         apart = None if interval is None else _milliseconds(interval)
-        told = self._tell("POST", "/devnet/mine" + query(blocks=blocks, interval=apart))
-        return int(told["height"])
+        tip = self._control("POST", "/devnet/mine" + query(blocks=blocks, interval=apart))
+        return int(tip["height"])
 
     def mining(self, mode: str, every: float = 0) -> None:
-        """When blocks come: ``instant`` (as at the beginning), ``interval`` every so many seconds,
-        or ``manual``. In this process no time passes by itself, so an interval is as manual.
+        """Set the mining mode: ``instant`` (the default), ``interval`` (a block ``every`` so many
+        seconds), or ``manual``. In this process time does not pass by itself, so ``interval`` is
+        the same as ``manual``.
         """
-        self._tell("POST", "/devnet/mining" + query(mode=mode, every=_milliseconds(every) or None))
+        self._control(
+            "POST", "/devnet/mining" + query(mode=mode, every=_milliseconds(every) or None)
+        )
 
     def travel(self, time: float | timedelta) -> int:
-        """Let so many seconds pass at once, and make a block, so that scripts see it too: the time
-        now.
+        """Move the clock forward by seconds, and mine a block, so that scripts see the new time,
+        which is returned.
         """
         return self._moved(travel=_milliseconds(time))
 
     def set_time(self, time: Time) -> int:
-        """Let it be this time, not before the last block's, and make a block: the time now."""
+        """Set the time, not before the last block's, and mine a block; return the time."""
         return self._moved(set=_moment(time))
 
-    def _moved(self, **given: int) -> int:
-        self._tell("POST", "/devnet/clock" + query(**given))
+    def _moved(self, **change: int) -> int:
+        self._control("POST", "/devnet/clock" + query(**change))
         self.mine()
         return self.time
 
     def freeze(self, *, frozen: bool = True) -> None:
-        """Let the clock stand still, or go on."""
-        self._tell("POST", "/devnet/clock" + query(frozen=frozen))
+        """Stop the clock, or start it again."""
+        self._control("POST", "/devnet/clock" + query(frozen=frozen))
 
-    # --- going back -------------------------------------------------------------------------------
+    # --- snapshots --------------------------------------------------------------------------------
 
     def snapshot(self) -> str:
-        """Remember everything: an id for ``revert``."""
-        return str(self._tell("POST", "/devnet/snapshots")["id"])
+        """Take a snapshot; return its id for ``revert``."""
+        return str(self._control("POST", "/devnet/snapshots")["id"])
 
     def revert(self, snapshot: str) -> None:
-        """Be again as at a snapshot, as often as wanted; raises ``KeyError`` for one that the chain
-        does not know.
-        """
-        if not self._tell("POST", f"/devnet/snapshots/{segment(snapshot)}/revert")["done"]:
+        """Revert to a snapshot, any number of times; raises ``KeyError`` for an unknown one."""
+        if not self._control("POST", f"/devnet/snapshots/{segment(snapshot)}/revert")["done"]:
             raise KeyError(snapshot)
 
     @contextmanager
     def isolated(self) -> Iterator[None]:
-        """What happens here has not happened afterwards."""
+        """Revert everything that happens in the ``with`` block."""
         leave = self.enter()
         try:
             yield
@@ -130,15 +131,15 @@ class Chain:
             leave()
 
     def enter(self) -> Callable[[], None]:
-        """Remember everything; what is returned brings it back, once."""
+        """Take a snapshot; return a function that reverts to it, once."""
         if self._local is not None:
-            return partial(self._local.leave, self._local.mark())
-        # Its transactions have the time of this machine again afterwards.
+            return partial(self._local.restore, self._local.mark())
+        # The client's clock offset is restored as well.
         return partial(self._leave, self.snapshot(), self.node._core.clock_offset)
 
     def _leave(self, snapshot: str, clock_offset: int) -> None:
         self.revert(snapshot)
-        self._tell("DELETE", f"/devnet/snapshots/{segment(snapshot)}")
+        self._control("DELETE", f"/devnet/snapshots/{segment(snapshot)}")
         self.node._core.clock_offset = clock_offset
 
     def reorganize(
@@ -148,26 +149,28 @@ class Chain:
         *,
         keep: bool = True,
     ) -> Json:
-        """Replace the last blocks by as many others, which hold the ``transactions`` given for
-        each; what was in the old ones waits again, unless it is not to be kept.
+        """Replace the last blocks by as many others with the ``transactions`` for each. With
+        ``keep`` the transactions of the old blocks return to the pool.
         """
         chosen = [[one.to_json() for one in each] for each in transactions]
         body = {"depth": depth, "transactions": chosen, "keep": keep}
-        return self._tell("POST", "/devnet/reorg", body)
+        return self._control("POST", "/devnet/reorg", body)
 
     def drop(self, *ids: str) -> list[str]:
-        """Take transactions out of the pool, all of them if none are named: which there were."""
-        told = self._tell("POST", "/devnet/drop" + query(id=list(ids) or None))
-        return list(told["dropped"])
+        """Remove transactions, by default all, from the pool; return the ids of those removed."""
+        answer = self._control("POST", "/devnet/drop" + query(id=list(ids) or None))
+        return list(answer["dropped"])
 
-    # --- state by hand ----------------------------------------------------------------------------
+    # --- state edits ------------------------------------------------------------------------------
 
     def impersonate(self, account: Whom, *, on: bool = True) -> None:
-        """Ask for no proofs of an account from now on, or again."""
-        self._tell("POST" if on else "DELETE", f"/devnet/impersonated/{segment(_address(account))}")
+        """Accept transactions of an account without proofs, or require them again."""
+        self._control(
+            "POST" if on else "DELETE", f"/devnet/impersonated/{segment(_address(account))}"
+        )
 
     def set_balance(self, account: Whom, amount: Amount, asset: AssetLike = None) -> None:
-        """Let an account have so much of the coin or of an asset, with a block."""
+        """Set an account's balance of the coin or of an asset, in a block."""
         edit: Json = {"kind": "balance", "address": _address(account)}
         name = asset_bytes(asset)
         if name is not None:
@@ -175,12 +178,12 @@ class Chain:
         self.edit(edit | {"amount": units(amount, asset)})
 
     def set_data(self, account: Whom, entries: Mapping[str, DataValue]) -> None:
-        """Let an account have these entries in its data, with a block; ``None`` deletes one."""
+        """Set data entries of an account, in a block; ``None`` deletes an entry."""
         address = _address(account)
         self.edit(*(_data_edit(address, key, value) for key, value in entries.items()))
 
     def set_script(self, account: Whom, script: Script) -> None:
-        """Let an account have a compiled script, or none, with a block."""
+        """Set the compiled script of an account, or remove it, in a block."""
         data = script_bytes(script)
         text = None if data is None else encode_base64(data)
         key = getattr(account, "public_key", None)
@@ -189,12 +192,12 @@ class Chain:
         )
 
     def edit(self, *edits: Mapping[str, Any]) -> None:
-        """Change the state in any way that a devnet knows, with one block for all."""
-        self._tell("POST", "/devnet/edits", {"edits": list(edits)})
+        """Apply edits in the form of ``POST /devnet/edits``, in one block."""
+        self._control("POST", "/devnet/edits", {"edits": list(edits)})
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
-    def _tell(self, method: str, path: str, body: object = None) -> Json:
+    def _control(self, method: str, path: str, body: object = None) -> Json:
         if not self.obeys:
             raise NotObeying(f"{self.node.url} is no devnet that does what it is told")
         data = b"" if body is None else msgspec.json.encode(body)

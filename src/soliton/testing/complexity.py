@@ -1,7 +1,7 @@
-"""What the calls of dApps cost: gathered while tests run, told at their end.
+"""Complexity of dApp calls: collected while tests run, reported at their end.
 
-What lives here: gathering, adding up over processes, and the table. What does not: when
-(``plugin``), and what a script may cost at most (``Dapp.complexities``).
+What lives here: collecting, merging the results of processes, and the table. What does not: the
+hooks (``plugin``), and estimated complexities (``Dapp.complexities``).
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from soliton.node.events import BlockAppended, NodeEvent
 from soliton.testing.local import LocalChain
 
 LIMIT: Final = 52_000
-"""A call with all that it calls has at most this complexity."""
+"""The limit on the complexity of a call, nested calls included."""
 
 Row: TypeAlias = list[int]
-"""Calls, the least, the sum and the largest complexity."""
+"""The number of calls; the minimum, the sum and the maximum of their complexities."""
 
 
 class Complexities:
-    """By dApp and function."""
+    """Statistics by dApp and function."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
 
     def watch(self, local: LocalChain, names: Mapping[Address, str]) -> None:
-        """Gather what is called on a chain."""
+        """Collect the calls on a chain."""
         texts = {}
 
         def notice(event: NodeEvent) -> None:
@@ -45,11 +45,11 @@ class Complexities:
         local.node.events.subscribe(notice)
 
     def add(self, name: str, complexity: int) -> None:
-        """One call more."""
+        """Add a call."""
         self.merge({name: [1, complexity, complexity, complexity]})
 
     def merge(self, rows: Mapping[str, Row]) -> None:
-        """Those of another process, too."""
+        """Add the statistics of another process."""
         for name, (count, least, total, most) in rows.items():
             known = self.rows.get(name)
             if known is None:

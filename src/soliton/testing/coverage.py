@@ -1,10 +1,10 @@
-"""Which lines and branches of dApps the tests have reached.
+"""Coverage of lines and branches of dApps by tests.
 
-While this is measured every run takes the evaluator that can be watched: what it costs on the chain
-is the same, and it takes longer.
+While coverage is measured, all runs use the observable evaluator, which is slower and has the same
+complexities.
 
-What lives here: watching runs, adding up over processes, and the report. What does not: what counts
-(``units``), and when (``plugin``).
+What lives here: observing runs, merging the results of processes, and the report. What does not:
+the units of coverage (``units``), and the hooks (``plugin``).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from soliton.testing.dapps import compiled_of, source_of
 from soliton.testing.units import BRANCH, LINE, Seen, Unit, units
 
 Row: TypeAlias = tuple[int, int, str, str, bool]
-"""Line, column, kind and words of a unit, and whether it was reached."""
+"""Line, column, kind and text of a unit, and whether it was reached."""
 Rows: TypeAlias = dict[str, list[Row]]
-"""By file."""
+"""Rows by file."""
 
 NEVER: Final = "no test has deployed it"
 _ALL: Final = 100.0
 
 
 class Coverage:
-    """Of the files that are deployed, what is reached from then on."""
+    """The coverage of deployed files, from their deployment on."""
 
     def __init__(self) -> None:
         self._observer = _Watcher()
@@ -45,20 +45,20 @@ class Coverage:
         observe_all_runs(self._observer)
 
     def deployed(self, path: Path, text: SourceText, script: Script) -> None:
-        """A script of a file is deployed."""
+        """Register the script of a file."""
         self._deployed[script.source] = path.resolve(), text, script
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop observing."""
         observe_all_runs(None)
 
     def rows(self) -> Rows:
-        """All that is known, in a form that goes from process to process."""
+        """The results, in a form that can be sent to another process."""
         found: dict[str, dict[Unit, bool]] = {}
         for path, text, script in self._deployed.values():
             seen = self._observer.seen.get(script.source, Seen())
             places = map_known_source(script, text.text, text.libraries)
-            assert places is not None, "it was compiled of this text"
+            assert places is not None, "the script was compiled from this text"
             for unit, is_reached in units(script, places, seen):
                 file = str(path.parent / unit.file if unit.file else path)
                 _add(found.setdefault(file, {}), msgspec.structs.replace(unit, file=""), is_reached)
@@ -66,12 +66,12 @@ class Coverage:
 
 
 def merged(others: Iterable[Rows], rows: Rows) -> Rows:
-    """What several processes know, as one."""
+    """The merged results of several processes."""
     found: dict[str, dict[Unit, bool]] = {}
     for each in (*others, rows):
-        for file, told in each.items():
-            for line, column, kind, words, is_reached in told:
-                _add(found.setdefault(file, {}), Unit("", line, column, kind, words), is_reached)
+        for file, of_file in each.items():
+            for row in of_file:
+                _add(found.setdefault(file, {}), Unit("", *row[:4]), row[4])
     return {file: [_row(*each) for each in known.items()] for file, known in found.items()}
 
 
@@ -80,11 +80,11 @@ def _add(known: dict[Unit, bool], unit: Unit, is_reached: bool) -> None:
 
 
 def _row(unit: Unit, is_reached: bool) -> Row:
-    return unit.line, unit.column, unit.kind, unit.words, is_reached
+    return unit.line, unit.column, unit.kind, unit.text, is_reached
 
 
 class _Watcher(Observer):
-    """Notes which expressions are entered, and what those said that are yes or no."""
+    """Records which expressions are entered, and the values of boolean ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,17 +100,19 @@ class _Watcher(Observer):
             seen = self.seen.setdefault(run.script.source, Seen())
             seen.entered.add(number)
             if isinstance(value, bool):
-                seen.said.add((number, value))
+                seen.values.add((number, value))
 
     def failed(self, words: str) -> None:
-        """As ``Observer.failed``: nobody asks."""
+        """Ignored."""
 
     def denied(self, run: ObservedRun) -> None:
-        """As ``Observer.denied``: nobody asks."""
+        """Ignored."""
 
 
 class Report:
-    """What the runs of all processes came to. Files beside those that were deployed count, too."""
+    """The coverage of all processes. Files that no test deploys count too, if they are in the
+    directory of a deployed one.
+    """
 
     def __init__(self, rows: Rows, base: Path) -> None:
         self._base = base
@@ -121,23 +123,23 @@ class Report:
         for directory in sorted({Path(file).parent for file in rows}):
             for path in sorted(directory.glob("*.ride")):
                 if str(path) not in self._units:
-                    self._units[str(path)] = list(_nothing_of(path))
+                    self._units[str(path)] = list(_unreached(path))
 
     @property
     def percent(self) -> float:
-        """How much is reached, of all lines and arms."""
+        """The percentage of reached lines and branches."""
         return _percent([each for found in self._units.values() for each in found])
 
     def table(self) -> Iterator[str]:
-        """Lines for a terminal: each file, then what is missing."""
+        """Lines for a terminal: figures of each file, then the units that were not reached."""
         names = {file: self._name(file) for file in sorted(self._units)}
         width = max((len(name) for name in names.values()), default=0)
         yield f"{'':{width}}  lines  missed  branches  missed   cover"
         for file, name in names.items():
             yield f"{name:{width}}  {_figures(self._units[file])}"
         if len(names) > 1:
-            together = [each for found in self._units.values() for each in found]
-            yield f"{'all':{width}}  {_figures(together)}"
+            total = [each for found in self._units.values() for each in found]
+            yield f"{'all':{width}}  {_figures(total)}"
         for file, name in names.items():
             for unit, is_reached in self._units[file]:
                 if not is_reached:
@@ -148,26 +150,26 @@ class Report:
         return str(path.relative_to(self._base)) if path.is_relative_to(self._base) else file
 
 
-def _nothing_of(path: Path) -> Iterator[tuple[Unit, bool]]:
-    """A file that nobody has deployed: all of it is missing."""
+def _unreached(path: Path) -> Iterator[tuple[Unit, bool]]:
+    """The units of a file that no test has deployed."""
     try:
         text = source_of(path)
         script = compiled_of(text).script
     except RideError:
-        # A library alone is no script.
+        # A library is not a script by itself.
         yield Unit("", 1, 1, LINE, NEVER), False
         return
     found = map_known_source(script, text.text, text.libraries)
-    assert found is not None, "it was compiled of this text"
+    assert found is not None, "the script was compiled from this text"
     for unit, _ in units(script, found, Seen()):
         if not unit.file:
             yield unit, False
 
 
 def _missing(unit: Unit) -> str:
-    if unit.words == NEVER:
+    if unit.text == NEVER:
         return NEVER
-    return f"never {'taken' if unit.kind == BRANCH else 'run'}: {unit.words}"
+    return f"never {'taken' if unit.kind == BRANCH else 'run'}: {unit.text}"
 
 
 def _figures(found: Iterable[tuple[Unit, bool]]) -> str:

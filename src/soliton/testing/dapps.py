@@ -1,6 +1,6 @@
-"""dApps in tests: compiled, deployed, called.
+"""dApps in tests: compiling and calling.
 
-What lives here: ``Dapp``, and compiling files with what they import. What does not: the compiler
+What lives here: ``Dapp``, and compiling files with their imports. What does not: the compiler
 (``soliton.ride``), and deploying (``kit``).
 """
 
@@ -21,14 +21,14 @@ from soliton.ride.compiler.errors import CompileError
 from soliton.ride.faults import SourceText
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
-"""Far above what a chain takes of a script."""
+"""Far above the size of a script that a chain accepts."""
 
 
 class Dapp:
-    """A dApp on a chain. It has an ``address``, so it is a recipient as an account is one."""
+    """A dApp on a chain. It has an ``address``, so it can be a recipient like an account."""
 
     def __init__(self, account: Account, node: Node, compiled: Compiled) -> None:
-        """The fixture ``deploy`` makes one."""
+        """Tests get one from the fixture ``deploy``."""
         self.account = account
         self.node = node
         self.compiled = compiled
@@ -51,23 +51,23 @@ class Dapp:
         payments: Iterable[tuple[Amount, AssetLike]] = (),
         **options: Any,  # noqa: ANN401 - those of ``Account.invoke``
     ) -> Mined:
-        """Call a function, and wait until that is in a block.
+        """Call a function and wait until the call is in a block.
 
-        Raises ``ScriptRefused`` where a script says no (``soliton.testing.refused``).
+        Raises ``ScriptRefused`` if a script rejects it (see ``soliton.testing.refused``).
         """
         call = by.invoke(self, function, *arguments, payments=payments, **options)
         return self.node.send(call).wait()
 
     def data(self, key: str | None = None) -> Any:  # noqa: ANN401 - whatever it has written
-        """An entry of its data, or all of them."""
+        """A data entry of the dApp, or all of them."""
         return self.node.data(self) if key is None else self.node.data_entry(self, key)
 
     def evaluate(self, expression: str) -> Any:  # noqa: ANN401 - as the node answers
-        """What an expression is worth that may use all that the dApp declares."""
+        """The value of an expression, which may use all definitions of the dApp."""
         return self.node.evaluate(self, expression)
 
     def complexities(self) -> dict[str, int]:
-        """What its functions may cost at most, as the chain estimates it."""
+        """The complexities of the callable functions, as the chain estimates them."""
         estimate = self.compiled.estimate
         return {} if estimate is None else dict(estimate.callables)
 
@@ -76,7 +76,7 @@ class Dapp:
 
 
 def source_of(source: str | Path) -> SourceText:
-    """A source: a text that imports nothing, or a file, beside which stands what it imports. Raises
+    """A source: a text without imports, or a file with its imports in the same directory. Raises
     ``CompileError``.
     """
     if isinstance(source, str):
@@ -87,7 +87,7 @@ def source_of(source: str | Path) -> SourceText:
 
 
 def compiled_of(source: SourceText) -> Compiled:
-    """Its script. Raises ``CompileError``, with the place."""
+    """Compile a source. Raises ``CompileError`` with the position."""
     return compile_source(source.text, libraries=source.libraries)
 
 

@@ -1,10 +1,9 @@
-"""What is undone behind each test, module, class and session.
+"""Isolation: the chain is reverted after each test, module, class and session.
 
-A frame is opened and closed around each of them, whether there is a chain yet or not: one that
-comes later begins in all frames that are open.
+A frame is opened and closed around each of them, even if there is no chain yet. A chain that is
+created later enters all open frames.
 
-What lives here: the frames, and the one kit of a process. What does not: when they are opened
-(``plugin``).
+What lives here: the frames, and the one kit of a process. What does not: opening them (``plugin``).
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class Frames:
-    """Those of one process, around its kit."""
+    """The frames of one process, around its kit."""
 
     def __init__(self) -> None:
         self.kit: Kit | None = None
         self.make: Callable[[], Kit] | None = None
-        """Makes a kit when somebody first wants one."""
+        """Creates the kit."""
         self._open: list[Callable[[], None] | None] = []
 
     def need(self) -> Kit:
-        """The kit; it is made when it is first needed."""
+        """The kit, created at the first call."""
         if self.kit is None:
             if self.make is None:
                 raise RuntimeError("there is no test kit outside of pytest's run")
@@ -40,7 +39,7 @@ class Frames:
 
     @contextmanager
     def frame(self) -> Iterator[None]:
-        """What happens here is undone afterwards, on a chain that can."""
+        """Revert the chain at the end of the ``with`` block, if it has controls."""
         self._open.append(self._enter())
         try:
             yield
@@ -50,7 +49,7 @@ class Frames:
                 leave()
 
     def close(self) -> None:
-        """End the kit, if there is one."""
+        """Close the kit, if there is one."""
         kit, self.kit = self.kit, None
         self._open = [None for _ in self._open]
         if kit is not None:
@@ -58,4 +57,4 @@ class Frames:
 
 
 FRAMES = Frames()
-"""Those of this process."""
+"""The frames of this process."""

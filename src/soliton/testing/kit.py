@@ -1,7 +1,7 @@
-"""What tests of a chain work with: a node, a chain that obeys, and accounts with coins.
+"""The objects of tests on a chain: a node, the chain's controls, and accounts with coins.
 
-What lives here: putting it together, for a chain in this process or for a node at a URL. What does
-not: fixtures (``plugin``).
+What lives here: creating them, for a chain in this process or for a node at a URL. What does not:
+fixtures (``plugin``).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 NAMES: Final = (
     *("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy"),
 )
-"""Of the funded accounts, in their order."""
+"""The names of the funded accounts, in order."""
 PLENTY: Final = 1_000 * 10**8
-"""What an account has at least, on a chain that gives it nothing."""
+"""The coins that an account gets on a chain that does not fund it."""
 ENOUGH: Final = 100 * 10**8
 NEW_COINS: Final = "10"
 ACTIVITY: Final = "soliton.activity"
@@ -43,10 +43,10 @@ _CHAIN_PREFIX: Final = "soliton test account"
 
 
 class Kit:
-    """All of it, for one chain."""
+    """The objects of one chain."""
 
     def __init__(self, node: Node, rich: str, funding: Funding, local: LocalChain | None) -> None:
-        """``start`` and ``connect`` make one."""
+        """Use ``start`` or ``connect``."""
         self.node, self._local = node, local
         self._names: dict[Address, str] = {}
         self._matcher: Matcher | None = None
@@ -60,7 +60,7 @@ class Kit:
     def start(
         cls, complexities: Complexities | None = None, coverage: Coverage | None = None
     ) -> Kit:
-        """On a chain in this process; who gathers costs and coverage is told of what happens."""
+        """A kit for a new chain in this process, with optional statistics and coverage."""
         from soliton.controls.activity import Activity
 
         local = LocalChain()
@@ -68,7 +68,7 @@ class Kit:
         names = dict(zip((each.address_bytes for each in kit.accounts), NAMES, strict=True))
         logger = logging.getLogger(ACTIVITY)
         if logger.level == logging.NOTSET:
-            # What happened is shown with a test that fails.
+            # pytest shows the log of a failed test.
             logger.setLevel(logging.INFO)
         activity = Activity(local.controls, logger, {**names, kit.rich.address_bytes: "rich"})
         kit._names = activity.names
@@ -85,8 +85,8 @@ class Kit:
         seed: str = RICH_SEED,
         matcher_url: str | None = None,
     ) -> Kit:
-        """On a node that runs: a devnet, or another private node, on which the account of ``seed``
-        has coins for all; and its matcher, if there is one.
+        """A kit for a running devnet or private node, on which the account of ``seed`` has coins
+        for all; and for its matcher, if there is one.
         """
         kit = cls(Node(url, api_key=api_key), seed, Funding(), None)
         if matcher_url is not None:
@@ -96,18 +96,18 @@ class Kit:
 
     @property
     def matcher(self) -> Matcher | None:
-        """The chain's matcher: in this process always, elsewhere if its URL was given."""
+        """The chain's matcher: always in this process, elsewhere if its URL is known."""
         if self._matcher is None and self._local is not None:
-            # Half of a second to import, which tests without orders need not wait for.
+            # The import takes half a second, which tests without orders save.
             from soliton.testing.matching import LocalMatcher, Matching
 
             matching = Matching(self._local, key_pair(self._local.funding.phrases()[-1]))
-            self._local.controls.snapshots.beside = matching
+            self._local.controls.snapshots.companion = matching
             self._matcher = LocalMatcher(matching)
         return self._matcher
 
     def enter(self) -> Callable[[], None] | None:
-        """Remember everything; what is returned brings it back, as far as the chain can."""
+        """Take a snapshot; return a function that reverts to it, as far as the chain can."""
         leave_chain = self.chain.enter() if self.chain.obeys else None
         matcher = self._matcher
         if not isinstance(matcher, NotingMatcher):
@@ -135,7 +135,7 @@ class Kit:
             self.node.send(self.rich.mass_transfer(gifts)).wait()
 
     def new_account(self, coins: Amount = NEW_COINS, name: str | None = None) -> Account:
-        """An account that nobody else has, with some coins of the rich one."""
+        """A new account with coins from the rich account."""
         if self._local is not None:
             self._local.made += 1
             account = self._account(f"{_CHAIN_PREFIX} {self._local.made}")
@@ -150,9 +150,9 @@ class Kit:
     def deploy(
         self, source: str | Path, account: Account | None = None, *, coins: Amount = NEW_COINS
     ) -> Dapp:
-        """A dApp of a RIDE source, which is a file or a text, on a new account or another one.
+        """Compile a RIDE source (a file or a text) and set it on an account, by default a new one.
 
-        Raises ``CompileError``, with the place in the source.
+        Raises ``CompileError`` with the position in the source.
         """
         text = source_of(source)
         compiled = compiled_of(text)
@@ -166,7 +166,7 @@ class Kit:
         return Dapp(account, self.node, compiled)
 
     def close(self) -> None:
-        """End it."""
+        """Close the node, the matcher and the chain."""
         self.node.close()
         if self._matcher is not None:
             self._matcher.close()

@@ -1,10 +1,11 @@
-"""A private chain in this process: no port, no other process, and a clock that only tests move.
+"""A private chain in this process: without ports and other processes, and with a clock that only
+tests move.
 
-Requests go to the node's application itself, which answers most of them at once. What needs an
-event loop gets one of its own, which runs as long as the answer takes.
+Requests go directly to the node's application, which answers most of them synchronously. For other
+answers an event loop runs until they are complete.
 
-What lives here: the chain and the way to it. What does not: fixtures (``plugin``), what can be
-asked of any devnet (``chain``), and its matcher (``matching``).
+What lives here: the chain and its transport. What does not: fixtures (``plugin``), the controls of
+any devnet (``chain``), and its matcher (``matching``).
 """
 
 from __future__ import annotations
@@ -36,21 +37,23 @@ from soliton.node.node import Node
 from soliton.node.settings import api_key_hash_text, load_settings
 from soliton.node.wallet import Wallet
 from soliton.ride.errors import RideError
-from soliton.testing.asking import asked, told
 from soliton.testing.loops import Loop
 from soliton.web.answers import Awaited, Deferred, Stream, Upgrade, Whole
+from soliton.web.request import Request as ServiceRequest
 from soliton.web.temporary import TemporaryPlace
 
 T = TypeVar("T")
+Served = TypeVar("Served", bound=ServiceRequest)
 
 START_MS: Final = 1_735_689_600_000
-"""What time it is when a chain begins: 1 January 2025."""
+"""The time at the start of a chain: 1 January 2025."""
 URL: Final = "http://soliton.in.this.process"
+_LOCAL: Final = "127.0.0.1"
 _WAITS: Final = ("/transactions/wait/", "/blocks/wait/")
 
 
 class Moment(NamedTuple):
-    """What a chain goes back to: a snapshot, the machine's time, how many accounts were made."""
+    """A state of the chain: a snapshot, the time, and the number of new accounts."""
 
     snapshot: int
     now: int
@@ -58,10 +61,10 @@ class Moment(NamedTuple):
 
 
 class _OwnTexts(Texts):
-    """Works on texts in this process: they are those of the tests."""
+    """Runs jobs in this process, because the texts of tests are trusted."""
 
     async def do(self, work: Work[T], charge: Callable[[float], None]) -> T:
-        """What a piece of work comes to; raises ``RideError``."""
+        """Return the result of a job; raises ``RideError``."""
         del charge
         result = decode_result(answer(encode_work(work)))
         if isinstance(result, Refused):
@@ -70,16 +73,16 @@ class _OwnTexts(Texts):
 
 
 class LocalChain:
-    """A node that makes a block for each transaction at once, and what it is told by."""
+    """A node with instant mining, and its controls."""
 
     def __init__(self, funding: Funding | None = None) -> None:
-        """The same ``funding`` and the same calls give the same ids."""
+        """Deterministic: the same ``funding`` and the same calls give the same ids."""
         self.funding = funding or Funding()
         self.now = START_MS
         self.made = 0
         self.loop = Loop()
         self.sources = Sources()
-        """Those of the scripts that were deployed here, for refusals to quote."""
+        """The sources of deployed scripts, which errors quote."""
         self._place = TemporaryPlace("soliton-test-")
         settings = load_settings(
             network="devnet",
@@ -108,23 +111,23 @@ class LocalChain:
 
     @property
     def place(self) -> Path:
-        """Where files may be, as long as this is there."""
+        """A directory for files, which ``close`` removes."""
         return self._place.path
 
-    # --- its time, and going back -----------------------------------------------------------------
+    # --- time and snapshots -----------------------------------------------------------------------
 
     def tick(self) -> int:
-        """A millisecond later: what is made now is not what was made before."""
+        """Advance the time by a millisecond, so that equal transactions get different ids."""
         self.now += 1
         return self.controls.clock()
 
     def mark(self) -> Moment:
-        """Remember everything."""
+        """Take a snapshot."""
         return Moment(self.controls.snapshots.take(), self.now, self.made)
 
-    def leave(self, moment: Moment) -> None:
-        """Be again as then, for the last time."""
-        # Not by the names for users: a log that says this twice for each test says nothing.
+    def restore(self, moment: Moment) -> None:
+        """Revert to a snapshot and delete it."""
+        # Not through ``Controls``, which would log it for each test.
         self.controls.snapshots.revert(moment.snapshot)
         self.controls.chain.allow_drift(self.controls.clock.drift)
         self.controls.snapshots.forget(moment.snapshot)
@@ -133,53 +136,67 @@ class LocalChain:
     # --- requests ---------------------------------------------------------------------------------
 
     def exchange(self, request: Request) -> Answer:
-        """The answer of the node's application, after which there is a block if blocks come at
-        once.
-        """
-        answer = self._answered(request)
+        """The response of the node's application. In instant mode the pool is mined after it."""
+        response = self._respond(request)
         if request.method != "GET":
             self.controls.mine_if_instant()
-        return told(answer)
+        return client_answer(response)
 
-    def _answered(self, request: Request) -> Whole:
-        given = self.app.respond(asked(self.app.request_class, request))
-        if isinstance(given, Deferred | Awaited):
-            given = self.loop.run(_awaited(given))
-        if isinstance(given, Stream):
-            if given.endless:
+    def _respond(self, request: Request) -> Whole:
+        response = self.app.respond(service_request(self.app.request_class, request))
+        if isinstance(response, Deferred | Awaited):
+            response = self.loop.run(_awaited(response))
+        if isinstance(response, Stream):
+            if response.endless:
                 raise InvariantBroken(f"{request.path} never ends: it wants a devnet with a port")
-            return self.loop.run(_whole(given))
-        if isinstance(given, Whole):
-            return given
+            return self.loop.run(_whole(response))
+        if isinstance(response, Whole):
+            return response
         raise InvariantBroken(f"{request.path} wants a connection: a devnet with a port")
 
     def close(self) -> None:
-        """End it, and remove what it has written."""
-        self.controls.snapshots.rest()
+        """Close the node, and remove its files."""
+        self.controls.snapshots.pause()
         self.loop.close()
         self.node.close()
         self._place.close()
 
 
-async def _awaited(given: Deferred | Awaited) -> Whole | Stream | Upgrade:
-    if isinstance(given, Awaited):
-        return await given.work
-    told: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-    given.ask(told.set_result)
-    answer: Whole = given.then(await told)
-    return answer
+async def _awaited(response: Deferred | Awaited) -> Whole | Stream | Upgrade:
+    if isinstance(response, Awaited):
+        return await response.work
+    outcome: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+    response.ask(outcome.set_result)
+    finished: Whole = response.then(await outcome)
+    return finished
 
 
-async def _whole(given: Stream) -> Whole:
-    body = b"".join([each async for each in given.chunks])
-    return Whole(body, status=given.status, headers=given.headers)
+async def _whole(stream: Stream) -> Whole:
+    body = b"".join([each async for each in stream.chunks])
+    return Whole(body, status=stream.status, headers=stream.headers)
+
+
+def service_request(kind: type[Served], request: Request) -> Served:
+    """A request of the library as one of a service's own class."""
+    path, _, query = request.path.partition("?")
+    headers = {name.lower().encode(): text.encode() for name, text in request.headers}
+    if request.body:
+        headers[b"content-length"] = b"%d" % len(request.body)
+    return kind(request.method, path, query.encode(), headers, request.body, _LOCAL)
+
+
+def client_answer(answer: Whole) -> Answer:
+    """A service's response as the library expects it."""
+    headers = dict(answer.headers)
+    headers[b"content-type"] = answer.content_type
+    return Answer(answer.status, answer.body, headers)
 
 
 class LocalNode(ClientNode):
     """The library's ``Node`` on a chain in this process."""
 
     def __init__(self, local: LocalChain) -> None:
-        """Nothing is connected."""
+        """Opens no connection."""
         super().__init__(URL, api_key=API_KEY, chain_id=local.node.network.chain_id)
         self._local = local
         self._seconds = 0.0
@@ -190,7 +207,7 @@ class LocalNode(ClientNode):
 
     def _ask(self, request: Request) -> Answer:
         if request.path.startswith(_WAITS):
-            # What there is to wait for has happened already, or does not happen by itself.
+            # Nothing happens by itself in this process, so waiting is pointless.
             path, _, query = request.path.partition("?")
             fields = [each for each in query.split("&") if each and not each.startswith("timeout=")]
             seconds = query.partition("timeout=")[2].partition("&")[0]

@@ -1,6 +1,6 @@
-"""Event loops that run as long as somebody waits for something, also inside of another loop.
+"""Event loops that run only while a caller waits for a result, also inside of another loop.
 
-What lives here: the loops. What does not: what runs in them (``local``, ``matching``).
+What lives here: the loops. What does not: the coroutines (``local``, ``matching``).
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from soliton.errors import InvariantBroken
 T = TypeVar("T")
 
 PATIENCE_SECONDS: Final = 600.0
-"""So long of its own time a ``QuietLoop`` waits for what is asked of it."""
+"""The timeout of ``QuietLoop.finish``, in the loop's own time."""
 
 
 class Loop:
-    """An event loop that runs as long as somebody waits for something, also inside of another."""
+    """An event loop that runs only while ``run`` waits for a result, also inside of another."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What comes of some work."""
+        """Run a coroutine and return its result."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         with _outside():
             return self._loop.run_until_complete(work)
 
     def close(self) -> None:
-        """End it, and what is still under way."""
+        """Cancel all tasks and close the loop."""
         loop = self._loop
         if loop is None:
             return
@@ -47,8 +47,8 @@ class Loop:
 
 
 class QuietLoop(asyncio.SelectorEventLoop):
-    """One without a thread, and with a time of its own, which passes when it is told so, or when
-    somebody waits for what needs time.
+    """An event loop with virtual time and without threads. Time passes in ``pass_by``, and when
+    ``finish`` waits for a timer.
     """
 
     def __init__(self) -> None:
@@ -57,15 +57,15 @@ class QuietLoop(asyncio.SelectorEventLoop):
         super().__init__(_Selector(self._idle))
 
     def time(self) -> float:
-        """The loop's own time, in seconds."""
+        """The virtual time in seconds."""
         return self._moment
 
     def pass_by(self, seconds: float) -> None:
-        """Let so much time pass."""
+        """Advance the time."""
         self._moment += max(0.0, seconds)
 
     def finish(self, work: Coroutine[Any, Any, T]) -> T:
-        """What comes of some work, which takes no time but the loop's own."""
+        """Run a coroutine and return its result; only virtual time passes."""
         self._until = self._moment + PATIENCE_SECONDS
         task = self.create_task(work)
         try:
@@ -79,27 +79,27 @@ class QuietLoop(asyncio.SelectorEventLoop):
             self._until = None
 
     def settle(self) -> None:
-        """Do all that can be done before more time passes."""
+        """Run everything that is ready before time advances."""
         with _outside():
             self.run_forever()
 
     def run_in_executor(  # type: ignore[override]  # its future is done already
         self,
-        executor: Any,  # noqa: ANN401 - nobody needs it
+        executor: Any,  # noqa: ANN401 - unused
         func: Callable[..., T],
         *args: Any,  # noqa: ANN401 - those of the function
     ) -> asyncio.Future[T]:
-        """What a function gives, which is called here: the order of things is always the same."""
+        """Call a function in this thread, which makes the order deterministic."""
         del executor
         done: asyncio.Future[T] = self.create_future()
         try:
             done.set_result(func(*args))
-        except Exception as error:  # noqa: BLE001 - whoever awaits it gets it
+        except Exception as error:  # noqa: BLE001 - raised where it is awaited
             done.set_exception(error)
         return done
 
     def _idle(self, seconds: float | None) -> None:
-        """Nothing is left to do for so many seconds, or for ever."""
+        """Called when nothing is ready for ``seconds``, or for ever."""
         if self._until is None or seconds is None or self._moment + seconds > self._until:
             self.stop()
         else:
@@ -107,14 +107,14 @@ class QuietLoop(asyncio.SelectorEventLoop):
 
 
 class _Selector(selectors.DefaultSelector):
-    """One that tells when there is nothing to do, and does not wait."""
+    """A selector that never waits, and calls ``idle`` when nothing is ready."""
 
     def __init__(self, idle: Callable[[float | None], None]) -> None:
         super().__init__()
         self._idle = idle
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """What is ready at this moment."""
+        """The keys that are ready now."""
         found = super().select(0)
         if not found and (timeout is None or timeout > 0):
             self._idle(timeout)
@@ -123,7 +123,7 @@ class _Selector(selectors.DefaultSelector):
 
 @contextmanager
 def _outside() -> Iterator[None]:
-    # A test may be a coroutine itself: its loop rests meanwhile, as in any other call.
+    # A test may be a coroutine itself: its loop is blocked meanwhile, as in any other call.
     outer = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
     try:

@@ -1,7 +1,7 @@
-"""State machines for hypothesis, on a chain.
+"""State machines of hypothesis on a chain.
 
-What lives here: the class that isolates each run. What does not: rules, which are the user's. It
-needs hypothesis, which nothing else here does.
+What lives here: the class that isolates each run. What does not: the rules, which users write. Only
+this module needs hypothesis.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from soliton.testing.frames import FRAMES
 
 
 class ChainMachine(RuleBasedStateMachine):
-    """A ``RuleBasedStateMachine`` with a ``kit``; each of its runs begins on the same chain."""
+    """A ``RuleBasedStateMachine`` with a ``kit``; each run starts with the same chain."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,6 +24,6 @@ class ChainMachine(RuleBasedStateMachine):
         self._frames.enter_context(FRAMES.frame())
 
     def teardown(self) -> None:
-        """Go back; whoever has a ``teardown`` of their own calls this one at its end."""
+        """Revert the chain; an overriding ``teardown`` calls this one at its end."""
         self._frames.close()
         super().teardown()

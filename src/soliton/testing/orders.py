@@ -1,7 +1,7 @@
-"""Orders on a matcher that runs elsewhere, and does not go back with the chain.
+"""Orders on an external matcher, which is not reverted with the chain.
 
-What lives here: noting what was placed, and cancelling what is left of it. What does not: a matcher
-in this process (``matching``).
+What lives here: recording placed orders, and cancelling their rest. What does not: a matcher in
+this process (``matching``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from soliton.client.order import Order
 
 
 class NotingMatcher(Matcher):
-    """The library's ``Matcher``, which notes what was placed through it."""
+    """The library's ``Matcher``, which records the orders that it places."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -28,13 +28,13 @@ class NotingMatcher(Matcher):
         return super().place(order, market=market)
 
     def take_back(self, count: int, accounts: Mapping[str, Account]) -> None:
-        """Cancel what is left of the orders behind the first ones, as far as the accounts that
-        signed them are known, by their public keys.
+        """Cancel the orders after the first ``count``, if ``accounts`` has their signers by public
+        key.
         """
         for order in self.placed[count:]:
             account = accounts.get(order.sender_public_key)
             if account is not None:
-                # Most of them are filled or cancelled.
+                # Most are filled or cancelled already.
                 with contextlib.suppress(NodeRefused):
                     self.cancel(account, order)
         del self.placed[count:]

@@ -1,10 +1,10 @@
-"""The plugin for pytest: a chain in the tests' own process, and fixtures to work with it.
+"""The plugin for pytest: a chain in the tests' own process, and fixtures for it.
 
-Every test, module, class and session is undone behind it, and so is every example of hypothesis.
-The chain begins when the first test wants it: a run without such tests pays nothing. With
-pytest-xdist each process has a chain of its own.
+The chain is reverted after each test, module, class and session, and after each example of
+hypothesis. It is created for the first test that uses it, so a run without such tests costs
+nothing. With pytest-xdist each process has its own chain.
 
-What lives here: options, fixtures and hooks. What does not: what the fixtures give (``kit``).
+What lives here: options, fixtures and hooks. What does not: the objects of the fixtures (``kit``).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from soliton.testing.kit import Kit
 
 SHARED: Final = "soliton_shared"
-"""The marker of a test that is not undone."""
+"""The marker of a test after which the chain is not reverted."""
 _REPORT: Final = "soliton_complexity"
 _COVERAGE: Final = "soliton_coverage"
 _costs: Final[pytest.StashKey[Complexities]] = pytest.StashKey()
 _coverage: Final[pytest.StashKey[Coverage]] = pytest.StashKey()
 _covered: Final[pytest.StashKey[list[Rows]]] = pytest.StashKey()
-_told: Final[pytest.StashKey[Report]] = pytest.StashKey()
+_coverage_report: Final[pytest.StashKey[Report]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -76,7 +76,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Say what is there; nothing is started."""
+    """Check the options and register the marker; starts nothing."""
     if _measures(config) and config.getoption("--soliton-url") is not None:
         raise pytest.UsageError("--ride-cov: scripts run elsewhere with --soliton-url")
     config.addinivalue_line("markers", f"{SHARED}: what this test does to the chain stays")
@@ -107,7 +107,7 @@ def _measures(config: pytest.Config) -> bool:
 
 
 def pytest_unconfigure() -> None:
-    """End what was started."""
+    """Close the kit."""
     FRAMES.close()
     FRAMES.make = None
 
@@ -130,7 +130,7 @@ def _soliton_module() -> Iterator[None]:
 @pytest.fixture(scope="class", autouse=True)
 def _soliton_class(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.cls is None:
-        # Such a function is a class of its own for pytest.
+        # pytest treats such a function as a class of its own.
         yield
         return
     with FRAMES.frame():
@@ -148,7 +148,7 @@ def _soliton_test(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Undo each example of hypothesis, too."""
+    """Revert the chain after each example of hypothesis, too."""
     handle = getattr(pyfuncitem.obj, "hypothesis", None)
     inner = getattr(handle, "inner_test", None)
     if inner is not None and not getattr(inner, "is_framed", False):
@@ -171,13 +171,13 @@ def _framed(test: Callable[..., object]) -> Callable[..., object]:
 
 @pytest.fixture(scope="session")
 def soliton_kit() -> Kit:
-    """All that the other fixtures are made of."""
+    """The objects that the other fixtures return."""
     return FRAMES.need()
 
 
 @pytest.fixture(scope="session")
 def chain(soliton_kit: Kit) -> Chain:
-    """What tests tell the chain: blocks, time, snapshots, state by hand."""
+    """The chain's controls: blocks, time, snapshots, state edits."""
     return soliton_kit.chain
 
 
@@ -189,19 +189,19 @@ def node(soliton_kit: Kit) -> Node:
 
 @pytest.fixture(scope="session")
 def accounts(soliton_kit: Kit) -> Sequence[Account]:
-    """Ten accounts with coins; those with names are the first ones."""
+    """Ten accounts with coins, those with names (``alice`` and so on)."""
     return soliton_kit.accounts
 
 
 @pytest.fixture(scope="session")
 def new_account(soliton_kit: Kit) -> Callable[..., Account]:
-    """``new_account(coins="10")``: an account that nobody else has."""
+    """``new_account(coins="10")``: a new account with coins."""
     return soliton_kit.new_account
 
 
 @pytest.fixture(scope="session")
 def deploy(soliton_kit: Kit) -> Callable[..., Dapp]:
-    """``deploy(source, account=None)``: a dApp of a RIDE source, a ``Path`` or a text."""
+    """``deploy(source, account=None)``: deploy a RIDE source, a ``Path`` or a text."""
     return soliton_kit.deploy
 
 
@@ -239,7 +239,7 @@ judy = pytest.fixture(scope="session", name="judy")(_named(9))
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A process of pytest-xdist hands in what it has gathered; too little coverage is a failure."""
+    """Send the results of a pytest-xdist process; fail the session if coverage is too low."""
     config = session.config
     output = getattr(config, "workeroutput", None)
     costs, coverage = config.stash.get(_costs, None), config.stash.get(_coverage, None)
@@ -260,13 +260,13 @@ def _report(config: pytest.Config, rows: Rows) -> Report:
     from soliton.testing.coverage import Report, merged
 
     others = config.stash.get(_covered, None) or []
-    config.stash[_told] = report = Report(merged(others, rows), config.rootpath)
+    config.stash[_coverage_report] = report = Report(merged(others, rows), config.rootpath)
     return report
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401 - a process of pytest-xdist
-    """A process of pytest-xdist has ended: add what it has gathered."""
+    """Merge the results of a pytest-xdist process that has ended."""
     from soliton.testing.complexity import Complexities
 
     output = getattr(node, "workeroutput", {})
@@ -279,13 +279,13 @@ def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401 - a process of pytes
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Tell what calls cost, and what was not reached."""
+    """Print the complexities of calls, and the coverage."""
     costs = config.stash.get(_costs, None)
     if costs is not None and costs.rows:
         terminalreporter.section("complexity of calls")
         for line in costs.table():
             terminalreporter.write_line(line)
-    report = config.stash.get(_told, None)
+    report = config.stash.get(_coverage_report, None)
     if report is not None:
         terminalreporter.section("coverage of RIDE")
         for line in report.table():

@@ -1,4 +1,4 @@
-"""``refused``: what a test expects a chain to refuse.
+"""``refused``: expects that a chain rejects something.
 
 What lives here: the context manager. What does not: the errors (``soliton.client.errors``).
 """
@@ -16,13 +16,13 @@ __tracebackhide__ = True
 
 
 class Refusal:
-    """What was refused: ``error`` is there once the block has ended."""
+    """A rejection; ``error`` is set at the end of the ``with`` block."""
 
     error: NodeRefused | TransactionLost | InputError
 
     @property
     def message(self) -> str:
-        """Why, in the node's words."""
+        """The reason, in the words of the node."""
         return str(self.error)
 
 
@@ -33,12 +33,12 @@ def refused(
     code: int | None = None,
     function: str | None = None,
 ) -> Iterator[Refusal]:
-    """What happens here is refused: by a node, by a script, in a block, or by the library before
-    anything is sent.
+    """Assert that the ``with`` block is rejected: by a node, by a script, in a block, or by the
+    library before it sends anything.
 
-    ``message`` is a part of the reason, or a pattern that is found in it; ``code`` is the node's
-    number of the error; ``function`` the dApp's that refused. Raises ``AssertionError`` where
-    nothing is refused, or for another reason.
+    ``message`` is a substring of the reason, or a pattern to search in it; ``code`` is the node's
+    error code; ``function`` is the dApp's function that rejects. Raises ``AssertionError`` if
+    nothing is rejected, or for another reason.
 
     >>> from soliton import Account
     >>> alice = Account.from_seed("soliton devnet account 1", "R")
@@ -54,19 +54,19 @@ def refused(
     except (NodeRefused, TransactionLost, InputError) as error:
         found.error = error
     else:
-        raise AssertionError(f"nothing was refused{_wanted(message)}")
-    said = str(found.error)
-    fits = message in said if isinstance(message, str) else bool(message.search(said))
+        raise AssertionError(f"nothing was refused{_expected(message)}")
+    reason = str(found.error)
+    fits = message in reason if isinstance(message, str) else bool(message.search(reason))
     if not fits:
-        raise AssertionError(f"refused, but not{_wanted(message)}: {said}") from found.error
-    given = getattr(found.error, "code", None)
-    if code is not None and given != code:
-        raise AssertionError(f"refused with code {given}, not {code}: {said}") from found.error
+        raise AssertionError(f"refused, but not{_expected(message)}: {reason}") from found.error
+    actual = getattr(found.error, "code", None)
+    if code is not None and actual != code:
+        raise AssertionError(f"refused with code {actual}, not {code}: {reason}") from found.error
     where = found.error.function if isinstance(found.error, ScriptRefused) else None
     if function is not None and where != function:
-        raise AssertionError(f"{where} refused, not {function}: {said}") from found.error
+        raise AssertionError(f"{where} refused, not {function}: {reason}") from found.error
 
 
-def _wanted(message: str | re.Pattern[str]) -> str:
+def _expected(message: str | re.Pattern[str]) -> str:
     text = message if isinstance(message, str) else message.pattern
     return f" with {text!r}" if text else ""

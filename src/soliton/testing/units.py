@@ -1,11 +1,11 @@
-"""What of a RIDE source can be covered by a run: its lines, and the arms of its branches.
+"""The units of coverage of a RIDE source: its lines and branches.
 
-A line counts where an expression begins on it that is more than a constant. The arms of an ``if``
-count, and the cases of a ``match``; what the compiler adds (checks of strict values, the steps of a
-fold) does not.
+A line counts if an expression other than a constant begins on it. The arms of an ``if`` and the
+cases of a ``match`` count as branches. Code that the compiler adds (checks of strict values, the
+steps of a fold) does not count.
 
-What lives here: finding them in a script with the map of its source, and which of them a run has
-reached. What does not: watching runs (``coverage``).
+What lives here: finding the units of a script with its source map, and which of them a run has
+reached. What does not: observing runs (``coverage``).
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ _CASE: Final = "case"
 
 
 class Seen(msgspec.Struct):
-    """What runs of one script have shown: the numbers of expressions that were entered, and with
-    their numbers those that were yes or no.
+    """The expressions of a script that runs have entered, by number, and the values of boolean
+    ones.
     """
 
     entered: set[int] = msgspec.field(default_factory=set)
-    said: set[tuple[int, bool]] = msgspec.field(default_factory=set)
+    values: set[tuple[int, bool]] = msgspec.field(default_factory=set)
 
 
 class Unit(msgspec.Struct, frozen=True, order=True):
-    """A line, or one arm of a branch: where it stands in a ``file``, and the text there."""
+    """A line or one arm of a branch, with its position and text."""
 
     file: str
     line: int
     column: int
     kind: str
-    words: str
+    text: str
 
 
 def units(script: Script, text: SourceMap, seen: Seen) -> Iterator[tuple[Unit, bool]]:
-    """All of a script, each with whether it was reached. The file of a unit is the name of an
+    """The units of a script, each with whether it was reached. The file of a unit is the name of an
     imported library, or empty.
     """
     found = _Finder(numbered(script.content), text, seen)
@@ -63,7 +63,7 @@ class _Finder:
     def lines(self) -> Iterator[tuple[Unit, bool]]:
         reached: dict[tuple[str, int], tuple[TextRange, bool]] = {}
         for number, node in enumerate(self._nodes):
-            # A block is what it ends with.
+            # The expression at the end of a block counts instead.
             if isinstance(node, (*CONSTANTS, Block)) or self._text.span(number) == self._whole:
                 continue
             place = self._text.range_of(number)
@@ -82,33 +82,32 @@ class _Finder:
             condition = self._number(node.condition)
             if isinstance(node.condition, CONSTANTS):
                 continue
-            for answer in (True, False):
-                if self._is_written(number, node, answer):
-                    unit = self._arm(number, node, answer)
-                    yield unit, (condition, answer) in self._seen.said
+            for value in (True, False):
+                if self._is_written(number, node, value):
+                    unit = self._arm(number, node, value)
+                    yield unit, (condition, value) in self._seen.values
 
-    def _arm(self, number: int, node: If, answer: bool) -> Unit:
+    def _arm(self, number: int, node: If, value: bool) -> Unit:
         whole = self._text.range_of(number)
-        place = self._place_of(node.then if answer else node.otherwise, number)
-        if answer and self._begins(number, _CASE):
-            place, words = whole, whole.text
+        place = self._place_of(node.then if value else node.otherwise, number)
+        if value and self._begins(number, _CASE):
+            place, text = whole, whole.text
         elif place is not None:
-            words = f"{'then' if answer else 'else'} {place.text}"
+            text = f"{'then' if value else 'else'} {place.text}"
         else:
-            place, words = whole, f"{'then' if answer else 'else'} of {whole.text}"
-        return Unit(place.file, place.line, place.column, BRANCH, words)
+            place, text = whole, f"{'then' if value else 'else'} of {whole.text}"
+        return Unit(place.file, place.line, place.column, BRANCH, text)
 
-    def _is_written(self, number: int, node: If, answer: bool) -> bool:
-        """Whether somebody wrote an arm, rather than the compiler."""
+    def _is_written(self, number: int, node: If, value: bool) -> bool:
+        """Whether an arm is in the source, rather than added by the compiler."""
         if self._begins(number, _IF):
             return True
-        arm, other = (node.then, node.otherwise)[:: 1 if answer else -1]
+        arm, other = (node.then, node.otherwise)[:: 1 if value else -1]
         if not self._begins(number, _CASE):
-            # Of "and" and "or" the right side; not what strict values and folds are made of.
-            return isinstance(other, BoolConst) and other.value is not answer
-        # Each case, and the last one that asks nothing; not the next one, nor the compiler's
-        # refusal.
-        if answer or isinstance(arm, BoolConst):
+            # The right side of "&&" and "||", but not the code of strict values and folds.
+            return isinstance(other, BoolConst) and other.value is not value
+        # Each case and the default case, but not the following case, nor the compiler's error.
+        if value or isinstance(arm, BoolConst):
             return True
         inner = self._number(arm)
         is_own = self._text.span(inner) != self._text.span(number)
@@ -116,12 +115,12 @@ class _Finder:
 
     def _begins(self, number: int, word: str) -> bool:
         text, start = self._text.text, self._text.span(number)[0]
-        # Names may begin so, too.
-        behind = text[start + len(word) : start + len(word) + 1]
-        return text.startswith(word, start) and not (behind.isalnum() or behind == "_")
+        # A name may begin with the word.
+        following = text[start + len(word) : start + len(word) + 1]
+        return text.startswith(word, start) and not (following.isalnum() or following == "_")
 
     def _conditions_of_cases(self) -> set[int]:
-        """The choices by which the compiler asks whether a case fits."""
+        """The conditionals that the compiler adds to test whether a case matches."""
         found: set[int] = set()
         for number, node in enumerate(self._nodes):
             if not isinstance(node, If):
@@ -140,7 +139,7 @@ class _Finder:
         return found
 
     def _place_of(self, arm: Expression, number: int) -> TextRange | None:
-        """Where an arm stands; of one that begins with what the compiler declares, what follows."""
+        """The place of an arm, after declarations that the compiler adds; ``None`` if unknown."""
         while not isinstance(arm, BoolConst):
             inner = self._number(arm)
             if self._text.span(inner) != self._text.span(number):
@@ -148,10 +147,10 @@ class _Finder:
             if not isinstance(arm, Block):
                 return None
             arm = arm.body
-        # All that are yes are one and the same, and so are all that are no.
+        # Boolean constants are shared objects without a position.
         return None
 
     def _number(self, node: Expression) -> int:
         number = self._numbering.of(node)
-        assert number is not None, "it is of this tree"
+        assert number is not None, "the node belongs to this tree"
         return number
