@@ -1,1 +1,1 @@
-"""Tools for those who write scripts: debugger, line editor, language server, talking to a node."""
+"""Tools for authors of scripts: debugger, REPL, language server, deployment."""

@@ -1,7 +1,7 @@
 """The debugger in a terminal: ``soliton ride debug``.
 
-What lives here: its commands and what it prints. What does not: the moves (``walking``), how lines
-are edited (``prompts``).
+What lives here: its commands and output. What does not: the moves (``walking``), line editing
+(``prompts``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from soliton.workshop.walking import BACKWARD, FORWARD, Walk
 
 PROMPT: Final = "(ride) "
 AROUND: Final = 2
-"""Lines that are shown before the one where the run stands, and behind it."""
+"""Lines of context before and after the current one."""
 LISTED: Final = 8
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
@@ -38,17 +38,17 @@ HELP: Final = """\
 
 
 class Debugger:
-    """A session: ``commands`` are lines, ``say`` prints one."""
+    """A debugging session of a recorded run."""
 
     def __init__(
         self,
         record: Recording,
-        say: Callable[[str], None],
+        write: Callable[[str], None],
         names: Mapping[str, str] | None = None,
     ) -> None:
-        """``names`` are those of files by the addresses of scripts."""
+        """``write`` prints a line; ``names`` are file names by the addresses of scripts."""
         self._walk = Walk(record)
-        self._say = say
+        self._write = write
         self._names = names or {}
         self._last = "step"
         self._moves: dict[str, Callable[[int], None]] = {
@@ -69,27 +69,27 @@ class Debugger:
         }
 
     def commands(self) -> list[str]:
-        """All words that may begin a line."""
+        """All command names."""
         return [*self._moves, *(f"b{move}" for move in self._moves), *self._others, "quit"]
 
     def session(self, lines: Iterable[str]) -> None:
-        """Do what the lines say until they end or one of them says so."""
+        """Execute lines until they end or one of them quits."""
         record = self._walk.record
         cut = ", the rest is left out" if record.truncated else ""
-        self._say(f"{len(record.steps)} steps{cut}; {_end(record)}. h is help.")
+        self._write(f"{len(record.steps)} steps{cut}; {_end(record)}. h is help.")
         self._show()
         for line in lines:
             if not self.do(line):
                 return
 
     def do(self, line: str) -> bool:
-        """Do one command; false for the last one."""
+        """Execute a line; False if it quits."""
         word, _, rest = line.strip().partition(" ")
         name = self._named(word or self._last)
         if name == "quit":
             return False
         if name is None:
-            self._say(f"there is no command {word[:40]!r}: h is help")
+            self._write(f"there is no command {word[:40]!r}: h is help")
         elif name in self._others:
             self._others[name](rest.strip())
         else:
@@ -111,18 +111,18 @@ class Debugger:
     def _show(self) -> None:
         step, total = self._walk.step, len(self._walk.record.steps)
         if step is None:
-            self._say(f"[end] {_end(self._walk.record)}")
+            self._write(f"[end] {_end(self._walk.record)}")
             self._show_fault()
             return
         sign = " =" if step.end_line == step.line else " gives"
         state = "" if step.value is None else f"{sign} {step.value}"
-        self._say(f"[{self._walk.at}/{total}] {self._title(step)}")
+        self._write(f"[{self._walk.at}/{total}] {self._title(step)}")
         self._lines(step, AROUND)
-        self._say(f"{self._excerpt(step)}{state}")
+        self._write(f"{self._excerpt(step)}{state}")
         mentioned = set(_WORD.findall(self._excerpt(step)))
         for name, value in self._walk.names():
             if name in mentioned:
-                self._say(f"    {name} = {value}")
+                self._write(f"    {name} = {value}")
 
     def _title(self, step: Step) -> str:
         file = step.file or self._file(step)
@@ -140,7 +140,7 @@ class Debugger:
         first = max(1, step.line - around)
         for number in range(first, min(len(lines), step.line + around) + 1):
             mark = "->" if number == step.line else "  "
-            self._say(f"{mark} {number:4} | {lines[number - 1].rstrip()}".rstrip())
+            self._write(f"{mark} {number:4} | {lines[number - 1].rstrip()}".rstrip())
 
     def _excerpt(self, step: Step) -> str:
         lines = self._text(step)
@@ -159,21 +159,21 @@ class Debugger:
                 owner = str(place["script"])
                 file = place.get("file") or self._names.get(owner, owner)
                 where = f"{file}:{place['line']}:{place['column']}"
-                self._say(f"  {where} in {place['function']}: {place['expression']}")
+                self._write(f"  {where} in {place['function']}: {place['expression']}")
 
     # --- other commands ---
 
     def _values(self, _rest: str) -> None:
         names = self._walk.names()
         for name, value in names:
-            self._say(f"    {name} = {value}")
+            self._write(f"    {name} = {value}")
         if not names:
-            self._say("    nothing is known here yet")
+            self._write("    nothing is known here yet")
 
     def _where(self, _rest: str) -> None:
         here = self._walk.step
         for step in [*([] if here is None else [here]), *self._walk.calls()]:
-            self._say(f"  {self._title(step)}: {self._excerpt(step)}")
+            self._write(f"  {self._title(step)}: {self._excerpt(step)}")
 
     def _list(self, _rest: str) -> None:
         if (step := self._walk.step) is not None:
@@ -182,9 +182,9 @@ class Debugger:
     def _break(self, rest: str) -> None:
         if not rest:
             for file, line in sorted(self._walk.lines):
-                self._say(f"  {file + ':' if file else ''}{line}")
+                self._write(f"  {file + ':' if file else ''}{line}")
             for function in sorted(self._walk.functions):
-                self._say(f"  {function}")
+                self._write(f"  {function}")
             return
         place = _line_of(rest)
         if place is not None:
@@ -192,7 +192,7 @@ class Debugger:
         else:
             self._walk.functions.add(rest)
         known = any(_is_at(step, place, rest) for step in self._walk.record.steps)
-        self._say(f"stops at {rest}" if known else f"stops at {rest}, where this run never comes")
+        self._write(f"stops at {rest}" if known else f"stops at {rest}, where this run never comes")
 
     def _delete(self, rest: str) -> None:
         place = _line_of(rest)
@@ -202,13 +202,13 @@ class Debugger:
 
     def _go(self, rest: str) -> None:
         if _NUMBER.fullmatch(rest) is None:
-            self._say("go where? The number of a step")
+            self._write("go where? The number of a step")
             return
         self._walk.to(int(rest))
         self._show()
 
     def _help(self, _rest: str) -> None:
-        self._say(HELP)
+        self._write(HELP)
 
 
 def _line_of(text: str) -> tuple[str, int] | None:

@@ -1,13 +1,13 @@
-"""What an editor wants to know of a source: faults, types, where names come from, what may follow.
+"""Analysis of a source for editors: errors, types, definitions, completions.
 
 What lives here: the answers, in offsets of the author's text. What does not: the protocol
-(``lsp``), and what is found out about a source (``soliton.ride``).
+(``lsp``), and the analysis itself (``soliton.ride``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -31,17 +31,17 @@ _MEMBER: Final = re.compile(r"\.[ \t]*[A-Za-z0-9_]*$")
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """A fault or a warning at a place of the author's text."""
+    """An error or a warning with its range in the author's text."""
 
     start: int
     end: int
-    words: str
+    message: str
     kind: str = ""
-    """Empty for a fault, else the kind of warning."""
+    """The kind of warning; empty for an error."""
 
 
-class Offer(msgspec.Struct, frozen=True):
-    """Something that may follow."""
+class Completion(msgspec.Struct, frozen=True):
+    """A completion."""
 
     label: str
     kind: str
@@ -50,15 +50,15 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class Analysis:
-    """What is known of one text."""
+    """The analysis of one text."""
 
     def __init__(self, text: str, libraries: Mapping[str, str] | None = None) -> None:
         self.text: Final = text
         self._libraries = libraries or {}
         self.checked: Final[Checked] = check_source(text, self._libraries)
         self.names: Final[Names] = resolve(self.checked)
-        self.too_much = ""
-        """Why a source without faults is refused all the same."""
+        self.rejected = ""
+        """Why a source without errors is rejected, such as its size."""
         self.compiled: Final[Compiled | None] = self._compile()
 
     def _compile(self) -> Compiled | None:
@@ -67,10 +67,10 @@ class Analysis:
         try:
             return compile_source(self.text, libraries=self._libraries)
         except CompileError as fault:
-            self.too_much = str(fault)
+            self.rejected = str(fault)
             return None
 
-    # --- offsets: what is imported stands in the linked text ---
+    # --- offsets: the linked text contains the imports ---
 
     def _linked(self, offset: int) -> int:
         imported = self.checked.source.imported
@@ -88,20 +88,20 @@ class Analysis:
     # --- answers ---
 
     def remarks(self) -> list[Remark]:
-        """Faults, or warnings."""
+        """The errors, or the warnings."""
         found = []
         for fault in self.checked.faults:
             start = self._own(fault.offset) if fault.line else 0
-            words = fault.problem + (f" ({fault.advice})" if fault.advice else "")
+            message = fault.problem + (f" ({fault.advice})" if fault.advice else "")
             if start is None:
                 imported = self.checked.source.imported
                 start = imported[0] if imported is not None else 0
                 if fault.library is not None:
                     name, line, column = fault.library
-                    words = f"{name}:{line}:{column}: {words}"
-            found.append(Remark(start, self._end_of(start), words))
-        if self.too_much:
-            found.append(Remark(0, 1, self.too_much))
+                    message = f"{name}:{line}:{column}: {message}"
+            found.append(Remark(start, self._end_of(start), message))
+        if self.rejected:
+            found.append(Remark(0, 1, self.rejected))
         for each in warnings(self.checked, self.compiled):
             start = self._own(each.start)
             if start is not None:
@@ -113,7 +113,7 @@ class Analysis:
         return word.end() if word is not None else min(len(self.text), start + 1)
 
     def hover(self, offset: int) -> str | None:
-        """What stands at a place: its declaration, type and cost."""
+        """The declaration, type and complexity of the name at an offset."""
         word = self._word_at(offset)
         if word is None:
             return None
@@ -123,7 +123,7 @@ class Analysis:
         return self._about_library(self.text[word[0] : word[1]]) or self._about_place(word)
 
     def definition(self, offset: int) -> tuple[str, int] | None:
-        """Where the name at a place is declared: file (empty for this one) and offset there."""
+        """The file (empty for this one) and the offset of the declaration of a name."""
         named = self.names.at(self._linked(offset))
         if named is None:
             return None
@@ -138,39 +138,41 @@ class Analysis:
                 return name, sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
         return None
 
-    def offers(self, offset: int) -> list[Offer]:
-        """What may follow at a place: fields after a dot, else names."""
+    def completions(self, offset: int) -> list[Completion]:
+        """The completions at an offset: fields after a dot, else names."""
         member = _MEMBER.search(self.text, 0, offset)
         if member is not None:
             return self._members(member.start(), offset)
-        found = [Offer(word, "keyword") for word in KEYWORDS]
+        found = [Completion(word, "keyword") for word in KEYWORDS]
         for each in self.names.declared:
             kind = "function" if each.kind == "function" else "value"
-            found.append(Offer(each.name, kind, self._signature(each)))
+            found.append(Completion(each.name, kind, self._signature(each)))
         known = self.checked.library
-        for name, signatures in known.functions.items():
-            if not name.startswith((UTILITY_PREFIX, "_")) and _WORD.fullmatch(name):
-                found.append(Offer(name, "function", _library_signature(name, signatures[0])))
-        found += [Offer(name, "value", of.name) for name, of in known.variables.items()]
-        found += [Offer(name, "type") for name in known.types]
+        found += self._functions()
+        found += [Completion(name, "value", of.name) for name, of in known.variables.items()]
+        found += [Completion(name, "type") for name in known.types]
         unique = {(each.label, each.kind): each for each in reversed(found)}
         return list(unique.values())[::-1][:MAX_COMPLETIONS]
 
-    def _members(self, dot: int, offset: int) -> list[Offer]:
-        """The fields of what stands before a dot: of the text without the dot."""
+    def _functions(self) -> Iterator[Completion]:
+        """The functions of the library that are called by name."""
+        for name, signatures in self.checked.library.functions.items():
+            if not name.startswith((UTILITY_PREFIX, "_")) and _WORD.fullmatch(name):
+                yield Completion(name, "function", _library_signature(name, signatures[0]))
+
+    def _members(self, dot: int, offset: int) -> list[Completion]:
+        """The fields of the value before a dot, from an analysis of the text without the dot."""
         other = Analysis(self.text[:dot] + self.text[offset:], self._libraries)
-        found: dict[str, Offer] = {}
+        found: dict[str, Completion] = {}
         place = other._linked(dot)
         spans = [span for span in other.checked.types if span[1] == place]
         if spans:
             of = other.checked.types[min(spans)]
             for each in members(of):
                 for name, field in fields_of(each):
-                    found[name] = Offer(name, "field", _shown(field))
-        for name, signatures in self.checked.library.functions.items():
-            if not name.startswith((UTILITY_PREFIX, "_")) and _WORD.fullmatch(name):
-                detail = _library_signature(name, signatures[0])
-                found.setdefault(name, Offer(name, "function", detail))
+                    found[name] = Completion(name, "field", _shown(field))
+        for function in self._functions():
+            found.setdefault(function.label, function)
         return list(found.values())[:MAX_COMPLETIONS]
 
     # --- words ---
@@ -229,8 +231,8 @@ class Analysis:
             keys = {each.key for each in known.functions[name]}
             version = self.checked.directives.version
             costs = sorted({each.costs[version] for each in functions(version) if each.key in keys})
-            told = ", ".join(map(str, costs))
-            return "```ride\n" + "\n".join(shapes) + f"\n```\ncomplexity {told}"
+            complexity = ", ".join(map(str, costs))
+            return "```ride\n" + "\n".join(shapes) + f"\n```\ncomplexity {complexity}"
         if name in known.variables:
             return f"```ride\n{name}: {_shown(known.variables[name])}\n```"
         of = known.types.get(name)
@@ -240,7 +242,7 @@ class Analysis:
         return None if of is None else f"```ride\n{name} = {_shown(of)}\n```"
 
     def _about_place(self, word: tuple[int, int]) -> str | None:
-        """The type of the smallest expression that ends with a word: of a field, for one."""
+        """The type of the smallest expression that ends with a word, such as a field."""
         end = self._linked(word[1])
         spans = [span for span in self.checked.types if span[1] == end]
         if not spans:
@@ -255,5 +257,5 @@ def _shown(of: Type) -> str:
 
 
 def _library_signature(name: str, signature: Signature) -> str:
-    given = ", ".join(each.name for each in signature.arguments)
-    return f"{name}({given}): {signature.result.name}"
+    arguments = ", ".join(each.name for each in signature.arguments)
+    return f"{name}({arguments}): {signature.result.name}"

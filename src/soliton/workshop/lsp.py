@@ -1,9 +1,9 @@
 """The language server: ``soliton ride lsp``, for editors, over a pipe.
 
-What lives here: the protocol's requests and what they are answered with. What does not: the answers
-themselves (``language``); pygls reads and writes the messages.
+What lives here: the requests and responses of the protocol. What does not: the analysis
+(``language``), and the messages themselves, which pygls reads and writes.
 
-A text is looked at a moment after its last change, in a thread, so that typing waits for nothing.
+A text is analysed in a thread, a moment after its last change, so that typing is not delayed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from soliton import __version__
 from soliton.ride.compiler import CompileError
 from soliton.ride.compiler.directives import read_directives
 from soliton.ride.formatter import format_source
-from soliton.workshop.language import Analysis, Offer, Remark
+from soliton.workshop.language import Analysis, Completion, Remark
 
 PAUSE_SECONDS: Final = 0.15
 MAX_LIBRARY_BYTES: Final = 1_000_000
@@ -37,7 +37,7 @@ _KINDS: Final = {
 
 
 class RideServer(LanguageServer):
-    """The texts that an editor has open, with what is known of them."""
+    """The open texts of an editor, with their analyses."""
 
     def __init__(self) -> None:
         super().__init__("soliton-ride", __version__)
@@ -45,13 +45,16 @@ class RideServer(LanguageServer):
         self._waiting: dict[str, asyncio.Task[None]] = {}
 
     def changed(self, uri: str) -> None:
-        """A text has changed: look at it when its author pauses."""
+        """Analyse a changed text after a pause."""
+        self._cancel(uri)
+        self._waiting[uri] = asyncio.get_running_loop().create_task(self._refresh(uri))
+
+    def _cancel(self, uri: str) -> None:
         waiting = self._waiting.pop(uri, None)
         if waiting is not None:
             waiting.cancel()
-        self._waiting[uri] = asyncio.get_running_loop().create_task(self._look(uri))
 
-    async def _look(self, uri: str) -> None:
+    async def _refresh(self, uri: str) -> None:
         await asyncio.sleep(PAUSE_SECONDS)
         document = self.workspace.get_text_document(uri)
         version = document.version
@@ -65,15 +68,13 @@ class RideServer(LanguageServer):
         )
 
     def closed(self, uri: str) -> None:
-        """An editor has closed a text: nothing is said about it any more."""
-        waiting = self._waiting.pop(uri, None)
-        if waiting is not None:
-            waiting.cancel()
+        """Discard the analysis of a closed text and its diagnostics."""
+        self._cancel(uri)
         self._analyses.pop(uri, None)
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     def analysis(self, uri: str) -> tuple[TextDocument, Analysis]:
-        """What is known of a text as it is now."""
+        """The analysis of the current version of a text."""
         document = self.workspace.get_text_document(uri)
         known = self._analyses.get(uri)
         if known is None or known[0] != document.version or known[1].text != document.source:
@@ -83,7 +84,7 @@ class RideServer(LanguageServer):
 
 
 def analysed(document: TextDocument) -> Analysis:
-    """What is found out about a text, with what it imports from beside it."""
+    """Analyse a text with its imports, which are in the same directory."""
     return Analysis(document.source, _libraries(document))
 
 
@@ -109,7 +110,7 @@ def _path_of(uri: str) -> Path:
 
 
 def _position(document: TextDocument, offset: int) -> lsp.Position:
-    """An offset as the client counts: lines from 0, characters in its own units."""
+    """An offset as a position in the client's units, with lines from 0."""
     before = document.source[:offset]
     line = before.count("\n")
     column = offset - (before.rfind("\n") + 1)
@@ -130,7 +131,7 @@ def _diagnostic(document: TextDocument, remark: Remark) -> lsp.Diagnostic:
     tags = [lsp.DiagnosticTag.Unnecessary] if remark.kind == "unused" else None
     return lsp.Diagnostic(
         range=_range(document, remark.start, remark.end),
-        message=remark.words,
+        message=remark.message,
         severity=severity,
         code=remark.kind or None,
         source=SOURCE_NAME,
@@ -138,14 +139,12 @@ def _diagnostic(document: TextDocument, remark: Remark) -> lsp.Diagnostic:
     )
 
 
-def _item(offer: Offer) -> lsp.CompletionItem:
-    return lsp.CompletionItem(
-        label=offer.label, kind=_KINDS[offer.kind], detail=offer.detail or None
-    )
+def _item(each: Completion) -> lsp.CompletionItem:
+    return lsp.CompletionItem(label=each.label, kind=_KINDS[each.kind], detail=each.detail or None)
 
 
 def make_server() -> RideServer:
-    """The server, before it serves."""
+    """Create the server."""
     server = RideServer()
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
@@ -186,8 +185,8 @@ def make_server() -> RideServer:
     )
     def completion(params: lsp.CompletionParams) -> lsp.CompletionList:
         document, analysis = server.analysis(params.text_document.uri)
-        offers = analysis.offers(_offset(document, params.position))
-        return lsp.CompletionList(is_incomplete=False, items=[_item(each) for each in offers])
+        found = analysis.completions(_offset(document, params.position))
+        return lsp.CompletionList(is_incomplete=False, items=[_item(each) for each in found])
 
     @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
     def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
@@ -195,7 +194,7 @@ def make_server() -> RideServer:
         try:
             formatted = format_source(document.source)
         except CompileError:
-            return []  # what is wrong with it is told already
+            return []  # the errors are diagnostics already
         if formatted == document.source:
             return []
         return [lsp.TextEdit(_range(document, 0, len(document.source)), formatted)]
@@ -204,5 +203,5 @@ def make_server() -> RideServer:
 
 
 def serve() -> None:
-    """Serve the editor at the other end of standard input and output until it goes."""
+    """Serve an editor over standard input and output until it disconnects."""
     make_server().start_io()

@@ -1,7 +1,7 @@
-"""Lines that a person types, with history and completion.
+"""Interactive input with history and completion.
 
-What lives here: the line editor's settings (prompt_toolkit does the editing). What does not: what
-the lines mean (``debugger``, ``repl``).
+What lives here: the settings of the line editor (prompt_toolkit). What does not: the meaning of
+lines (``debugger``, ``repl``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def session(
     words: Callable[[], Sequence[str]],
     is_whole: Callable[[str], bool] | None = None,
 ) -> PromptSession[str]:
-    """A line editor with a history of its own, on the disk; ``words`` are completed. With
-    ``is_whole`` a text that is not whole goes on in another line.
+    """A line editor with a history file of its own; ``words`` are the completions. Input continues
+    on another line until ``is_whole`` returns true.
     """
     from prompt_toolkit import PromptSession
     from prompt_toolkit.application import get_app
@@ -37,10 +37,10 @@ def session(
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         history = FileHistory(str(directory / name))
     except OSError:
-        pass  # it is then forgotten at the end
+        pass  # without a file, the history lasts for the session
 
     @Condition
-    def goes_on() -> bool:
+    def is_incomplete() -> bool:
         return is_whole is not None and not is_whole(get_app().current_buffer.text)
 
     completer: Completer = WordCompleter(lambda: list(words()))
@@ -49,7 +49,7 @@ def session(
         completer=completer,
         complete_while_typing=False,
         auto_suggest=AutoSuggestFromHistory(),
-        multiline=goes_on,
+        multiline=is_incomplete,
     )
 
 
@@ -59,7 +59,7 @@ def typed_lines(
     words: Callable[[], Sequence[str]],
     is_whole: Callable[[str], bool] | None = None,
 ) -> Iterator[str]:
-    """What is typed until Ctrl-D, a line or several; Ctrl-C begins it anew."""
+    """Yield inputs of one or more lines until Ctrl-D; Ctrl-C discards the current one."""
     editor = session(name, words, is_whole)
     while True:
         try:

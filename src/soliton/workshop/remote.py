@@ -1,7 +1,6 @@
-"""A node of the family, asked over HTTP by the commands of the workshop.
+"""The HTTP client of the workshop's commands for a node.
 
-What lives here: requests, answers and refusals. What does not: what is asked (``sending``,
-``repl``).
+What lives here: requests, responses and errors. What does not: the users (``sending``, ``repl``).
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from soliton.ride.faults import FaultReport, read_members
 from soliton.web.client import HttpClient
 
 Json: TypeAlias = Any
-"""What a node answers, decoded."""
+"""A decoded response."""
 OK: Final = 200
 NOT_FOUND: Final = 404
 MAX_SHOWN_CHARS: Final = 400
 
 
 class RemoteRefusal(InputError):
-    """The node refuses what was sent; ``fault`` is the place in a script, where it tells one."""
+    """An error of the node's API; ``fault`` is the position in a script, if the node reports it."""
 
     def __init__(self, message: str, code: int, fault: FaultReport | None) -> None:
         super().__init__(message)
@@ -32,11 +31,11 @@ class RemoteRefusal(InputError):
 
 
 class RemoteTrouble(EnvironmentProblem):
-    """The node answers something that is neither an answer nor a refusal."""
+    """A response that is neither a result nor an error of the API."""
 
 
 class Remote:
-    """One node; use it with ``with``."""
+    """A client of one node, to be used in a ``with`` statement."""
 
     def __init__(self, url: str, api_key: str | None = None) -> None:
         self.url = url
@@ -51,20 +50,20 @@ class Remote:
         self.close()
 
     def close(self) -> None:
-        """Close what is open to the node."""
+        """Close the connections."""
         with self._runner:
             self._runner.run(_closed(self._client))
 
     def get(self, path: str) -> Json:
-        """The answer to a question; raises ``RemoteRefusal``."""
-        return self._ask("GET", path, b"")
+        """Send a GET request; raises ``RemoteRefusal``."""
+        return self._request("GET", path, b"")
 
     def post(self, path: str, body: object) -> Json:
-        """The answer to a request with a JSON body."""
-        return self._ask("POST", path, msgspec.json.encode(body))
+        """Send a POST request with a JSON body; raises ``RemoteRefusal``."""
+        return self._request("POST", path, msgspec.json.encode(body))
 
     def find(self, path: str) -> Json:
-        """The same as ``get``, ``None`` where the node says that there is no such thing."""
+        """As ``get``, but ``None`` if the node reports that there is no such object."""
         try:
             return self.get(path)
         except RemoteRefusal as refusal:
@@ -72,31 +71,31 @@ class Remote:
                 return None
             raise
 
-    def _ask(self, method: str, path: str, body: bytes) -> Json:
-        # What is sent may not be repeated: nobody could tell whether it was taken.
-        asked = self._client.request(method, path, body, may_repeat=method == "GET")
-        answer = self._runner.run(asked)
+    def _request(self, method: str, path: str, body: bytes) -> Json:
+        # A POST must not be repeated, because the node may have processed it.
+        request = self._client.request(method, path, body, may_repeat=method == "GET")
+        response = self._runner.run(request)
         try:
-            found = msgspec.json.decode(answer.body)
+            found = msgspec.json.decode(response.body)
         except msgspec.DecodeError as error:
-            if answer.status == NOT_FOUND:
+            if response.status == NOT_FOUND:
                 raise RemoteRefusal(f"the node has no {path.split('?')[0]}", 0, None) from error
-            text = answer.body.decode(errors="replace")[:MAX_SHOWN_CHARS]
-            words = f"{self.url} answers {path} with {answer.status}: {text}"
-            raise RemoteTrouble(words) from error
-        if answer.status == OK:
+            text = response.body.decode(errors="replace")[:MAX_SHOWN_CHARS]
+            message = f"{self.url} answers {path} with {response.status}: {text}"
+            raise RemoteTrouble(message) from error
+        if response.status == OK:
             return found
         if not isinstance(found, dict) or "message" not in found:
-            raise RemoteTrouble(f"{self.url} answers {path} with {answer.status}")
+            raise RemoteTrouble(f"{self.url} answers {path} with {response.status}")
         raise refusal_of(found)
 
 
 _MISSING: Final = (0, 304, 311)
-"""No route, no data under a key, no transaction."""
+"""The error codes for no such route, data entry and transaction."""
 
 
 def refusal_of(body: dict[str, Any]) -> RemoteRefusal:
-    """What an error of the REST API says."""
+    """An error of the REST API as an exception."""
     code = body.get("error")
     fault = None
     if isinstance(body.get("fault"), dict):

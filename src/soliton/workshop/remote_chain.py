@@ -1,8 +1,8 @@
-"""A chain as scripts see it, asked of a node over REST when a script asks.
+"""An environment of scripts that reads the chain from a node over REST.
 
 What lives here: the environment of ``soliton ride repl --node``. What does not: requests
-(``remote``). What the routes do not tell - calls of other dApps, delays, tokens of Ethereum's
-wallets - ends in an error.
+(``remote``). Features without a route (calls of other dApps, delays, tokens of Ethereum's wallets)
+raise an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _refuse(what: str) -> NoReturn:
 
 
 class RemoteChain:
-    """An ``Environment`` on a node; ``this`` is an account of it."""
+    """An ``Environment`` on a node; ``this`` is an account."""
 
     def __init__(self, remote: Remote, address: Address) -> None:
         self._remote = remote
@@ -36,12 +36,12 @@ class RemoteChain:
 
     @property
     def chain_id(self) -> int:
-        """The byte in the account's address."""
+        """The chain id in the account's address."""
         return self._address[1]
 
     @property
     def height(self) -> int:
-        """The node's."""
+        """The node's height."""
         return int(self._remote.get("/blocks/height")["height"])
 
     @property
@@ -65,18 +65,18 @@ class RemoteChain:
             return None
 
     def transaction(self, _transaction_id: bytes, /) -> AnyTransaction | None:
-        """Not told in the form that scripts see."""
+        """Not available."""
         _refuse("a transaction")
 
     def transaction_height(self, transaction_id: bytes, /) -> int | None:
-        """Where a transaction is."""
+        """The height of a successful transaction."""
         found = self._find(f"/transactions/info/{base58.encode(transaction_id)}")
         if found is None or found.get("applicationStatus", "succeeded") != "succeeded":
             return None
         return int(found["height"])
 
     def asset_info(self, asset_id: bytes, /) -> AssetInfo | None:
-        """An asset as it is now."""
+        """The current details of an asset."""
         found = self._find(f"/assets/details/{base58.encode(asset_id)}")
         if found is None:
             return None
@@ -94,11 +94,11 @@ class RemoteChain:
         )
 
     def token_asset(self, _token: bytes, /) -> bytes | None:
-        """Not told."""
+        """Not available."""
         _refuse("a token")
 
     def resolve_alias(self, alias: str, /) -> bytes | None:
-        """The address that an alias leads to."""
+        """The address of an alias."""
         found = self._find(f"/alias/by-alias/{quote(alias, safe='')}")
         return None if found is None else base58.decode(found["address"])
 
@@ -114,7 +114,7 @@ class RemoteChain:
         return value if isinstance(value, (bool, str)) else int(value)
 
     def has_data(self, address: bytes, /) -> bool:
-        """Whether an account has an entry now."""
+        """Whether an account has a data entry."""
         return bool(self._remote.get(f"/addresses/data/{base58.encode(address)}"))
 
     def balance(self, address: bytes, asset_id: bytes | None, /) -> int:
@@ -125,7 +125,7 @@ class RemoteChain:
         return int(self._remote.get(path)["balance"])
 
     def balance_details(self, address: bytes, /) -> BalanceDetails:
-        """The balances of an account in the chain's own coin."""
+        """The balances of an account in the chain's coin."""
         found = self._remote.get(f"/addresses/balance/details/{base58.encode(address)}")
         names = ("available", "regular", "generating", "effective")
         return BalanceDetails(*(int(found[name]) for name in names))
@@ -136,7 +136,7 @@ class RemoteChain:
         return base64.b64decode(str(text).removeprefix("base64:")) if text else None
 
     def calculate_delay(self, _generator: bytes, _balance: int, /) -> int:
-        """Not told."""
+        """Not available."""
         _refuse("a delay")
 
     def invoke(
@@ -149,7 +149,7 @@ class RemoteChain:
         _reentrant: bool,
         /,
     ) -> tuple[Value, int]:
-        """Nothing is called from here."""
+        """Not available."""
         _refuse("a call of another dApp")
 
     def _find(self, path: str) -> Json:

@@ -1,7 +1,7 @@
-"""Expressions of the script language, one after the other: ``soliton ride repl``.
+"""The REPL of the script language: ``soliton ride repl``.
 
-What lives here: what a line means, what is declared so far, completion. What does not: how lines
-are edited (``prompts``), the chain that scripts see (``no_chain``, ``remote_chain``).
+What lives here: executing inputs, declarations, completion. What does not: line editing
+(``prompts``), the chain that scripts see (``no_chain``, ``remote_chain``).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ let, func        a declaration, which stays
 
 
 class Session:
-    """What is declared so far, and the chain that is seen."""
+    """The declarations of a session, and the environment."""
 
     def __init__(
         self, version: int, environment: Environment, *, kind: ScriptKind = ScriptKind.ACCOUNT
@@ -66,7 +66,7 @@ class Session:
         }
 
     def do(self, text: str) -> list[str] | None:
-        """What a line, or several, come to; nothing at the end."""
+        """Execute an input and return its output; ``None`` if it quits."""
         text = text.strip()
         if text in (":quit", ":q"):
             return None
@@ -86,7 +86,7 @@ class Session:
             return [str(error)]
 
     def names(self) -> list[str]:
-        """All that a line may begin with or name: commands, the library, what is declared."""
+        """The completions: declarations, names of the library, commands."""
         known = library(self._version, self._kind)
         own = [found.group(1) for each in self._declared if (found := _DECLARED.match(each))]
         words = {*known.functions, *known.variables, *known.constructors, *known.types}
@@ -94,7 +94,7 @@ class Session:
         return [*own, *plain, *(f":{command}" for command in (*self._commands, "quit"))]
 
     def is_whole(self, text: str) -> bool:
-        """Whether a text is to be done as it is, or goes on in another line."""
+        """Whether an input is complete, or continues on another line."""
         stripped = text.strip()
         if not stripped or stripped.startswith(":") or text.endswith("\n\n"):
             return True
@@ -107,22 +107,22 @@ class Session:
             return not (ends or error.problem.startswith(_AT_THE_END))
         return True
 
-    # --- what lines do ---
+    # --- commands ---
 
     def _whole(self, text: str) -> str:
-        """A line below all declarations; one more declaration gives ``unit``."""
+        """The source of all declarations and an input; a declaration has the value ``unit``."""
         ends = ["unit"] if _DECLARATION.match(text.strip()) else []
         return "\n".join([*self._declared, text, *ends])
 
     def _compiled(self, text: str) -> str:
-        """The type of a line; raises ``CompileError``."""
+        """The type of an input; raises ``CompileError``."""
         return compile_value(self._whole(text), self._version, kind=self._kind)[1].name
 
     def _declare(self, text: str) -> list[str]:
         try:
             self._compiled(text)
         except CompileError as error:
-            return self._told(error, text)
+            return self._error_lines(error, text)
         self._declared.append(text)
         return []
 
@@ -131,7 +131,7 @@ class Session:
         try:
             script, type_ = compile_value(whole, self._version, kind=self._kind)
         except CompileError as error:
-            return self._told(error, text)
+            return self._error_lines(error, text)
         try:
             setting = Setting(limit=MAX_LIMIT, kind=self._kind)
             outcome = evaluate(script, self._environment, no_transaction, setting)
@@ -141,7 +141,7 @@ class Session:
         return [f"{type_.name} = {shown}   (complexity {outcome.spent})"]
 
     def _failed(self, whole: str, message: str) -> list[str]:
-        """The message, and the expression that it comes from, with its values."""
+        """The message, and the expression that failed with its values."""
         observer = Observer()
         script, _ = compile_value(whole, self._version, kind=self._kind)
         try:
@@ -162,8 +162,8 @@ class Session:
             lines += [f"      {name} = {value}" for name, value in each.values.items()]
         return lines
 
-    def _told(self, error: CompileError, text: str) -> list[str]:
-        """A fault with its place in what was typed."""
+    def _error_lines(self, error: CompileError, text: str) -> list[str]:
+        """A compile error with its position in the input."""
         before = sum(each.count("\n") + 1 for each in self._declared)
         line = error.line - before
         advice = f" ({error.advice})" if error.advice else ""
@@ -173,18 +173,18 @@ class Session:
         try:
             return [self._compiled(rest)]
         except CompileError as error:
-            return self._told(error, rest)
+            return self._error_lines(error, rest)
 
     def _find(self, rest: str) -> list[str]:
         known = library(self._version, self._kind)
-        wanted = rest.lower()
+        part = rest.lower()
         found = [
             f"{name}({', '.join(each.name for each in one.arguments)}): {one.result.name}"
             for name, signatures in sorted(known.functions.items())
-            if wanted in name.lower() and not name.startswith(UTILITY_PREFIX)
+            if part in name.lower() and not name.startswith(UTILITY_PREFIX)
             for one in signatures
         ]
-        found += [f"{name}: {of.name}" for name, of in known.variables.items() if wanted in name]
+        found += [f"{name}: {of.name}" for name, of in known.variables.items() if part in name]
         return found[:100] or [f"the library has nothing with {rest[:40]!r}"]
 
     def _load(self, rest: str) -> list[str]:
@@ -204,9 +204,9 @@ class Session:
         for place, each in enumerate(self._declared):
             found = _DECLARED.match(each)
             if found is not None and found.group(1) == rest:
-                gone = self._declared[place:]
+                count = len(self._declared) - place
                 del self._declared[place:]
-                return [f"forgotten: {len(gone)}"]
+                return [f"forgotten: {count}"]
         return [f"nothing is called {rest[:40]!r} here"]
 
     def _reset(self, _rest: str) -> list[str]:
@@ -215,6 +215,6 @@ class Session:
 
 
 def _open_brackets(text: str) -> int:
-    """How many brackets wait for their end; those in texts and comments do not count."""
+    """The number of open brackets outside of strings and comments."""
     plain = _TEXTS.sub("", text)
     return sum(map(plain.count, "([{")) - sum(map(plain.count, ")]}"))

@@ -1,6 +1,6 @@
-"""Faults and warnings of sources as a terminal shows them: FILE:LINE:COL, words, an excerpt.
+"""Errors and warnings of sources for a terminal: FILE:LINE:COL, message, an excerpt.
 
-What lives here: the lines, and looking again when files change. What does not: what is wrong
+What lives here: formatting, and watching files. What does not: finding errors
 (``soliton.ride.compiler.all_faults``, ``soliton.ride.lint``).
 """
 
@@ -22,12 +22,12 @@ MAX_WATCHED: Final = 5_000
 
 
 def fault_lines(path: str, text: str, libraries: Mapping[str, str]) -> list[str]:
-    """All faults of a source."""
+    """All errors of a source."""
     return list(_fault_lines(path, text, check_source(text, libraries), libraries))
 
 
 def lint_lines(path: str, text: str, libraries: Mapping[str, str]) -> list[str]:
-    """All faults of a source, or its warnings."""
+    """All errors of a source, or its warnings."""
     checked = check_source(text, libraries)
     found = list(_fault_lines(path, text, checked, libraries))
     compiled: Compiled | None = None
@@ -35,7 +35,7 @@ def lint_lines(path: str, text: str, libraries: Mapping[str, str]) -> list[str]:
         try:
             compiled = compile_source(text, libraries=libraries)
         except CompileError as fault:
-            # It fits together, and is too complex or too long.
+            # It is correct but too complex or too long.
             found.append(f"{path}: {fault}")
     for warning in warnings(checked, compiled):
         line, column, _ = checked.source.position(warning.start)
@@ -64,7 +64,7 @@ def _fault_lines(
 
 
 def excerpt(text: str, line: int, column: int) -> list[str]:
-    """A line of a text, and below it the place that is meant."""
+    """A line of a text, and below it a mark at the column."""
     lines = text.split("\n")
     if not 1 <= line <= len(lines):
         return []
@@ -76,15 +76,15 @@ def excerpt(text: str, line: int, column: int) -> list[str]:
 
 
 def watched(
-    paths: Callable[[], Iterable[Path]], look: Callable[[], object], rounds: int | None = None
+    paths: Callable[[], Iterable[Path]], refresh: Callable[[], object], rounds: int | None = None
 ) -> None:
-    """Look, and again whenever one of the files has changed; ``rounds`` ends it."""
+    """Call ``refresh``, and again whenever a file has changed, ``rounds`` times or for ever."""
     seen: dict[Path, float] | None = None
     while rounds is None or rounds > 0:
         now = {path: _changed_at(path) for path in paths()}
         if now != seen:
             seen = now
-            look()
+            refresh()
             if rounds is not None:
                 rounds -= 1
         else:
@@ -92,7 +92,7 @@ def watched(
 
 
 def sources_below(directory: Path) -> list[Path]:
-    """Scripts and tests in a directory and those within it, hidden ones left out."""
+    """Scripts and tests in a directory and its subdirectories, except hidden ones."""
     found = []
     for place, names, files in os.walk(directory):
         names[:] = [name for name in names if name != "node_modules" and not name.startswith(".")]

@@ -1,7 +1,7 @@
-"""Scripts and calls sent to a node: ``soliton ride deploy`` and ``invoke``.
+"""Sending scripts and calls to a node: ``soliton ride deploy`` and ``invoke``.
 
-What lives here: reading a call, making and signing the transaction, sending it, waiting, and faults
-in terms of files at hand. What does not: requests (``remote``), options (``soliton.cli``).
+What lives here: parsing a call, making, signing and broadcasting the transaction, waiting for it,
+and mapping errors to local files. What does not: requests (``remote``), options (``soliton.cli``).
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _LANGUAGE: Final = 8
 
 
 def chain_id_of(remote: Remote) -> int:
-    """The chain id of a node, as the address of its last generator tells it."""
+    """The chain id of a node, from the address of its last generator."""
     generator = base58.decode(remote.get("/blocks/headers/last")["generator"])
     return generator[1]
 
 
 def read_call(text: str) -> FunctionCall:
-    """A call as the language writes it, ``buy(7, "x", [true])``; raises ``InputError``.
+    """Parse a call in the syntax of the language, ``buy(7, "x", [true])``; raises ``InputError``.
 
     Arguments may be expressions that need no chain.
     """
@@ -85,7 +85,7 @@ def _plain(value: Value) -> Argument:
 
 
 def read_payment(text: str) -> invoke_script.Payment:
-    """``AMOUNT`` or ``AMOUNT:ASSET``, in the smallest units."""
+    """Parse ``AMOUNT`` or ``AMOUNT:ASSET``, in the smallest units."""
     amount, _, asset = text.partition(":")
     try:
         return invoke_script.Payment(int(amount), base58.decode(asset) if asset else None)
@@ -94,7 +94,7 @@ def read_payment(text: str) -> invoke_script.Payment:
 
 
 def read_recipient(text: str, chain_id: int) -> Recipient:
-    """A dApp by its address or alias."""
+    """Parse the address or alias of a dApp."""
     try:
         return parse_address(text, chain_id)
     except AddressError:
@@ -105,7 +105,7 @@ def read_recipient(text: str, chain_id: int) -> Recipient:
 
 
 class Sender:
-    """An account that sends transactions to a node."""
+    """Makes signed transactions of an account for a node."""
 
     def __init__(self, remote: Remote, keys: KeyPair) -> None:
         self._remote = remote
@@ -114,11 +114,11 @@ class Sender:
 
     @property
     def address(self) -> Address:
-        """The account's."""
+        """The account's address."""
         return from_public_key(self._keys.public_key, self.chain_id)
 
     def set_script(self, script: bytes, fee: int | None = None) -> AnyTransaction:
-        """The signed transaction that gives the account a script."""
+        """The signed transaction that sets the account's script."""
         return self._signed(set_script.TYPE, set_script.SetScript(script), fee)
 
     def invoke(
@@ -128,15 +128,15 @@ class Sender:
         payments: tuple[invoke_script.Payment, ...] = (),
         fee: int | None = None,
     ) -> AnyTransaction:
-        """The signed call of a dApp."""
+        """The signed transaction that calls a dApp."""
         to = read_recipient(dapp, self.chain_id)
         return self._signed(invoke_script.TYPE, invoke_script.InvokeScript(to, call, payments), fee)
 
     def _signed(self, kind: TransactionType, payload: object, fee: int | None) -> AnyTransaction:
         draft = self._draft(kind, payload, 1 if fee is None else fee)
         if fee is None:
-            said = self._remote.post("/transactions/calculateFee", codec.to_json(draft))
-            draft = self._draft(kind, payload, int(said["feeAmount"]))
+            answer = self._remote.post("/transactions/calculateFee", codec.to_json(draft))
+            draft = self._draft(kind, payload, int(answer["feeAmount"]))
         return codec.sign(draft, self._keys.private_key)
 
     def _draft(self, kind: TransactionType, payload: object, fee: int) -> AnyTransaction:
@@ -152,9 +152,9 @@ class Sender:
 
 
 def send(remote: Remote, transaction: AnyTransaction) -> dict[str, Any]:
-    """Send a transaction and wait until the chain has it: what the node then tells of it.
+    """Broadcast a transaction, wait until it is confirmed, and return the node's JSON of it.
 
-    Raises ``RemoteRefusal``, with the place in a script where the node tells one.
+    Raises ``RemoteRefusal``, with the position in a script if the node reports it.
     """
     remote.post("/transactions/broadcast?trace=true", codec.to_json(transaction))
     name = base58.encode(transaction.id)
@@ -168,7 +168,7 @@ def send(remote: Remote, transaction: AnyTransaction) -> dict[str, Any]:
 
 
 def validate(remote: Remote, transaction: AnyTransaction) -> dict[str, Any]:
-    """What would become of a transaction; raises ``RemoteRefusal`` for one that is refused."""
+    """Dry-run a transaction; raises ``RemoteRefusal`` if it is invalid."""
     found = remote.post("/debug/validate", codec.to_json(transaction))
     if not found["valid"]:
         fault = found.get("fault")
@@ -177,8 +177,8 @@ def validate(remote: Remote, transaction: AnyTransaction) -> dict[str, Any]:
 
 
 def remember_source(remote: Remote, script: str, source: SourceText) -> bool:
-    """Tell a devnet the source of a script, so that its faults have the lines of the file. Others
-    do not want to know.
+    """Send the source of a script to a devnet, for line numbers in its errors. Returns ``False`` on
+    other chains.
     """
     body = {"script": script, "source": source.text, "imports": source.libraries}
     body |= {"name": source.name} if source.name else {}
@@ -188,23 +188,23 @@ def remember_source(remote: Remote, script: str, source: SourceText) -> bool:
         return False
 
 
-# --- faults in terms of files ---------------------------------------------------------------------
+# --- mapping errors to local files ----------------------------------------------------------------
 
 
 class LocalFiles:
-    """Sources at hand, by the addresses of the scripts that they are of."""
+    """Finds the local source files of scripts on a chain."""
 
     def __init__(self, remote: Remote, sources: Mapping[Path, SourceText]) -> None:
-        """Each of the sources is tried on every script."""
+        """Each script is compared with all ``sources``."""
         self._remote = remote
         self._sources = sources
         self._found: dict[str, SourceMap | None] = {}
         self._known: dict[str, tuple[str, SourceText]] = {}
         self.names: Final[dict[str, str]] = {}
-        """Files by the addresses of the scripts that they turned out to be of."""
+        """File names by the addresses of their scripts."""
 
     def mapped(self, report: FaultReport) -> FaultReport:
-        """The report with the lines of these files."""
+        """The report with positions in the local files."""
         return msgspec.structs.replace(
             report,
             position=self._position(report.position),
@@ -212,18 +212,18 @@ class LocalFiles:
         )
 
     def map_of(self, address: str) -> SourceMap | None:
-        """The source of an account's script, if it is at hand."""
+        """The source map of an account's script, if its source is known."""
         if address not in self._found:
-            self._found[address] = self._look(address)
+            self._found[address] = self._find(address)
         return self._found[address]
 
     def source_of(self, address: str) -> tuple[str, SourceText] | None:
-        """An account's script in base64 and its source, if that is at hand."""
+        """An account's script in base64 and its source, if that is known."""
         if self.map_of(address) is None:
             return None
         return self._known[address]
 
-    def _look(self, address: str) -> SourceMap | None:
+    def _find(self, address: str) -> SourceMap | None:
         info = self._remote.find(f"/addresses/scriptInfo/{address}") if self._sources else None
         if not info or not info.get("script"):
             return None

@@ -1,6 +1,6 @@
-"""What a transaction did, as lines for a person: ``soliton ride trace``.
+"""A transaction's effects as text: ``soliton ride trace``.
 
-What lives here: the lines. What does not: asking a node (``remote``), walking (``walking``).
+What lives here: formatting. What does not: requests (``remote``), stepping (``walking``).
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ MAX_LINES: Final = 500
 _INDENT: Final = "  "
 
 
-def transaction_lines(told: Mapping[str, Any]) -> Iterator[str]:
-    """A transaction of a chain, its call, and what that did."""
-    status = told.get("applicationStatus", "succeeded")
+def transaction_lines(info: Mapping[str, Any]) -> Iterator[str]:
+    """A confirmed transaction with its call and state changes, from the node's JSON."""
+    status = info.get("applicationStatus", "succeeded")
     yield (
-        f"{told['id']}: type {told['type']} by {told.get('sender', 'nobody')} at height "
-        f"{told.get('height')}, {status}, complexity {told.get('spentComplexity', 0)}"
+        f"{info['id']}: type {info['type']} by {info.get('sender', 'nobody')} at height "
+        f"{info.get('height')}, {status}, complexity {info.get('spentComplexity', 0)}"
     )
-    changes = told.get("stateChanges")
-    call = told.get("call")
-    if call is not None and "dApp" in told:
-        yield from _call_lines(told["dApp"], call, told.get("payment") or [], changes or {}, 1)
+    changes = info.get("stateChanges")
+    call = info.get("call")
+    if call is not None and "dApp" in info:
+        yield from _call_lines(info["dApp"], call, info.get("payment") or [], changes or {}, 1)
     elif changes:
         yield from changes_lines(changes)
 
@@ -42,7 +42,7 @@ def _call_lines(
 
 
 def changes_lines(changes: Mapping[str, Any], level: int = 1) -> Iterator[str]:
-    """What a call did: calls of other dApps, then its actions."""
+    """State changes of a call: nested calls, then actions."""
     indent = _INDENT * level
     for each in changes.get("invokes") or ():
         paid = each.get("payment") or each.get("payments") or []
@@ -59,7 +59,7 @@ def changes_lines(changes: Mapping[str, Any], level: int = 1) -> Iterator[str]:
 
 
 def function_lines(record: Recording, names: Mapping[str, str]) -> list[str]:
-    """The functions that ran, each where it was called, with what it gave."""
+    """The called functions with the positions of the calls and their results."""
     calls = _calls(record.steps)
     lines = [
         f"{_INDENT * (step.depth + 1)}{_where(record, step, names)}: {_excerpt(record, step)}"
@@ -76,7 +76,7 @@ def function_lines(record: Recording, names: Mapping[str, str]) -> list[str]:
 
 
 def _calls(steps: tuple[Step, ...]) -> list[tuple[int, Step]]:
-    """The steps that entered an expression in which another function began."""
+    """The steps that entered an expression which calls a function."""
     found: dict[int, Step] = {}
     for step in steps:
         if step.parent >= 0 and steps[step.parent].depth < step.depth:

@@ -1,9 +1,9 @@
-"""Walking through a recorded run, forward and backward.
+"""Stepping through a recorded run, forward and backward.
 
-What lives here: where one stands, the moves, breakpoints. What does not: what is printed
-(``debugger``) and how a run is recorded (``soliton.ride.recording``).
+What lives here: the position, the moves, breakpoints. What does not: output (``debugger``) and
+recording (``soliton.ride.recording``).
 
-A recording is a list of steps, so a move backward is the same as one forward, but for its sign.
+A recording is a list of steps, so moves backward differ from moves forward only in the sign.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ BACKWARD: Final = -1
 
 
 class Walk:
-    """A place in a recording. ``at`` is the number of a step, or that of all: the end."""
+    """A position in a recording: ``at`` is the index of a step, or their number at the end."""
 
     def __init__(self, record: Recording) -> None:
         self.record: Final = record
         self.at = 0
         self.lines: set[tuple[str, int]] = set()
-        """Breakpoints: file and line."""
+        """Breakpoints by file and line."""
         self.functions: set[str] = set()
-        """Breakpoints: functions."""
+        """Breakpoints by function."""
 
     @property
     def step(self) -> Step | None:
-        """Where one stands; nothing at the end."""
+        """The current step; ``None`` at the end."""
         steps = self.record.steps
         return steps[self.at] if self.at < len(steps) else None
 
     def expression(self, way: int) -> None:
-        """To the next expression that is entered or left."""
+        """Go to the next expression that is entered or left."""
         self._go(way, lambda _step: True)
 
     def line(self, way: int) -> None:
-        """To another line, or into or out of a function."""
+        """Go to another line, or into or out of a function."""
         here = self.step
         self._go(way, lambda step: here is None or _line(step) != _line(here))
 
     def over(self, way: int) -> None:
-        """To another line, but not into functions."""
+        """Go to another line, but not into functions."""
         here = self.step
         self._go(
             way,
@@ -52,12 +52,12 @@ class Walk:
         )
 
     def out(self, way: int) -> None:
-        """Out of the function, to whoever called it."""
+        """Go out of the function, to its caller."""
         here = self.step
         self._go(way, lambda step: here is None or step.depth < here.depth)
 
     def run(self, way: int) -> None:
-        """To the next breakpoint, or to the end or begin."""
+        """Go to the next breakpoint, or to the end or the beginning."""
         before = self.step
 
         def stops(step: Step) -> bool:
@@ -75,11 +75,11 @@ class Walk:
         self._go(way, stops)
 
     def to(self, number: int) -> None:
-        """To a step by its number; beyond the end is the end."""
+        """Go to a step by its index, or to the end."""
         self.at = max(0, min(number, len(self.record.steps)))
 
     def calls(self) -> list[Step]:
-        """The expressions that called the functions around this place, the innermost first."""
+        """The calls of the enclosing functions, the innermost first."""
         here = self.step
         found: list[Step] = []
         if here is None:
@@ -94,7 +94,7 @@ class Walk:
         return found
 
     def names(self) -> list[tuple[str, str]]:
-        """The names that are known here, with their values, the innermost first."""
+        """The visible names with their values, the innermost first."""
         here = self.step
         if here is None:
             return []
