@@ -94,9 +94,7 @@ class Controls:
         prepare: Callable[[], None] = lambda: None,
         origin: Origin | None = None,
     ) -> None:
-        """``prepare`` is called after a reset to fill the chain, on top of the genesis block or of
-        a fork's ``origin``.
-        """
+        """``prepare`` fills the chain after a reset, above the genesis block or the ``origin``."""
         self.node, self.account, self.clock = node, account, clock
         self.mining = Mining(node, account, mode)
         self.origin = origin
@@ -240,9 +238,8 @@ class Controls:
         return number
 
     def revert(self, number: int) -> bool:
-        """Revert to a snapshot, any number of times, also to one on a branch that was left. Returns
-        ``False`` for an unknown one. Raises ``ControlRefused`` for one that the store has evicted,
-        and ``StorageProblem``.
+        """Revert to a snapshot, also to one on a branch that was left; ``False`` if it is unknown.
+        Raises ``ControlRefused`` if the store has evicted it, and ``StorageProblem``.
         """
         if not self.snapshots.revert(number):
             return False
@@ -325,9 +322,7 @@ class Controls:
         self.log(f"{address_text(address)} is impersonated")
 
     def stop_impersonating(self, address: Address) -> bool:
-        """Require the proofs of an account again, also in the pool. Returns whether it was
-        impersonated.
-        """
+        """Require an account's proofs again, also in the pool; False if they were required."""
         known = address in self.chain.waived
         self.chain.waived = self.chain.waived - {address}
         if known:
@@ -365,9 +360,7 @@ class Controls:
         self.log(f"a state was loaded, height {self.chain.height}")
 
     def switch_maker(self, *, is_on: bool) -> None:
-        """Switch the market maker on or off; its orders stay in the books. Raises
-        ``ControlRefused`` if there is none.
-        """
+        """Switch the market maker; its orders stay. Raises ``ControlRefused`` if there is none."""
         if self.maker is None:
             raise ControlRefused("there is no market maker here: --scenario dex has one")
         self.maker.is_on = is_on
