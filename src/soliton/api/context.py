@@ -24,21 +24,6 @@ from soliton.node.rest_settings import ApiLimits
 from soliton.parallel.signatures import SignatureChecker
 from soliton.web.cors import Cors
 
-
-def no_api_key(_key: str) -> bool:
-    """The key check of a node without a valid ``api-key-hash``: rejects every key."""
-    return False
-
-
-def no_scopes(_key: str) -> frozenset[str]:
-    """The scopes of any key on a node without named keys."""
-    return frozenset()
-
-
-def nothing_to_refresh() -> None:
-    """The ``refresh`` of a node that writes its own store."""
-
-
 EXPOSED_HEADERS = ("ETag", "Link", "Retry-After", "X-Hint")
 """Response headers that pages of other origins may read."""
 OPEN = Cors(exposed=EXPOSED_HEADERS)
@@ -53,11 +38,12 @@ class ApiContext:
 
     title: str
     version: str
-    check_api_key: Callable[[str], bool] = no_api_key
-    scopes_of_key: Callable[[str], frozenset[str]] = no_scopes
+    check_api_key: Callable[[str], bool] = lambda _key: False
+    """Without a configured ``api-key-hash`` every key is wrong."""
+    scopes_of_key: Callable[[str], frozenset[str]] = lambda _key: frozenset()
     """Returns the scopes of a named key."""
     limits: ApiLimits = NO_LIMITS
-    is_api_key_hash: Callable[[str], bool] = no_api_key
+    is_api_key_hash: Callable[[str], bool] = lambda _text: False
     """Whether a text is the configured hash, which users confuse with the key."""
     cors: Cors = OPEN
     """Which pages of other origins may read the answers."""
@@ -66,7 +52,7 @@ class ApiContext:
     network_clock: Callable[[], int] = system_clock
     """Milliseconds of the clock for block timestamps, corrected by NTP if that is enabled."""
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
-    refresh: Callable[[], None] = nothing_to_refresh
+    refresh: Callable[[], None] = lambda: None
     """Called before each request, so that it sees what another process has written."""
     controls: Controls | None = None
     """The controls of a private chain, in the process that has them."""

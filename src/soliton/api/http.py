@@ -100,11 +100,18 @@ class Request(web.Request):
         """A reader of the body's JSON object."""
         return ObjectReader(self.json())
 
-    def listed(self, name: str, json_name: str) -> list[str]:
+    def listed(self, name: str, json_name: str, limit: int | None = None) -> list[str]:
         """A list from the query (GET), a form, or the member ``json_name`` of a JSON object.
 
-        Malformed JSON rejects the route, as in the reference (``CustomDirectives.anyParam``).
+        Malformed JSON rejects the route, as in the reference (``CustomDirectives.anyParam``). More
+        than ``limit`` items raise error 10.
         """
+        found = self._listed(name, json_name)
+        if limit is not None and len(found) > limit:
+            raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+        return found
+
+    def _listed(self, name: str, json_name: str) -> list[str]:
         if self.method == "GET":
             return self.query.get(name, [])
         if self.content_type() in (FORM_URLENCODED, b""):

@@ -118,10 +118,7 @@ def data(request: Request) -> object:
         except PatternError as error:
             raise errors.invalid_request("Cannot compile regex").with_hint(str(error)) from error
         return json_stream(request, _matching(node, address, pattern))
-    keys = request.listed("key", "keys")
-    limit = node.settings.rest_api.data_keys_request_limit
-    if len(keys) > limit:
-        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+    keys = request.listed("key", "keys", node.settings.rest_api.data_keys_request_limit)
     if keys:
         found = (_entry(node, address, key) for key in keys)
         return [entry for entry in found if entry is not None]

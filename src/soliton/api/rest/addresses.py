@@ -9,7 +9,7 @@ com/zbsnetwork/api/http/AddressApiRoute.scala`` for the oldest generation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -40,7 +40,7 @@ from soliton.ledger.state import (
 from soliton.node.node import Node
 from soliton.node.wallet import WalletError
 from soliton.storage import indexes
-from soliton.storage.indexes import minimum_balance, minimum_effective_balance
+from soliton.storage.indexes import Histories, minimum_balance, minimum_effective_balance
 
 MAX_WALLET_ADDRESSES: Final = 1_000
 MAX_PUBLIC_KEY_TEXT_CHARS: Final = 256
@@ -198,39 +198,32 @@ def balance(request: Request) -> Balance:
 
 def confirmed_balance(request: Request) -> Balance:
     """An account's smallest balance over the last blocks."""
-    node, address = node_of(request), address_argument(request)
-    confirmations = _confirmations(request, node)
-    top = node.chain.height
-    least = minimum_balance(node.chain.store, address, _bottom(top, confirmations), top)
-    return Balance(address_text(address), confirmations, least)
+    return _minimum(request, minimum_balance, confirmed=True)
 
 
 def effective(request: Request) -> Balance:
     """An account's balance, leases counted."""
-    node, address = node_of(request), address_argument(request)
-    top = node.chain.height
-    found = minimum_effective_balance(node.chain.store, address, top, top)
-    return Balance(address_text(address), 0, found)
+    return _minimum(request, minimum_effective_balance, confirmed=False)
 
 
 def confirmed_effective(request: Request) -> Balance:
     """An account's smallest balance over the last blocks, leases counted."""
+    return _minimum(request, minimum_effective_balance, confirmed=True)
+
+
+def _minimum(
+    request: Request,
+    read: Callable[[Histories, Address, int, int], int],
+    *,
+    confirmed: bool,
+) -> Balance:
     node, address = node_of(request), address_argument(request)
-    confirmations = _confirmations(request, node)
-    top = node.chain.height
-    least = minimum_effective_balance(node.chain.store, address, _bottom(top, confirmations), top)
+    top, confirmations = node.chain.height, request.integer("confirmations") if confirmed else 0
+    if confirmed and not is_oldest(node):
+        _check_depth(node, top - confirmations)
+    bottom = min(top, max(1, top - confirmations + 1))
+    least = read(node.chain.store, address, bottom, top)
     return Balance(address_text(address), confirmations, least)
-
-
-def _bottom(top: int, confirmations: int) -> int:
-    return min(top, max(1, top - confirmations + 1))
-
-
-def _confirmations(request: Request, node: Node) -> int:
-    confirmations = request.integer("confirmations")
-    if not is_oldest(node):
-        _check_depth(node, node.chain.height - confirmations)
-    return confirmations
 
 
 def _check_depth(node: Node, height: int) -> None:

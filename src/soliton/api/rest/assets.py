@@ -80,10 +80,8 @@ def _asset_argument(request: Request) -> AssetId:
 def balances(request: Request) -> Stream:
     """The assets of an account: all but NFTs, or those in the request."""
     node, address = node_of(request), address_argument(request)
-    texts = [] if is_oldest(node) else request.listed("id", "ids")
     limit = node.settings.rest_api.asset_details_limit
-    if len(texts) > limit:
-        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+    texts = [] if is_oldest(node) else request.listed("id", "ids", limit)
     items = _of_assets(node, address, _ids(texts)) if texts else _portfolio(node, address)
     prefix = b'{"address":"%s","balances":[' % address_text(address).encode()
     return json_stream(request, items, prefix, b"]}")
@@ -144,10 +142,7 @@ def details(request: Request) -> Members:
 def details_of_many(request: Request) -> list[Members]:
     """The details of several assets."""
     node = node_of(request)
-    texts = request.listed("id", "ids")
-    limit = node.settings.rest_api.asset_details_limit
-    if len(texts) > limit:
-        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+    texts = request.listed("id", "ids", node.settings.rest_api.asset_details_limit)
     if not texts:
         raise errors.ASSET_ID_NOT_SPECIFIED.error()
     names = _ids(texts)

@@ -18,7 +18,7 @@ from soliton.api import errors
 from soliton.api.hints import about_block, with_hint
 from soliton.api.http import Request
 from soliton.api.json_blocks import header_json
-from soliton.api.json_transactions import Members
+from soliton.api.json_transactions import MIDDLE, Members
 from soliton.api.lookup import address_argument, block_id, is_oldest, node_of
 from soliton.api.rest import examples
 from soliton.api.route_table import row, table
@@ -33,7 +33,6 @@ from soliton.web.number_strings import JSON_WITH_STRINGS, Accepted, accepted
 MAX_BLOCKS_FOR_DELAY: Final = 10_000
 
 _GENESIS: Final = 1
-_MIDDLE: Final = "tn"
 _EMPTY: Final = Whole(b"", status=404)
 
 _NO_PATHS: Final = (
@@ -134,7 +133,7 @@ def _at(request: Request, show: Show) -> object:
     except KeyError as error:
         if is_oldest(node):
             return NoBlock("error", "No block for this height")
-        if node.network.family == _MIDDLE:
+        if node.network.family == MIDDLE:
             return _EMPTY
         raise errors.BLOCK_DOES_NOT_EXIST.error() from error
 

@@ -8,8 +8,10 @@ responses. What does not: the controls (``soliton.controls``).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from functools import wraps
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -37,6 +39,8 @@ from soliton.ledger.edits import Edit
 from soliton.ride.recording import Recording
 from soliton.storage.retrying import disable_retry
 from soliton.web.answers import Whole
+
+T = TypeVar("T")
 
 TAG: Final = "devnet"
 _MS: Final = 1_000
@@ -109,6 +113,19 @@ def _refusal(request: Request, error: InputError) -> errors.ApiError:
     return refusal(error, node_of(request).network.family)
 
 
+def _refusing(handler: Callable[[Request], T]) -> Callable[[Request], T]:
+    """Translate the errors of a handler's controls."""
+
+    @wraps(handler)
+    def refusing(request: Request) -> T:
+        try:
+            return handler(request)
+        except InputError as error:
+            raise _refusal(request, error) from error
+
+    return refusing
+
+
 def state(request: Request) -> ChainState:
     """The state of the chain and of its controls."""
     return controls_of(request).state()
@@ -128,23 +145,19 @@ async def mine(request: Request) -> Tip:
     return _tip(controls)
 
 
+@_refusing
 def mining(request: Request) -> MiningMode:
     """Set the mining mode."""
     every = request.arguments.get("every", 0)
     assert isinstance(every, int)
-    try:
-        return controls_of(request).set_mining(request.text("mode"), every / _MS)
-    except InputError as error:
-        raise _refusal(request, error) from error
+    return controls_of(request).set_mining(request.text("mode"), every / _MS)
 
 
+@_refusing
 def maker(request: Request) -> Working:
     """Switch the market maker on or off."""
     is_on = request.arguments["on"] is True
-    try:
-        controls_of(request).switch_maker(is_on=is_on)
-    except InputError as error:
-        raise _refusal(request, error) from error
+    controls_of(request).switch_maker(is_on=is_on)
     return Working(is_on)
 
 
@@ -154,6 +167,7 @@ def clock(request: Request) -> ChainTime:
     return ChainTime(controls.clock(), controls.clock.state)
 
 
+@_refusing
 def set_clock(request: Request) -> ChainTime:
     """Set, move, stop or start the clock."""
     controls, given = controls_of(request), request.arguments
@@ -161,37 +175,30 @@ def set_clock(request: Request) -> ChainTime:
         raise errors.invalid_request("one of: travel, set, nextBlock, frozen")
     ((name, value),) = given.items()
     assert isinstance(value, int)
-    try:
-        match name:
-            case "travel":
-                controls.travel(value)
-            case "set":
-                controls.set_time(value)
-            case "nextBlock":
-                controls.set_next_block_time(value)
-            case _:
-                controls.freeze(frozen=bool(value))
-    except InputError as error:
-        raise _refusal(request, error) from error
+    match name:
+        case "travel":
+            controls.travel(value)
+        case "set":
+            controls.set_time(value)
+        case "nextBlock":
+            controls.set_next_block_time(value)
+        case _:
+            controls.freeze(frozen=bool(value))
     return clock(request)
 
 
+@_refusing
 def snapshot(request: Request) -> Taken:
     """Take a snapshot of the whole chain."""
     controls = controls_of(request)
-    try:
-        return controls.snapshots.shown(controls.snapshot())
-    except InputError as error:
-        raise _refusal(request, error) from error
+    return controls.snapshots.shown(controls.snapshot())
 
 
+@_refusing
 def revert(request: Request) -> Answered:
     """Revert to a snapshot."""
     number = snapshot_number(request.text("id"))
-    try:
-        return Answered(number is not None and controls_of(request).revert(number))
-    except InputError as error:
-        raise _refusal(request, error) from error
+    return Answered(number is not None and controls_of(request).revert(number))
 
 
 def forget(request: Request) -> Answered:
@@ -208,6 +215,7 @@ def snapshot_number(text: str) -> int | None:
         return None
 
 
+@_refusing
 def reorganize(request: Request) -> Reorganized:
     """Replace the last blocks."""
     body, node = request.json(), node_of(request)
@@ -224,20 +232,15 @@ def reorganize(request: Request) -> Reorganized:
         if not all(isinstance(one, dict) for one in each):
             raise errors.invalid_request("a transaction is an object")
         read.append([claimed_transaction(one, node) for one in each])
-    try:
-        return controls_of(request).reorganize(depth, read, keep=keep)
-    except InputError as error:
-        raise _refusal(request, error) from error
+    return controls_of(request).reorganize(depth, read, keep=keep)
 
 
+@_refusing
 def impersonate(request: Request) -> Answered:
     """Accept transactions of an account without proofs."""
     controls, address = controls_of(request), address_argument(request)
     new = address not in controls.chain.waived
-    try:
-        controls.impersonate(address)
-    except InputError as error:
-        raise _refusal(request, error) from error
+    controls.impersonate(address)
     return Answered(new)
 
 
@@ -246,6 +249,7 @@ def stop_impersonating(request: Request) -> Answered:
     return Answered(controls_of(request).stop_impersonating(address_argument(request)))
 
 
+@_refusing
 def edit(request: Request) -> Tip:
     """Edit the state."""
     controls = _controls(request)
@@ -253,10 +257,7 @@ def edit(request: Request) -> Tip:
         edits = msgspec.convert(request.json().get("edits"), list[Edit])
     except msgspec.ValidationError as error:
         raise errors.invalid_request(f"edits: {error}") from error
-    try:
-        controls.edit(edits)
-    except InputError as error:
-        raise _refusal(request, error) from error
+    controls.edit(edits)
     return _tip(controls)
 
 
@@ -275,20 +276,16 @@ def reset(request: Request) -> Tip:
     return _tip(controls)
 
 
+@_refusing
 def dumped(request: Request) -> Whole:
     """The whole chain as a file."""
-    try:
-        return Whole(dump(controls_of(request)), _GZIP)
-    except InputError as error:
-        raise _refusal(request, error) from error
+    return Whole(dump(controls_of(request)), _GZIP)
 
 
+@_refusing
 def loaded(request: Request) -> Loaded:
     """Load the chain from a file."""
-    try:
-        head = load(controls_of(request), request.body)
-    except InputError as error:
-        raise _refusal(request, error) from error
+    head = load(controls_of(request), request.body)
     return Loaded(head.height, head.block)
 
 

@@ -92,12 +92,9 @@ _PAYMENTS: Final = {
 def assets(request: Request) -> list[Members]:
     """The details of assets by their addresses in wallets."""
     node = node_of(request)
-    texts = request.listed("id", "ids")
-    limit = node.settings.rest_api.asset_details_limit
+    texts = request.listed("id", "ids", node.settings.rest_api.asset_details_limit)
     if not texts:
         raise errors.RejectionError("no ids")
-    if len(texts) > limit:
-        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
     found = [_asset_id(text, node) for text in texts]
     wrong = [text for text, name in zip(texts, found, strict=True) if name is None]
     if wrong:

@@ -76,10 +76,7 @@ def info(request: Request) -> Members:
 def info_of_many(request: Request) -> list[Members]:
     """Leases by their ids."""
     node = node_of(request)
-    texts = request.listed("id", "ids")
-    limit = node.settings.rest_api.transactions_by_address_limit
-    if len(texts) > limit:
-        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+    texts = request.listed("id", "ids", node.settings.rest_api.transactions_by_address_limit)
     found = [_find(node, decode_id(text)) for text in texts]
     unknown = [text for text, members in zip(texts, found, strict=True) if members is None]
     if unknown:

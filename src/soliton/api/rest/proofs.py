@@ -94,9 +94,7 @@ def _proofs(
 
 
 def _names(request: Request, limit: int) -> list[tuple[str, bytes | None]]:
-    texts = request.listed("id", "ids")
-    if len(texts) > limit:
-        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+    texts = request.listed("id", "ids", limit)
     if not texts:
         raise errors.INVALID_TRANSACTION_ID.error(message="Transaction ID was not specified")
     return [(text, decode_id(text)) for text in texts]

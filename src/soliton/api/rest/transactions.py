@@ -89,10 +89,7 @@ def _missing(request: Request, name: bytes, details: str) -> Whole:
 def info_of_many(request: Request) -> list[Members]:
     """Confirmed transactions by their ids."""
     node = node_of(request)
-    texts = request.listed("id", "ids")
-    limit = node.settings.rest_api.transactions_by_address_limit
-    if len(texts) > limit:
-        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+    texts = request.listed("id", "ids", node.settings.rest_api.transactions_by_address_limit)
     if not texts:
         if is_oldest(node):
             raise errors.INVALID_SIGNATURE.error()
