@@ -48,7 +48,14 @@ from soliton.ride.expressions import (
     Ref,
     StringConst,
 )
-from soliton.ride.functions.catalogue import functions
+from soliton.ride.functions.catalogue import (
+    CALLS_OF_DAPPS,
+    EQUAL,
+    GET_ELEMENT,
+    IS_INSTANCE_OF,
+    THROW,
+    functions,
+)
 from soliton.ride.functions.printing import plain_text
 from soliton.ride.meta import argument_types, read_meta
 from soliton.ride.script import Script, nodes
@@ -60,8 +67,7 @@ MAX_NESTING: Final = 500
 """Far above the limit of the compiler."""
 _INDENT: Final = "  "
 _MAX_BASE58_BYTES: Final = 128
-_EQUAL, _IS_INSTANCE, _THROW, _ELEMENT, _CONS = 0, 1, 2, 401, 1100
-_CALLS_OF_DAPPS: Final = (1020, 1021)
+_CONS: Final = 1100
 _ESCAPES: Final = {
     "\\": "\\\\", '"': '\\"', "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
 }  # fmt: skip
@@ -124,7 +130,7 @@ def _kind(version: int, expression: Expression) -> ScriptKind:
     asset = library(version, ScriptKind.ASSET).variables.get("this")
     fields = {name for name, _ in fields_of(asset)} if asset is not None else set()
     for node in nodes(expression):
-        if isinstance(node, Call) and node.function in _CALLS_OF_DAPPS:
+        if isinstance(node, Call) and node.function in CALLS_OF_DAPPS:
             return ScriptKind.CALL
         if (
             isinstance(node, GetField)
@@ -335,13 +341,13 @@ class _Writer:
         if name.startswith("_Tuple") and isinstance(function, int):
             texts = yield from self._arguments(arguments, level)
             return f"({', '.join(texts)})"
-        if (function == _IS_INSTANCE or name.startswith("_")) and not self._loose:
+        if (function == IS_INSTANCE_OF or name.startswith("_")) and not self._loose:
             raise _NoSource(f"no source calls {name} here")
         if name in LEVEL_OF and len(arguments) == 2:
             return (yield from self._operators(node, LEVEL_OF[name], level))
         if name in ("-", "!") and len(arguments) == 1:
             return f"{name}({(yield self.operand(arguments[0], level))})"
-        if function == _ELEMENT and len(arguments) == 2 and isinstance(arguments[0], Ref):
+        if function == GET_ELEMENT and len(arguments) == 2 and isinstance(arguments[0], Ref):
             index = yield self.operand(arguments[1], level)
             return f"{self._checked(arguments[0].name)}[{index}]"
         texts = yield from self._arguments(arguments, level)
@@ -414,7 +420,7 @@ class _Writer:
                 Let("@", value),
                 If(Call(function, (Ref("@"), StringConst(type_))), Ref("@"), failure),
                 False,
-            ) if function == _IS_INSTANCE:
+            ) if function == IS_INSTANCE_OF:
                 method = "as" if failure == Ref("unit") else "exactAs"
                 return f"{(yield self.atom(value, level))}.{method}[{type_}]"
             case _:
@@ -507,7 +513,7 @@ def _strict_parts(node: Block) -> _Parts:
                 Call(throw, (StringConst(message),)),
             ),
             True,
-        ) if equal == _EQUAL and throw == _THROW and one == other == name and message == NOT_ITSELF:
+        ) if equal == EQUAL and throw == THROW and one == other == name and message == NOT_ITSELF:
             if not name.startswith("$t0"):
                 return _checked(name), value, body
             names: list[str] = []

@@ -32,7 +32,7 @@ from soliton.ride.environment import CURRENT_SWITCHES, CallContext, Environment,
 from soliton.ride.errors import EvaluationError, NotCallable
 from soliton.ride.evaluator_compiler import Entry, Program, TooDeep
 from soliton.ride.evaluator_library import Library, load_library
-from soliton.ride.evaluator_machine import EXTENDED, Machine
+from soliton.ride.evaluator_machine import Machine
 from soliton.ride.expressions import (
     AnnotatedFunction,
     Block,
@@ -44,6 +44,7 @@ from soliton.ride.expressions import (
     children,
     declared_expression,
 )
+from soliton.ride.functions.catalogue import CALLS_OF_DAPPS
 from soliton.ride.observation import Observer
 from soliton.ride.script import (
     TREE_FACTOR,
@@ -118,7 +119,7 @@ def evaluate(
     content = script.content
     if not isinstance(content, DApp):
         context = _context(script, environment, setting, subject)
-        library = _library(script, environment, setting.kind)
+        library = load_library(script.version, setting.kind, environment.chain_id)
         return _run(script, None, library, context, setting)
     if content.verifier is None:
         raise EvaluationError("the dApp has no verifier")
@@ -182,7 +183,7 @@ def _run_annotated(
     setting: Setting,
 ) -> Outcome:
     context = _context(script, environment, setting)
-    library = _library(script, environment, ScriptKind.DAPP)
+    library = load_library(script.version, ScriptKind.DAPP, environment.chain_id)
     if setting.trace is not None:
         setting.trace.note(INVOKED_FUNCTION, call.function)
         setting.trace.note(annotated.invocation, call.argument)
@@ -267,10 +268,6 @@ def _context(
         subject,
         setting.watch,
     )
-
-
-def _library(script: Script, environment: Environment, kind: ScriptKind) -> Library:
-    return load_library(script.version, kind, environment.chain_id)
 
 
 # --- Python's stack -------------------------------------------------------------------------------
@@ -403,7 +400,7 @@ class _Survey:
         for node in nodes(content):
             if isinstance(node, Block):
                 self._visit(node.declaration)
-            elif isinstance(node, Call) and node.function in EXTENDED:
+            elif isinstance(node, Call) and node.function in CALLS_OF_DAPPS:
                 self.calls_scripts = True
 
     def _visit(self, declaration: Let | Func) -> None:

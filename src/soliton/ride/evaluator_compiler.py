@@ -45,7 +45,7 @@ from soliton.ride.evaluator_code import (
     with_something_left,
 )
 from soliton.ride.evaluator_library import Library
-from soliton.ride.evaluator_machine import EXTENDED, FIRST_OF_CHAIN, LAST_OF_CHAIN, constant_value
+from soliton.ride.evaluator_machine import FIRST_OF_CHAIN, LAST_OF_CHAIN, constant_value
 from soliton.ride.evaluator_scope import Scope, find
 from soliton.ride.expressions import (
     AnnotatedFunction,
@@ -59,6 +59,7 @@ from soliton.ride.expressions import (
     Let,
     Ref,
 )
+from soliton.ride.functions.catalogue import CALLS_OF_DAPPS
 from soliton.ride.values import UNIT, Value
 
 MAX_DEPTH: Final = 1_500
@@ -320,7 +321,7 @@ class _Compiler:
         if self._calls_scripts and FIRST_OF_CHAIN <= number <= LAST_OF_CHAIN:
             implementation = journaled(implementation)
         code = native_code(codes, native.cost, implementation)
-        return with_something_left(code) if number in EXTENDED else code
+        return with_something_left(code) if number in CALLS_OF_DAPPS else code
 
     def _named_call(self, name: str, codes: tuple[Code, ...], depth: int) -> _Made:
         named = self._library.named[name]

@@ -49,6 +49,7 @@ from soliton.ride.expressions import (
     StringConst,
 )
 from soliton.ride.functions.bodies import missing_value_message
+from soliton.ride.functions.catalogue import CALLS_OF_DAPPS
 from soliton.ride.functions.printing import plain_text
 from soliton.ride.trace import Trace
 from soliton.ride.values import (
@@ -62,8 +63,6 @@ from soliton.ride.values import (
 )
 
 _VALUE_TYPES: Final = frozenset((int, bool, str, bytes, BigInt, RideList, CaseObject))
-EXTENDED: Final = frozenset((1020, 1021))
-"""The functions that run other scripts, and set the remaining complexity themselves."""
 FIRST_OF_CHAIN, LAST_OF_CHAIN = 1000, 1099
 _VALUE: Final = "value"
 
@@ -445,12 +444,12 @@ class Machine:
         except ThrownError as error:
             if context.switches.fixed_thrown_error:
                 raise _failed(error, context.remaining) from None
-            raise _failed(error, self._limit if number in EXTENDED else 0) from None
+            raise _failed(error, self._limit if number in CALLS_OF_DAPPS else 0) from None
         except (NativeCrash, EvaluationEscaped) as error:
             raise _failed(NativeCrash(error.message), 0) from None
         except EvaluationError as error:
             raise _failed(error, context.remaining) from None
-        if self._trace is not None and number in EXTENDED:
+        if self._trace is not None and number in CALLS_OF_DAPPS:
             spent = limit - native.cost - context.remaining
             self._trace.note_cost(str(values[1]), spent, context.remaining)
         return value, context.remaining

@@ -16,7 +16,7 @@ from soliton.ride.errors import RideError
 from soliton.ride.functions.printing import nested_text
 from soliton.ride.numbering import Body, numbered
 from soliton.ride.observation import RunFault, Spot
-from soliton.ride.script import parse_script
+from soliton.ride.script import Script, parse_script
 from soliton.ride.source_map import (
     SourceMap,
     TextRange,
@@ -104,16 +104,22 @@ def locate(script: bytes, numbers: Collection[int], known: SourceText | None = N
     """Return the positions of expressions in the script's source if it is known and matches, else
     in the decompiled text. Raises ``ScriptFormatError``.
     """
-    found: SourceMap | None = None
-    source = KNOWN
-    if known is not None:
-        found = map_known_source(parse_script(script), known.text, known.libraries)
-    if found is None:
-        source, found = DECOMPILED, map_decompiled(script)
-    if found is None:
+    source, text = find_text(parse_script(script), known)
+    if text is None:
         return _without_text(script, numbers)
-    name = known.name if known is not None and source == KNOWN else ""
-    return located_in(found, numbers, source, name)
+    return located_in(text, numbers, source, known.name if known and source == KNOWN else "")
+
+
+def find_text(script: Script, known: SourceText | None) -> tuple[str, SourceMap | None]:
+    """Return the kind of text and the map of a script: of its source if that is known and matches,
+    else of the decompiled text. Raises ``ScriptFormatError``.
+    """
+    if known is not None:
+        text = map_known_source(script, known.text, known.libraries)
+        if text is not None:
+            return KNOWN, text
+    text = map_decompiled(script.source)
+    return (NO_TEXT if text is None else DECOMPILED), text
 
 
 def located_in(

@@ -15,9 +15,8 @@ from soliton.crypto import base58
 from soliton.ride.compiler.compaction import original_names
 from soliton.ride.evaluator_machine import LetNode
 from soliton.ride.expressions import Block, DApp
-from soliton.ride.faults import DECOMPILED, KNOWN, NO_TEXT, SourceText, report_here, value_text
+from soliton.ride.faults import KNOWN, SourceText, find_text, report_here, value_text
 from soliton.ride.observation import Event, ObservedRun, Observer, lets_at
-from soliton.ride.source_map import SourceMap, map_decompiled, map_known_source
 
 MAX_STEPS: Final = 20_000
 """The limit of steps; beyond it, ``truncated`` is set."""
@@ -80,24 +79,14 @@ class _Text:
     """A script's text, its source map, and its original names."""
 
     def __init__(self, run: ObservedRun, known: SourceText | None) -> None:
-        script = run.script
-        found: SourceMap | None = None
-        self.source = KNOWN
-        files = {}
-        if known is not None:
-            found = map_known_source(script, known.text, known.libraries)
-            files = {"": known.text, **known.libraries}
-        if found is None:
-            self.source, files = DECOMPILED, {}
-            found = map_decompiled(script.source)
-            if found is not None:
-                files = {"": found.text}
-        if found is None:
-            self.source = NO_TEXT
-        self.map = found
-        name = known.name if known is not None and self.source == KNOWN else ""
-        self.shown = ScriptText(base58.encode(run.owner), self.source, files, name)
-        content = script.content
+        source, self.map = find_text(run.script, known)
+        files, name = {}, ""
+        if known is not None and source == KNOWN:
+            files, name = {"": known.text, **known.libraries}, known.name
+        elif self.map is not None:
+            files = {"": self.map.text}
+        self.shown = ScriptText(base58.encode(run.owner), source, files, name)
+        content = run.script.content
         self.names = original_names(content) if isinstance(content, DApp) else {}
 
 

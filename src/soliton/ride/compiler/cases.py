@@ -23,11 +23,12 @@ from soliton.ride.expressions import (
     Ref,
     StringConst,
 )
+from soliton.ride.functions.catalogue import EQUAL, IS_INSTANCE_OF, THROW
 from soliton.ride.hash_order import hash_map_order
 from soliton.ride.types import Record, members
 
-_EQUAL, _IS_INSTANCE, _THROW, _TUPLE_SIZE = 0, 1, 2, 1350
-_MATCH_ERROR: Final = Call(_THROW, (StringConst("Match error"),))
+_TUPLE_SIZE: Final = 1350
+_MATCH_ERROR: Final = Call(THROW, (StringConst("Match error"),))
 _MAX_PATH: Final = 32
 """The limit of nested patterns; those in sources have a few levels."""
 
@@ -123,7 +124,7 @@ def _tested_types(name: str, path: _Path, condition: Expression) -> list[str] | 
     for each in _chain(condition):
         match each:
             case Call(function, (subject, StringConst(type_))) if (
-                function == _IS_INSTANCE and _path(name, subject) == path
+                function == IS_INSTANCE_OF and _path(name, subject) == path
             ):
                 types.append(type_)
             case _:
@@ -136,7 +137,7 @@ def _constants(name: str, path: _Path, condition: Expression) -> list[Expression
     for each in _chain(condition):
         match each:
             case Call(function, (constant, subject)) if (
-                function == _EQUAL and _path(name, subject) == path
+                function == EQUAL and _path(name, subject) == path
             ):
                 constants.append(constant)
             case _:
@@ -150,7 +151,7 @@ def _is_tuple_check(name: str, check: Expression) -> bool:
         return all(type_.startswith("(") for type_ in types)
     match check:
         case Call(equal, (Call(size, (Ref(subject),)), LongConst())):
-            return equal == _EQUAL and size == _TUPLE_SIZE and subject == name
+            return equal == EQUAL and size == _TUPLE_SIZE and subject == name
         case _:
             return False
 
@@ -178,11 +179,11 @@ def _leaf(name: str, condition: Expression) -> _Leaf | None:
     if condition == TRUE:
         return _Leaf(None)
     match _chain(condition)[0]:
-        case Call(function, (subject, StringConst())) if function == _IS_INSTANCE:
+        case Call(function, (subject, StringConst())) if function == IS_INSTANCE_OF:
             path = _path(name, subject)
             types = _tested_types(name, path, condition) if path else None
             return None if types is None else _Leaf(path, tuple(types))
-        case Call(function, (_, subject)) if function == _EQUAL:
+        case Call(function, (_, subject)) if function == EQUAL:
             path = _path(name, subject)
             constants = _constants(name, path, condition) if path else None
             return None if constants is None else _Leaf(path, (), tuple(constants))

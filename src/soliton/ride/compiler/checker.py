@@ -56,6 +56,7 @@ from soliton.ride.expressions import (
     Ref,
     StringConst,
 )
+from soliton.ride.functions.catalogue import GET_ELEMENT, GET_TYPE, IS_INSTANCE_OF, THROW
 from soliton.ride.types import (
     ANY,
     BOOLEAN,
@@ -91,8 +92,7 @@ MAX_UNROLLED_STEPS: Final = 50_000
 """The total over all folds of a source: seven times what fits into the largest script."""
 
 _CONSTANT_TYPES: Final = {LongConst: INT, StringConst: STRING}
-_EQUAL, _IS_INSTANCE, _THROW, _GET_TYPE = 0, 1, 2, 3
-_AT_LEAST, _JOIN, _LIST_SIZE, _ELEMENT = 103, 300, 400, 401
+_AT_LEAST, _JOIN, _LIST_SIZE = 103, 300, 400
 _CAST_NAME: Final = "@"
 
 _Value = TypeVar("_Value")
@@ -396,10 +396,10 @@ class Checker:
         failure: Expression = Ref("unit")
         type_: Type = union_of([target, UNIT])
         if node.exact:
-            failure = Call(_THROW, (self._cast_message(subject.type, target),))
+            failure = Call(THROW, (self._cast_message(subject.type, target),))
             type_ = target
         value = Ref(_CAST_NAME)
-        check = Call(_IS_INSTANCE, (value, StringConst(target.name)))
+        check = Call(IS_INSTANCE_OF, (value, StringConst(target.name)))
         block = Block(Let(_CAST_NAME, subject.expression), If(check, value, failure))
         return Typed(block, type_)
 
@@ -407,7 +407,7 @@ class Checker:
         if not self.library.has_type_names_at_run_time:
             return StringConst(f"Couldn't cast {given.name} to {target.name}")
         suffix = StringConst(f" couldn't be cast to {target.name}")
-        return Call(_JOIN, (Call(_GET_TYPE, (Ref(_CAST_NAME),)), suffix))
+        return Call(_JOIN, (Call(GET_TYPE, (Ref(_CAST_NAME),)), suffix))
 
     def _fold(self, node: Fold) -> Typed:
         items = self.expression(node.items)
@@ -456,8 +456,8 @@ def unrolled_fold(
     step, last = f"$f{number}_1", f"$f{number}_2"
     accumulated, position = Ref("$a"), Ref("$i")
     at_end = Call(_AT_LEAST, (position, Ref("$s")))
-    element = Call(_ELEMENT, (Ref("$l"), position))
-    too_long = Call(_THROW, (StringConst(f"List size exceeds {limit}"),))
+    element = Call(GET_ELEMENT, (Ref("$l"), position))
+    too_long = Call(THROW, (StringConst(f"List size exceeds {limit}"),))
     parameters = ("$a", "$i")
     result: Expression = Ref("$acc0")
     for index in range(limit):

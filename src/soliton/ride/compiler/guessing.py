@@ -34,6 +34,7 @@ from soliton.ride.expressions import (
     Ref,
     StringConst,
 )
+from soliton.ride.functions.catalogue import EQUAL, IS_INSTANCE_OF
 from soliton.ride.meta import ArgumentType, argument_types, read_meta
 from soliton.ride.types import (
     ANY,
@@ -71,7 +72,6 @@ _CAST_NAME: Final = "@"
 _CAST: Final = re.compile(r"Couldn't cast (.+) to .+", re.DOTALL)
 _MAX_CONDITION: Final = 100
 """The number of nodes of a condition that are searched."""
-_EQUAL, _IS_INSTANCE = 0, 1
 _EMPTY_LIST: Final = list_of(NOTHING)
 _PLAIN: Final = (Plain, ListOf, TupleOf, UnionOf, Record)
 
@@ -267,9 +267,9 @@ class Guesses:
         types = []
         for argument, parameter in zip(node.arguments, parameters, strict=True):
             types.append((yield self._visit(argument, parameter)))
-        if node.function in (_EQUAL, "!="):
+        if node.function in (EQUAL, "!="):
             _compare(node.arguments, types, self._names)
-        if node.function == _IS_INSTANCE and len(node.arguments) == 2:
+        if node.function == IS_INSTANCE_OF and len(node.arguments) == 2:
             self._note_test(*node.arguments)
         return _result(signature, types)
 
@@ -378,7 +378,7 @@ def _narrowed(condition: Expression, known: Library) -> dict[str, Type]:
             break
         node = pending.pop()
         match node:
-            case Call(function, (Ref(name), StringConst(text))) if function == _IS_INSTANCE:
+            case Call(function, (Ref(name), StringConst(text))) if function == IS_INSTANCE_OF:
                 tested.setdefault(name, []).append(_type_named(text, known))
             case If(first, second, third):
                 pending += [first, second, third]

@@ -21,7 +21,13 @@ import msgspec
 from soliton.chain.transactions.model import RideForm
 from soliton.chain.transactions.table import registered
 from soliton.ride.compiler.type_text import parse_type, split_outside_brackets
-from soliton.ride.functions.catalogue import IN_ACCOUNTS, IN_DAPPS, Function, functions
+from soliton.ride.functions.catalogue import (
+    IN_ACCOUNTS,
+    IN_DAPPS,
+    Function,
+    functions,
+    lines_of_version,
+)
 from soliton.ride.types import (
     ANY,
     BIG_INT,
@@ -110,11 +116,11 @@ _ORDER: Final = (
 )
 
 _ENTRIES: Final = """
-BooleanEntry: key: String, value: Boolean
-StringEntry: key: String, value: String
-BinaryEntry: key: String, value: ByteVector
-IntegerEntry: key: String, value: Int
-DeleteEntry: key: String
+4 BooleanEntry: key: String, value: Boolean
+4 StringEntry: key: String, value: String
+4 BinaryEntry: key: String, value: ByteVector
+4 IntegerEntry: key: String, value: Int
+4 DeleteEntry: key: String
 """
 
 _DAPP_TYPES: Final = """
@@ -172,14 +178,8 @@ RESERVED_VARIABLES: Final = frozenset(
 
 
 def _rows(table: str, version: int) -> list[tuple[str, str]]:
-    rows = []
-    for line in table.strip().splitlines():
-        head, _, fields = line.partition(": ")
-        since, _, name = head.rpartition(" ")
-        first, _, last = since.partition("-")
-        if int(first or 1) <= version <= int(last or 99):
-            rows.append((name, fields))
-    return rows
+    rows = (line.partition(": ") for line in lines_of_version(table, version))
+    return [(name, fields) for name, _, fields in rows]
 
 
 def _record(name: str, fields: str, names: dict[str, Type], *, hidden: bool = False) -> Record:

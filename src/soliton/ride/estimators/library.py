@@ -19,11 +19,8 @@ from enum import Enum
 from functools import cache
 from typing import Final
 
-from soliton.ride.expressions import LAST_VERSION
 from soliton.ride.functions import catalogue
 
-CALLS_OF_DAPPS: Final = (1020, 1021)
-"""The functions that call another dApp."""
 _FIRST_WITH_CALLS: Final = 5
 
 
@@ -82,7 +79,7 @@ _SUBJECT: Final = "tx"
 def costs(version: int, kind: CodeKind) -> Mapping[int | str, int | None]:
     """Return the costs of functions; ``None`` for those that are known but not allowed."""
     table: dict[int | str, int | None] = {}
-    for rest in _lines(_CONSTRUCTORS, version):
+    for rest in catalogue.lines_of_version(_CONSTRUCTORS, version):
         for entry in rest.split(", "):
             name, fields = entry.split()
             table[name] = int(fields)
@@ -90,14 +87,14 @@ def costs(version: int, kind: CodeKind) -> Mapping[int | str, int | None]:
         if _is_known(function.where, kind):
             table[function.key] = function.costs[version]
     if kind is CodeKind.DAPP_VERIFIER and version >= _FIRST_WITH_CALLS:
-        table.update(dict.fromkeys(CALLS_OF_DAPPS))
+        table.update(dict.fromkeys(catalogue.CALLS_OF_DAPPS))
     return table
 
 
 @cache
 def names(version: int, kind: CodeKind) -> frozenset[str]:
     """Return the names of the library's values."""
-    found = {name for rest in _lines(_VALUES, version) for name in rest.split()}
+    found = {name for rest in catalogue.lines_of_version(_VALUES, version) for name in rest.split()}
     if kind in (CodeKind.EXPRESSION, CodeKind.FREE_CALL, CodeKind.ANY):
         found.add(_SUBJECT)
     return frozenset(found)
@@ -107,14 +104,3 @@ def _is_known(where: str, kind: CodeKind) -> bool:
     if where == catalogue.IN_DAPPS:
         return kind is not CodeKind.EXPRESSION
     return where != catalogue.IN_ACCOUNTS or kind is not CodeKind.FREE_CALL
-
-
-def _lines(table: str, version: int) -> list[str]:
-    """Return the lines of a table for a version, without the versions."""
-    lines = []
-    for line in table.strip().splitlines():
-        versions, _, rest = line.partition(" ")
-        first, _, last = versions.partition("-")
-        if int(first) <= version <= int(last or LAST_VERSION):
-            lines.append(rest)
-    return lines

@@ -22,7 +22,7 @@ import msgspec
 
 from soliton.ride.errors import RideError
 from soliton.ride.estimators import first, second, third
-from soliton.ride.estimators.library import CALLS_OF_DAPPS, CodeKind, costs, names
+from soliton.ride.estimators.library import CodeKind, costs, names
 from soliton.ride.estimators.machine import EstimationError
 from soliton.ride.expressions import (
     TRUE,
@@ -37,6 +37,7 @@ from soliton.ride.expressions import (
     Ref,
     declared_expression,
 )
+from soliton.ride.functions.catalogue import CALLS_OF_DAPPS
 from soliton.ride.hash_order import hash_map_order
 from soliton.ride.script import Script
 

@@ -35,12 +35,16 @@ from soliton.ride.expressions import (
     StringConst,
 )
 from soliton.ride.functions import catalogue
+from soliton.ride.functions.catalogue import (
+    EQUAL,
+    GET_ELEMENT,
+    IS_INSTANCE_OF,
+    POW_BIG_INT_TO_HALF,
+    THROW,
+)
 from soliton.ride.functions.printing import plain_text
 from soliton.ride.values import CaseObject, Value
 
-EQUAL: Final = 0
-IS_INSTANCE_OF: Final = 1
-THROW: Final = 2
 SUBTRACT: Final = 101
 POW: Final = 108
 SIZE_OF_BYTES: Final = 200
@@ -52,7 +56,6 @@ DROP_STRING: Final = 304
 SIZE_OF_STRING: Final = 305
 INT_TO_BIG_INT: Final = 310
 FRACTION_BIG_INT_ROUNDED: Final = 317
-GET_ELEMENT: Final = 401
 BIG_INT_TO_INT: Final = 416
 KECCAK256: Final = 501
 BLAKE2B256: Final = 502
@@ -63,7 +66,6 @@ INDEX_OF_TEXT: Final = 1203
 PARSE_INT: Final = 1206
 KECCAK256_16KB: Final = 2700
 BLAKE2B256_16KB: Final = 2800
-POW_BIG_INT_TO_HALF: Final = catalogue.POW_BIG_INT_TO_HALF
 
 DEFAULT_THROW_MESSAGE: Final = "Explicit script termination"
 ADDRESS_PREFIX: Final = "address:"

@@ -32,6 +32,9 @@ IN_DAPPS: Final = "dapp"
 IN_ACCOUNTS: Final = "account"
 """Only for scripts of accounts, including dApps, not of assets."""
 
+EQUAL, IS_INSTANCE_OF, THROW, GET_TYPE, GET_ELEMENT = 0, 1, 2, 3, 401
+CALLS_OF_DAPPS: Final = frozenset((1020, 1021))
+"""The functions that call another dApp."""
 POW_BIG_INT_TO_HALF: Final = 0x10000 + 118
 """The function in the body of ``sqrtBigInt``: ``pow`` with a BigInt constant as exponent, which no
 expression can represent. No script can contain such a large function number.
@@ -262,6 +265,17 @@ class Function(msgspec.Struct, frozen=True):
     costs: dict[int, int]
     """By version; only versions that have the function."""
     where: str = ""
+
+
+def lines_of_version(table: str, version: int) -> list[str]:
+    """Return the lines of a table for a version, without their versions (``1-3``, ``4``)."""
+    lines = []
+    for line in table.strip().splitlines():
+        versions, _, rest = line.partition(" ")
+        first, _, last = versions.partition("-")
+        if int(first) <= version <= int(last or LAST_VERSION):
+            lines.append(rest)
+    return lines
 
 
 def _rows(table: str) -> list[Function]:
