@@ -9,7 +9,12 @@ from collections import Counter
 import pytest
 
 from soliton.ride.compiler import CompileError, compile_source
-from soliton.ride.decompiler import NOT_A_SOURCE, DecompileError, decompile
+from soliton.ride.decompiler import (
+    MAX_TEXT_CHARS,
+    NOT_A_SOURCE,
+    DecompileError,
+    decompile,
+)
 from soliton.ride.errors import RideError
 from soliton.ride.expressions import (
     TRUE,
@@ -194,3 +199,17 @@ def deep_scripts(depth: int) -> list[Script]:
         nested = Block(Func("f", ("a",), nested), Ref("a"))
     trees = (call, field, choice, block, nested)
     return [Script(6, tree, b"") for tree in trees]
+
+
+def test_the_limit_is_for_the_whole_text() -> None:
+    nested: Expression = Ref("a")
+    for _ in range(300):
+        nested = If(Ref("a"), nested, Ref("b"))
+    values = tuple(Let(f"x{number}", nested) for number in range(15))
+    library: Expression = Ref("unit")
+    for value in values:
+        library = Block(value, library)
+    assert len(decompile(Script(6, DApp(b"", values[:1], ()), b""))) > MAX_TEXT_CHARS // 15
+    for content in (DApp(b"", values, ()), library):
+        with pytest.raises(DecompileError, match="more than 2000000 characters"):
+            decompile(Script(6, content, b""))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from soliton.crypto import base58
@@ -155,27 +155,40 @@ class _Writer:
 
     def dapp(self, dapp: DApp) -> str:
         """Write a dApp."""
-        parts = []
-        pending = list(dapp.declarations)
-        while pending:
-            count, text = self._top_declaration(pending)
+        return self._document(self._top_level(dapp))
+
+    def _document(self, texts: Iterable[str]) -> str:
+        parts: list[str] = []
+        size = 0
+        for text in texts:
+            size += len(text)
+            if size > MAX_TEXT_CHARS:
+                raise _too_long()
             parts.append(text)
-            pending = pending[count:]
+        return "\n\n".join(parts) + "\n"
+
+    def _top_level(self, dapp: DApp) -> Iterator[str]:
+        start = 0
+        while start < len(dapp.declarations):
+            count, text = self._top_declaration(dapp.declarations, start)
+            yield text
+            start += count
         types = argument_types(read_meta(dapp.meta)) or ()
         for index, each in enumerate(dapp.callables):
             described = types[index] if index < len(types) else ()
-            texts = [callable_type(of) for of in described]
-            parts.append(self._annotated("Callable", each, texts))
+            yield self._annotated("Callable", each, [callable_type(of) for of in described])
         if dapp.verifier is not None:
-            parts.append(self._annotated("Verifier", dapp.verifier, []))
-        return "\n\n".join(parts) + "\n"
+            yield self._annotated("Verifier", dapp.verifier, [])
 
-    def _top_declaration(self, pending: list[Declaration]) -> tuple[int, str]:
+    def _top_declaration(
+        self, declarations: tuple[Declaration, ...], start: int
+    ) -> tuple[int, str]:
         """Write the first declarations that are one in the source; return their number as well."""
-        first = pending[0]
+        first = declarations[start]
         if isinstance(first, Let) and first.name.startswith("$t0") and not self._loose:
             names: list[str] = []
-            for other in pending[1:]:
+            for index in range(start + 1, len(declarations)):
+                other = declarations[index]
                 if not (isinstance(other, Let) and _is_part(other, first.name, len(names) + 1)):
                     break
                 names.append(other.name)
@@ -195,7 +208,7 @@ class _Writer:
             node = node.body
         if node != Ref("unit"):
             return None
-        return "\n\n".join(run(self._declaration(each, 0)) for each in found) + "\n"
+        return self._document(run(self._declaration(each, 0)) for each in found)
 
     # --- declarations ---
 
@@ -272,7 +285,7 @@ class _Writer:
 
     def _bounded(self, text: str) -> str:
         if len(text) > MAX_TEXT_CHARS:
-            raise DecompileError(f"the source would have more than {MAX_TEXT_CHARS} characters")
+            raise _too_long()
         return text
 
     # --- expressions ---
@@ -481,6 +494,10 @@ class _Writer:
                     wrap = isinstance(constant, Ref | GetField | BoolConst)
                     texts.append(f"({text})" if wrap else text)
                 return " | ".join(texts)
+
+
+def _too_long() -> DecompileError:
+    return DecompileError(f"the source would have more than {MAX_TEXT_CHARS} characters")
 
 
 def _logic(node: If) -> str | None:
