@@ -76,7 +76,7 @@ def test_what_is_known_is_not_read_again_by_whoever_learns_it() -> None:
     first, second = SmallestBalances(blocks), SmallestBalances(blocks)
     assert first.smallest(OWNER, 1, 29, 29) == 101
     assert len(blocks.read) == 29
-    second.learn(first)
+    second.copy_from(first)
     blocks.read.clear()
     assert second.smallest(OWNER, 5, 29, 29) == 105
     assert first.smallest(OWNER, 3, 29, 29) == 103, "each goes on by itself"

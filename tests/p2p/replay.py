@@ -32,7 +32,7 @@ from soliton.errors import InputError
 from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
-from soliton.p2p.core import Answer, Core, Effect, HangUp, Write
+from soliton.p2p.core import Answer, Core, Disconnect, Effect, Write
 from soliton.p2p.history import NodeHistory, Question, block_message
 from soliton.p2p.identity import core_settings, own_handshake, read_block
 from soliton.p2p.jobs import Jobs
@@ -373,7 +373,7 @@ class Replay:
             match effect:
                 case Write(data=data):
                     self._hear(data)
-                case HangUp(reason=reason):
+                case Disconnect(reason=reason):
                     self.hung_up.append(reason)
                 case Dial():
                     pass
@@ -416,7 +416,7 @@ class Replay:
     async def run(self) -> None:
         """From the handshakes to some seconds after the last message."""
         self.node.events.subscribe(self.jobs.on_event)
-        self.jobs.be_ready()
+        self.jobs.set_ready()
         address = PeerAddress(ipaddress.IPv4Address("127.0.3.1"), 6_863)
         dials = self.side == "B"
         self.carry_out(self.core.opened(PEER, address, inbound=not dials, now=self.now()))

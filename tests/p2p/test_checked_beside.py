@@ -59,7 +59,7 @@ def with_a_wrong_transaction(maker: Peer, block: Block) -> Block:
 def pair(tmp_path: Path, least: int) -> Iterator[tuple[Peer, Peer]]:
     chain = network()
     found = make(tmp_path / "maker", 0, chain), make(tmp_path / "taker", 1, chain)
-    process = found[1].service.jobs.receiver._beside
+    process = found[1].service.jobs.receiver._verifier
     process.begin()
     end = time.monotonic() + START_SECONDS
     while least == 1 and not process.is_ready:
@@ -77,7 +77,7 @@ def test_good_blocks_are_taken(pair: tuple[Peer, Peer], least: int) -> None:
     data = [each.data for each in made(maker)]
     assert done(receiver.extension(data, 100)).verdict is Verdict.APPLIED
     assert taker.tip() == maker.tip()
-    assert (receiver._beside._process is not None) == (least == 1)
+    assert (receiver._verifier._process is not None) == (least == 1)
 
 
 def test_a_forged_header_ends_an_extension(pair: tuple[Peer, Peer], least: int) -> None:
@@ -123,7 +123,7 @@ def test_a_single_block_ends_the_process(pair: tuple[Peer, Peer], least: int) ->
     maker, taker = pair
     receiver = taker.service.jobs.receiver
     done(receiver.extension([each.data for each in made(maker)], 100))
-    process = receiver._beside._process
+    process = receiver._verifier._process
     maker.mine()
     assert done(receiver.block(maker.node.chain.last_block.data)).verdict is Verdict.APPLIED
     assert process is None or process.poll() is not None

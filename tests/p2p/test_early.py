@@ -11,7 +11,7 @@ import pytest
 
 from soliton.chain.blocks import Block
 from soliton.consensus.header_check import MAX_TIME_DRIFT_MS
-from soliton.p2p.core import MAX_HELD
+from soliton.p2p.core import MAX_DEFERRED
 from soliton.p2p.jobs import EARLY_MS
 from soliton.wire import messages
 from tests.node import forging
@@ -67,7 +67,7 @@ def test_an_early_block_is_taken_when_its_time_has_come(tmp_path: Path, asked: b
                 stranger.claim([common, block])
             else:
                 stranger.say(messages.ProtobufBlock(block.data))
-            await until(lambda: len(node.service.core._held) == 1, "that it waits")
+            await until(lambda: len(node.service.core._deferred) == 1, "that it waits")
             assert node.node.chain.height == 1
             # Its own clock decides, whenever it is looked at.
             clock.time += 300
@@ -86,7 +86,7 @@ def test_a_block_from_far_in_the_future_is_let_go(tmp_path: Path) -> None:
             stranger.say(messages.ProtobufBlock(block.data))
             await until(lambda: came(node) == 1, "what was sent")
             await until(lambda: not node.service.jobs.is_working, "the end of the work")
-            assert node.service.core._held == []
+            assert node.service.core._deferred == []
             assert node.node.chain.height == 1
 
     asyncio.run(run())
@@ -95,14 +95,14 @@ def test_a_block_from_far_in_the_future_is_let_go(tmp_path: Path) -> None:
 def test_no_more_early_blocks_wait_than_the_limit(tmp_path: Path) -> None:
     async def run() -> None:
         async with world(tmp_path) as (node, maker, clock, stranger):
-            for number in range(MAX_HELD + 4):
+            for number in range(MAX_DEFERRED + 4):
                 block = early_block(maker, clock, by=EARLY_MS - number)
                 stranger.say(messages.ProtobufBlock(block.data))
                 forging.roll_back(maker.node, 1, keep=False)
                 count = number + 1
                 await until(lambda: came(node) == count)  # noqa: B023 - waited for here
                 await until(lambda: not node.service.jobs.is_working)
-            assert len(node.service.core._held) == MAX_HELD
+            assert len(node.service.core._deferred) == MAX_DEFERRED
 
     asyncio.run(run())
 

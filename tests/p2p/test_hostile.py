@@ -128,7 +128,7 @@ def test_transactions_without_end_of_a_peer_have_a_limit(tmp_path: Path) -> None
             one.mine()
             junk = [wrap(31, random.Random(number).randbytes(200)) for number in range(5_000)]
             async with stranger(one) as (_, writer):
-                one.service.jobs.be_ready()
+                one.service.jobs.set_ready()
                 writer.write(b"".join(junk))
                 await until(
                     lambda: (

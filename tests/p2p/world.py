@@ -115,7 +115,7 @@ def make(directory: Path, number: int, chain: Network, **overrides: Any) -> Peer
     )
     seed = f"the seed of miner {number}".encode()
     node = Node(settings, Wallet.in_memory(b"nothing", [seed]), durable=False)
-    service = P2pService(node, chance=random.Random(number))
+    service = P2pService(node, rng=random.Random(number))
     return Peer(node, service, OWNERS[number])
 
 

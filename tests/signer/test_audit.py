@@ -42,7 +42,7 @@ async def test_the_last_lines_come_first(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(journal.segments(place.state)) > 2
     written = [each for each in entries(place) if each.event.value != "checkpoint"]
     assert [each["number"] for each in found] == [each.number for each in reversed(written)]
-    assert [each["told"] for each in found] == [list(each.told) for each in reversed(written)]
+    assert [each["told"] for each in found] == [list(each.sentences) for each in reversed(written)]
     ruled = {"sign", "refuse"}
     assert {each["rule"] for each in found if each["event"] in ruled} <= {"all", ""}
     assert all(each["lines"] == [2] for each in found if each["event"] == "sign")

@@ -28,14 +28,14 @@ from hypothesis import strategies as st
 
 from soliton.crypto import base58
 from soliton.crypto.hashes import secure_hash
-from soliton.signer.asked import Reading, read_asked
-from soliton.signer.book import Book
 from soliton.signer.boot_clock import BootClock
 from soliton.signer.journal import Journal, read_all
 from soliton.signer.measures import Kind
 from soliton.signer.policy import Allowed, Question
 from soliton.signer.policy_file import parse_policy, policy_hash
 from soliton.signer.records import Entry, Event
+from soliton.signer.signable import ReadContext, read_signable
+from soliton.signer.state import SignerState
 from tests.e2e.programs import started
 from tests.signer.kept import (
     BOT,
@@ -79,7 +79,7 @@ class World:
         self.start()
 
     def start(self) -> None:
-        self.book = Book(BootClock(lambda: self.since_boot, lambda: f"boot {self.boots}"))
+        self.book = SignerState(BootClock(lambda: self.since_boot, lambda: f"boot {self.boots}"))
         self.journal = Journal(self.directory, durable=False)
         self.journal.load(self.book.replay)
         self.book.resume()
@@ -94,8 +94,8 @@ class World:
 
     def sign(self, amount: int, *, disk_is_full: bool = False) -> None:
         request = {"type": 4, "version": 3, "recipient": COLD_ADDRESS, "fee": 1, "amount": amount}
-        reading = Reading(HOT.public_key, CHAIN_ID, NOW, None, {})
-        asked = read_asked(Kind.TRANSACTION, request, reading).measures
+        reading = ReadContext(HOT.public_key, CHAIN_ID, NOW, None, {})
+        asked = read_signable(Kind.TRANSACTION, request, reading).measures
         now, windows = self.book.clock.now(), self.book.windows
         question = Question(asked, "hot", HOT.public_key, "bot", CHAIN_ID, NOW)
         decided = self.policy.decide(question, windows, now)
@@ -207,7 +207,7 @@ def _spend(place: Place, told: int) -> None:
     async def run() -> None:
         app = place.app(clock=lambda: time.time_ns() // 1_000_000)
         assert app._keys is not None
-        app._keys.desk.keyring.find("hot").unlock(HOT, 2**62)
+        app._keys.pipeline.keyring.find("hot").unlock(HOT, 2**62)
         transport = MemoryHttp(app)
         async with httpx.AsyncClient(
             transport=transport, base_url="http://signer.test", timeout=60

@@ -29,7 +29,7 @@ from soliton.cli.wallet_signer import open_wallet
 from soliton.crypto import base58
 from soliton.crypto.hashes import secure_hash
 from soliton.errors import InputError
-from soliton.node.held_keys import HeldWallet, SignerSilent
+from soliton.node.remote_keys import RemoteWallet, SignerUnavailable
 from soliton.node.settings import SettingsError, load_settings
 from soliton.signer.policy_file import policy_hash
 from tests.signer.kept import CHAIN_ID, COLD_ADDRESS, HOT_ADDRESS, KEYS, Place
@@ -202,7 +202,7 @@ def test_a_node_shows_its_certificate_to_the_signer_of_its_wallet(tmp_path: Path
     try:
         url = f"https://localhost:{port}"
 
-        def wallet(**files: Path) -> HeldWallet:
+        def wallet(**files: Path) -> RemoteWallet:
             lines = [f'{name.replace("_", "-")} = "{file}"' for name, file in files.items()]
             path = tmp_path / "node.conf"
             text = "\n".join([f'signer = "{url}"', *lines])
@@ -225,7 +225,7 @@ def test_a_node_shows_its_certificate_to_the_signer_of_its_wallet(tmp_path: Path
             whole | {"signer_certificate_file": own},
             whole | {"signer_certificate_key_file": tmp_path / "none"},
         ):
-            with pytest.raises(SignerSilent):
+            with pytest.raises(SignerUnavailable):
                 wallet(**less)
         with pytest.raises(InputError, match="set together"):
             wallet(signer_certificate_file=shown)

@@ -23,10 +23,16 @@ from soliton.cli.wallet_signer import WalletSigner
 from soliton.crypto import base58, vrf
 from soliton.crypto.curve25519 import verify
 from soliton.ledger import headers
-from soliton.node import held_mining, key_blocks
+from soliton.node import key_blocks, remote_mining
 from soliton.node.events import BlockExtended, NodeEvent
-from soliton.node.held_keys import HeldKey, HeldWallet, SignedBefore, SignerSilent, SigningRefused
 from soliton.node.node import Node
+from soliton.node.remote_keys import (
+    RemoteKey,
+    RemoteWallet,
+    SignedBefore,
+    SignerUnavailable,
+    SigningRefused,
+)
 from soliton.node.settings import load_settings
 from soliton.signer.records import Event
 from soliton.web.server import serve
@@ -47,23 +53,23 @@ callers = ["bot"]
 class Mine:
     """A node that has no key, the signer that has it, and a clock."""
 
-    def __init__(self, place: Place, node: Node, key: HeldKey, clock: Clock) -> None:
+    def __init__(self, place: Place, node: Node, key: RemoteKey, clock: Clock) -> None:
         self.place = place
         self.node = node
         self.key = key
         self.clock = clock
 
     async def block(self) -> Block:
-        await held_mining.prove_turn(self.node, self.key)
-        return await held_mining.mine_key_block(self.node, self.key)
+        await remote_mining.prove_turn(self.node, self.key)
+        return await remote_mining.mine_key_block(self.node, self.key)
 
     async def draft(self) -> Block:
-        await held_mining.prove_turn(self.node, self.key)
+        await remote_mining.prove_turn(self.node, self.key)
         return key_blocks.draft_key_block(self.node, self.key).block
 
     async def signature(self, block: Block, height: int | None = None) -> bytes:
         at = self.node.chain.height + 1 if height is None else height
-        return await self.key.holder.block(HOT.public_key, at, block)
+        return await self.key.signer.block(HOT.public_key, at, block)
 
     def spend(self) -> None:
         self.clock.time += 1_000
@@ -87,9 +93,12 @@ async def mining(tmp_path: Path, rules: str = RULES) -> AsyncIterator[Mine]:
     app = place.app()
     server = await serve(app, "127.0.0.1", 0, close=app.close)
     signer = WalletSigner(f"http://127.0.0.1:{server.port}", KEYS["bot"], CHAIN_ID)
-    key = HeldKey(HOT.public_key, signer)
+    key = RemoteKey(HOT.public_key, signer)
     node = Node(
-        msgspec.structs.replace(own, network=network), HeldWallet([key]), clock=clock, durable=False
+        msgspec.structs.replace(own, network=network),
+        RemoteWallet([key]),
+        clock=clock,
+        durable=False,
     )
     try:
         await signer._request("POST", "/keys/unlock", {"password": PASSWORD})
@@ -106,9 +115,9 @@ async def test_a_node_without_keys_makes_blocks_and_microblocks(tmp_path: Path) 
         first = await it.block()
         assert first.header.generator == HOT.public_key
         it.spend()
-        assert await held_mining.mine_microblock(it.node, it.key) == 1
+        assert await remote_mining.mine_microblock(it.node, it.key) == 1
         it.spend()
-        assert await held_mining.mine_microblock(it.node, it.key) == 1
+        assert await remote_mining.mine_microblock(it.node, it.key) == 1
         grown = it.node.chain.last_block
         assert len(grown.transactions) == 2
         assert blocks.signature_is_valid(grown)
@@ -125,7 +134,7 @@ async def test_a_node_without_keys_makes_blocks_and_microblocks(tmp_path: Path) 
         assert second.header.reference in {first.id, inv.reference, grown.id}
         assert all(each.micro_signature for each in told if isinstance(each, BlockExtended))
         lines = [each for each in entries(it.place) if each.event is Event.SIGN]
-        assert [each.told[0].split()[0] for each in lines] == [
+        assert [each.sentences[0].split()[0] for each in lines] == [
             *("VRF", "block", "microblock", "microblock", "VRF", "block"),
         ]
 
@@ -133,10 +142,10 @@ async def test_a_node_without_keys_makes_blocks_and_microblocks(tmp_path: Path) 
 async def test_a_vrf_proof_is_that_of_the_key(tmp_path: Path) -> None:
     async with mining(tmp_path) as it:
         source = headers.hit_source(it.node.chain)
-        proof = await it.key.holder.proof(HOT.public_key, source)
+        proof = await it.key.signer.proof(HOT.public_key, source)
         assert vrf.verify(HOT.public_key, source, proof) is not None
         with pytest.raises(SigningRefused, match="hit source"):
-            await it.key.holder.proof(HOT.public_key, source + b"1")
+            await it.key.signer.proof(HOT.public_key, source + b"1")
 
 
 async def test_a_second_block_on_a_parent_is_refused_and_the_first_one_is_told(
@@ -201,7 +210,7 @@ async def test_marks_survive_the_process_and_a_new_file_of_the_log(
     async with mining(tmp_path) as it:
         first = await it.block()
         it.spend()
-        await held_mining.mine_microblock(it.node, it.key)
+        await remote_mining.mine_microblock(it.node, it.key)
         grown = it.node.chain.last_block
         height = it.node.chain.height
     again = it.place.app()
@@ -233,7 +242,7 @@ async def test_marks_survive_the_process_and_a_new_file_of_the_log(
 async def test_what_is_no_block_of_the_key_is_not_signed(tmp_path: Path) -> None:
     async with mining(tmp_path) as it:
         draft = await it.draft()
-        signer = it.key.holder
+        signer = it.key.signer
         assert isinstance(signer, WalletSigner)
         strange = msgspec.structs.replace(draft.header, generator=bytes(32))
         with pytest.raises(SigningRefused, match="another generator"):
@@ -270,7 +279,7 @@ async def test_a_microblock_extends_only_what_was_signed(tmp_path: Path) -> None
             total_block_id=total.id,
             state_hash=total.header.state_hash,
         )
-        holder = it.key.holder
+        holder = it.key.signer
         for change in ({"reference": bytes(32)}, {"timestamp": 5}, {"state_hash": bytes(32)}):
             other = msgspec.structs.replace(total.header, **change)
             with pytest.raises(SigningRefused):
@@ -287,9 +296,9 @@ async def test_rules_decide_who_has_blocks_signed(tmp_path: Path) -> None:
     async with mining(tmp_path, rules) as it:
         source = headers.hit_source(it.node.chain)
         with pytest.raises(SigningRefused, match="no rule"):
-            await it.key.holder.proof(HOT.public_key, source)
+            await it.key.signer.proof(HOT.public_key, source)
         # The node tells it, and waits.
-        await held_mining.prove_turn(it.node, it.key)
+        await remote_mining.prove_turn(it.node, it.key)
         assert not it.key.proofs
     signed = [each for each in entries(it.place) if each.event is Event.SIGN]
     assert signed == []
@@ -298,13 +307,13 @@ async def test_rules_decide_who_has_blocks_signed(tmp_path: Path) -> None:
 async def test_a_locked_key_and_a_signer_that_is_gone(tmp_path: Path) -> None:
     async with mining(tmp_path) as it:
         draft = await it.draft()
-        signer = it.key.holder
+        signer = it.key.signer
         assert isinstance(signer, WalletSigner)
         await signer._request("POST", "/keys/lock", {})
         with pytest.raises(SigningRefused, match="locked"):
             await it.signature(draft)
         gone = WalletSigner("http://127.0.0.1:1", "", CHAIN_ID)
-        with pytest.raises(SignerSilent, match="cannot be reached"):
+        with pytest.raises(SignerUnavailable, match="cannot be reached"):
             await gone.block(HOT.public_key, 2, draft)
         await signer._request("POST", "/keys/unlock", {"password": PASSWORD})
         # Nothing was marked.

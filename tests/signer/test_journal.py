@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from soliton.signer import journal as journal_module
-from soliton.signer.book import Book
 from soliton.signer.boot_clock import BootClock
 from soliton.signer.journal import (
     AuditProblem,
@@ -21,6 +20,7 @@ from soliton.signer.journal import (
     segments,
 )
 from soliton.signer.records import FIRST_BEFORE, Entry, Event, line_hash
+from soliton.signer.state import SignerState
 from soliton.signer.windows import Charge, Windows
 
 FILE: Final = "audit-00000001.jsonl"
@@ -205,7 +205,7 @@ def clock(at: list[int], boot: str = "first") -> BootClock:
     return BootClock(lambda: at[0], lambda: boot)
 
 
-def reopened(directory: Path, book: Book) -> Journal:
+def reopened(directory: Path, book: SignerState) -> Journal:
     journal = Journal(directory, durable=False)
     journal.load(book.replay)
     book.resume()
@@ -217,7 +217,7 @@ def test_a_full_file_is_followed_by_another_that_remembers_all(
 ) -> None:
     monkeypatch.setattr(journal_module, "SEGMENT_BYTES", 600)
     at = [1_000]
-    book = Book(clock(at))
+    book = SignerState(clock(at))
     journal = reopened(tmp_path, book)
     for number in range(30):
         if journal.is_full:
@@ -232,14 +232,14 @@ def test_a_full_file_is_followed_by_another_that_remembers_all(
         journal.append(line, lambda _problem: None)
         book.apply(line, segment)
         at[0] += 1
-    waiting = entry(pending="w", asked="{}", expires=10**12, approvers=("a",), needed=1)
+    waiting = entry(pending="w", request_json="{}", expires=10**12, approvers=("a",), needed=1)
     waiting = msgspec.structs.replace(waiting, event=Event.ASK)
     journal.append(waiting, lambda _problem: None)
     journal.append(book.checkpoint(1), lambda _problem: None)
     journal.close()
     assert len(segments(tmp_path)) > 3
     assert len(list(read_all(tmp_path))) > 30
-    again = Book(clock(at))
+    again = SignerState(clock(at))
     reopened(tmp_path, again).close()
     assert again.windows.spent("rule", 3_600_000, again.clock.now()) == 300
     assert [name for _, name in again.used] == [f"id-{number}" for number in range(30)]

@@ -282,7 +282,7 @@ async def test_a_service_that_takes_nothing_costs_a_bounded_queue(
     async with receiver.serving():
         hook = Webhook(WebhookSettings(f"{receiver.url}/told?by=signer", secret), lambda: NOW)
         for number in range(MAX_QUEUE + 5):
-            hook.tell({"number": number})
+            hook.notify({"number": number})
         await receiver.wait_for(MAX_QUEUE - 1)
         hook.close()
     # The oldest five gave way; the next one was tried three times, and given up.

@@ -12,12 +12,12 @@ import pytest
 from soliton.chain.addresses import address_text, from_public_key
 from soliton.crypto import base58
 from soliton.crypto.keys import key_pair
-from soliton.signer.asked import Reading, read_asked
 from soliton.signer.errors import RequestRefused
 from soliton.signer.measures import Kind, sentence
 from soliton.signer.patterns import BadPattern, argument_pattern, text_pattern
 from soliton.signer.policy import Allowed, Policy, Question, Refusal
 from soliton.signer.policy_file import PolicyProblem, duration_ms, parse_policy
+from soliton.signer.signable import ReadContext, read_signable
 from soliton.signer.windows import Windows
 
 CHAIN_ID: Final = ord("R")
@@ -98,8 +98,8 @@ def completed(kind: Kind, request: dict[str, Any]) -> dict[str, Any]:
 
 def question_of(case: Case, policy: Policy) -> Question:
     key = KEYS[case.key]
-    reading = Reading(key.public_key, CHAIN_ID, NOW, None, policy.decimals)
-    asked = read_asked(case.kind, completed(case.kind, dict(case.request)), reading)
+    reading = ReadContext(key.public_key, CHAIN_ID, NOW, None, policy.decimals)
+    asked = read_signable(case.kind, completed(case.kind, dict(case.request)), reading)
     assert sentence(asked.measures, policy.decimals)
     return Question(asked.measures, case.key, key.public_key, case.caller, CHAIN_ID, NOW)
 
@@ -275,7 +275,9 @@ def test_what_a_person_reads() -> None:
         Kind.ORDER: {"version": 4, "orderType": "buy", "amount": 250_000_000, "price": 150_000_000},
     }
     read = [
-        sentence(question_of(Case("", "bot", "hot", kind, each, ""), policy).asked, policy.decimals)
+        sentence(
+            question_of(Case("", "bot", "hot", kind, each, ""), policy).measures, policy.decimals
+        )
         for kind, each in told.items()
     ]
     assert read == [

@@ -130,7 +130,7 @@ async def test_the_last_line_of_the_log_goes_on_the_chain(tmp_path: Path) -> Non
     node, place = FakeNode(), Place(tmp_path)
     app = place.app(node.url)
     assert app._keys is not None
-    app._keys.desk.keyring.find("hot").unlock(HOT, 2**62)
+    app._keys.pipeline.keyring.find("hot").unlock(HOT, 2**62)
     server = await serve(app, "127.0.0.1", 0, close=app.close)
     key_file = tmp_path / "bot.key"
     key_file.write_text(KEYS["bot"])

@@ -52,7 +52,7 @@ async def _served(place: Place, path: Path) -> AsyncIterator[RunningServer]:
     """A signer on a socket, its key unlocked."""
     app = place.app(clock=_real_time)
     assert app._keys is not None
-    app._keys.desk.keyring.find("hot").unlock(HOT, 2**62)
+    app._keys.pipeline.keyring.find("hot").unlock(HOT, 2**62)
     running = await serve_locally(app, str(path), close=app.close)
     try:
         yield running

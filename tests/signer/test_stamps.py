@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from soliton.signer.book import MAX_AHEAD_MS
+from soliton.signer.state import MAX_AHEAD_MS
 from tests.signer.kept import APPROVED, BOT, NOW, TRANSFER, Place, as_caller
 
 DAY = 24 * 60 * 60 * 1_000

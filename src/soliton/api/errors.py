@@ -249,7 +249,7 @@ STORE_TROUBLE = _row("5039 503 StoreTrouble 10", "The node cannot use its disk n
     "the disk or the database refuses; the log says why")
 SIGNER_REFUSES = _row("5040 403 SignerRefuses", "The signer refuses: {reason}",
     "with `wallet.signer`: its rules, or a key that is locked", reason="the key hot is locked")
-SIGNER_SILENT = _row("5041 503 SignerSilent 1", "The signer cannot be asked now",
+SIGNER_SILENT = _row("5041 503 SignerUnavailable 1", "The signer cannot be asked now",
     "with `wallet.signer`: it does not answer, or not as a signer does; the log says why")
 FORK_TROUBLE = _row("5042 503 ForkTrouble 10", "{message}",
     "on a devnet with `--fork`: the node there cannot be asked, or answers what cannot be",

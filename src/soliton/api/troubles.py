@@ -13,7 +13,7 @@ from typing import Final
 from soliton.api import errors
 from soliton.api.errors import ApiError, ErrorKind
 from soliton.errors import EnvironmentProblem, SolitonError
-from soliton.node.held_keys import SignerSilent
+from soliton.node.remote_keys import SignerUnavailable
 from soliton.node.wallet import WalletFileProblem
 from soliton.storage.errors import (
     BelowProblem,
@@ -35,7 +35,7 @@ _KINDS: Final[tuple[tuple[type[SolitonError], ErrorKind], ...]] = (
     (DamagedStore, errors.STORE_DAMAGED),
     (StorageProblem, errors.STORE_TROUBLE),
     (WalletFileProblem, errors.WALLET_NOT_WRITTEN),
-    (SignerSilent, errors.SIGNER_SILENT),
+    (SignerUnavailable, errors.SIGNER_SILENT),
 )
 
 _log = logging.getLogger(__name__)

@@ -15,9 +15,9 @@ import msgspec
 from soliton.cli.process import call_on_signals, end_start, run_program
 from soliton.cli.rest_api import api_context, server_limits, signature_checker
 from soliton.errors import EnvironmentProblem, InvariantBroken
-from soliton.node.held_keys import AnyWallet
 from soliton.node.mining import mine_by_schedule
 from soliton.node.node import Node
+from soliton.node.remote_keys import AnyWallet
 from soliton.node.rest_settings import is_local
 from soliton.node.settings import Settings
 from soliton.node.wallet import Wallet

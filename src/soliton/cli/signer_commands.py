@@ -37,7 +37,7 @@ class SignerRefused(InputError):
     """The signer answered with an error."""
 
 
-class SignerSilent(EnvironmentProblem):
+class SignerUnavailable(EnvironmentProblem):
     """The signer did not answer, or with an invalid response."""
 
 
@@ -190,7 +190,7 @@ def run_export(directory: Path, as_csv: bool, since: int) -> None:
         if as_csv:
             at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(entry.at // 1_000))
             row = (entry.number, at, entry.event.value, entry.caller, entry.key, entry.rule)
-            texts = (" | ".join(entry.told), " ".join(entry.ids), entry.reason)
+            texts = (" | ".join(entry.sentences), " ".join(entry.ids), entry.reason)
             table.writerow(tuple(map(_cell, (*row, *texts))))
         else:
             click.echo(line)
@@ -212,7 +212,7 @@ def _request(
     path: str,
     **body: Any,  # noqa: ANN401 - JSON
 ) -> Any:  # noqa: ANN401 - JSON
-    """Send a request and return the response; raises ``SignerRefused`` or ``SignerSilent``."""
+    """Send a request and return the response; raises ``SignerRefused`` or ``SignerUnavailable``."""
     key = api_key if isinstance(api_key, str) else _api_key(api_key)
     host = settings.signer.bind_address
     if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
@@ -230,9 +230,9 @@ async def _send(url: str, key: str, method: str, path: str, body: dict[str, Any]
         answer = await client.request(method, path, data, may_repeat=False)
         reply = json.loads(answer.body)
     except HttpTrouble as error:
-        raise SignerSilent(f"{url}: {error}") from error
+        raise SignerUnavailable(f"{url}: {error}") from error
     except (ValueError, RecursionError):
-        raise SignerSilent(f"{url} answers, but not as a signer does") from None
+        raise SignerUnavailable(f"{url} answers, but not as a signer does") from None
     finally:
         client.close()
     if answer.status >= 400:

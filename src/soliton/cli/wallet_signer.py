@@ -1,7 +1,7 @@
 """The node's client of the signer that holds its wallet keys (``wallet.signer``).
 
 What lives here: requests to ``soliton signer`` and their responses. What does not: the interface
-(``node.held_keys``), the signer (``soliton.signer``).
+(``node.remote_keys``), the signer (``soliton.signer``).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from soliton.crypto import base58
 from soliton.crypto.curve25519 import verify
 from soliton.crypto.errors import CryptoError
 from soliton.errors import InputError
-from soliton.node.held_keys import (
-    HeldKey,
-    HeldWallet,
+from soliton.node.remote_keys import (
     MicroSignatures,
+    RemoteKey,
+    RemoteWallet,
     SignedBefore,
-    SignerSilent,
+    SignerUnavailable,
     SigningRefused,
 )
 from soliton.node.settings import WalletSettings
@@ -46,16 +46,16 @@ _SIGNED_BEFORE: Final = 7039
 _KEY_BYTES: Final = 32
 
 
-def open_wallet(settings: WalletSettings, chain_id: int) -> HeldWallet:
+def open_wallet(settings: WalletSettings, chain_id: int) -> RemoteWallet:
     """Return the accounts of the signer in the settings. Raises ``InputError`` if it shows us none,
-    ``SignerSilent``.
+    ``SignerUnavailable``.
     """
     api_key = _api_key(settings.signer_key_file)
     signer = WalletSigner(settings.signer, api_key, chain_id, _tls(settings))
     found = asyncio.run(signer.keys_before_start())
     if not found:
         raise InputError(f"wallet.signer: {settings.signer} has no keys")
-    return HeldWallet(HeldKey(each, signer) for each in found)
+    return RemoteWallet(RemoteKey(each, signer) for each in found)
 
 
 def _api_key(file: Path | None) -> str:
@@ -66,14 +66,14 @@ def _api_key(file: Path | None) -> str:
             with file.open("rb") as opened:
                 found = opened.read(MAX_KEY_BYTES).decode("ascii", "replace").strip()
         except OSError as error:
-            raise SignerSilent(f"wallet.signer-key-file: {file}: {error.strerror}") from error
+            raise SignerUnavailable(f"wallet.signer-key-file: {file}: {error.strerror}") from error
     if not found.isascii() or not found.isprintable():
         raise InputError("an API key has visible characters only")
     return found
 
 
 def _tls(settings: WalletSettings) -> ssl.SSLContext | None:
-    """The TLS trust store and client certificate. Raises ``SignerSilent`` for unusable files."""
+    """The TLS trust store and client certificate. Raises ``SignerUnavailable`` for unusable files."""
     trusted, own = settings.signer_authorities_file, settings.signer_certificate_file
     if trusted is None and own is None:
         return None
@@ -83,7 +83,7 @@ def _tls(settings: WalletSettings) -> ssl.SSLContext | None:
             # Without a password, an encrypted key would prompt for one on the terminal.
             context.load_cert_chain(own, settings.signer_certificate_key_file, password="")
     except OSError as error:
-        raise SignerSilent(f"wallet.signer: its certificates: {error}") from error
+        raise SignerUnavailable(f"wallet.signer: its certificates: {error}") from error
     return context
 
 
@@ -101,7 +101,7 @@ class WalletSigner:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def public_keys(self) -> list[bytes]:
-        """The public keys of the signer. Raises ``SigningRefused``, ``SignerSilent``."""
+        """The public keys of the signer. Raises ``SigningRefused``, ``SignerUnavailable``."""
         reply = await self._request("GET", "/keys")
         try:
             found = [base58.decode(each["publicKey"]) for each in reply["keys"]]
@@ -122,17 +122,17 @@ class WalletSigner:
                 await asyncio.sleep(0)
 
     async def transaction(self, public_key: bytes, transaction: AnyTransaction) -> bytes:
-        """See ``KeyHolder``."""
+        """See ``RemoteSigner``."""
         shown = codec.to_json(codec.with_proofs(transaction, ()))
         return await self._signature(public_key, transaction.body, "proofs", transaction=shown)
 
     async def order(self, public_key: bytes, order: Order) -> bytes:
-        """See ``KeyHolder``."""
+        """See ``RemoteSigner``."""
         shown = orders.to_json(msgspec.structs.replace(order, proofs=()))
         return await self._signature(public_key, order.body, "proofs", order=shown)
 
     async def text(self, public_key: bytes, text: str) -> bytes:
-        """See ``KeyHolder``."""
+        """See ``RemoteSigner``."""
         return await self._signature(public_key, text.encode(), "signature", text={"text": text})
 
     async def _signature(
@@ -143,16 +143,16 @@ class WalletSigner:
         found = signed.get(member) if isinstance(signed, dict) else None
         signature = self._bytes(found[0] if isinstance(found, list) and found else found)
         if not verify(public_key, body, signature):
-            raise SignerSilent(f"{self._url} has signed something else")
+            raise SignerUnavailable(f"{self._url} has signed something else")
         return signature
 
     async def proof(self, public_key: bytes, hit_source: bytes) -> bytes:
-        """See ``KeyHolder``."""
+        """See ``RemoteSigner``."""
         body = {"key": base58.encode(public_key), "message": base58.encode(hit_source)}
         return self._bytes((await self._request("POST", "/generator/vrf", body)).get("proof"))
 
     async def block(self, public_key: bytes, height: int, block: Block) -> bytes:
-        """See ``KeyHolder``."""
+        """See ``RemoteSigner``."""
         body = {"key": base58.encode(public_key), "height": height, "block": _header(block)}
         reply = await self._request("POST", "/generator/block", body)
         return self._bytes(reply.get("signature"))
@@ -160,7 +160,7 @@ class WalletSigner:
     async def microblock(
         self, public_key: bytes, height: int, total: Block, micro: Microblock
     ) -> MicroSignatures:
-        """See ``KeyHolder``."""
+        """See ``RemoteSigner``."""
         body = {
             "key": base58.encode(public_key),
             "height": height,
@@ -180,7 +180,7 @@ class WalletSigner:
             answer = await self._connected().request(method, path, data, may_repeat=True)
             reply = msgspec.json.decode(answer.body)
         except HttpTrouble as error:
-            raise SignerSilent(f"{self._url}: {error}") from error
+            raise SignerUnavailable(f"{self._url}: {error}") from error
         except msgspec.DecodeError:
             raise self._invalid_response() from None
         if not isinstance(reply, dict):
@@ -189,7 +189,7 @@ class WalletSigner:
             return reply
         message = str(reply.get("message"))[:1_000]
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise SignerSilent(f"{self._url} answers {answer.status}: {message}")
+            raise SignerUnavailable(f"{self._url} answers {answer.status}: {message}")
         if reply.get("error") == _SIGNED_BEFORE:
             raise SignedBefore(message, self._block_of(reply))
         raise SigningRefused("it needs approval" if answer.status == 202 else message)
@@ -219,8 +219,8 @@ class WalletSigner:
         except CryptoError:
             raise self._invalid_response() from None
 
-    def _invalid_response(self) -> SignerSilent:
-        return SignerSilent(f"{self._url} answers, but not as a signer does")
+    def _invalid_response(self) -> SignerUnavailable:
+        return SignerUnavailable(f"{self._url} answers, but not as a signer does")
 
 
 def _header(block: Block) -> str:

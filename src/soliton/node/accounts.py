@@ -1,4 +1,4 @@
-"""Under which accounts a transaction is listed: those that it changes, and the dApp that it calls.
+"""The accounts that a transaction is listed under: those it changes, and the dApp it calls.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/NewTransactionInfo.scala``.
@@ -16,7 +16,7 @@ from soliton.ledger.transactions import Applied
 
 
 def accounts_of(transaction: AnyTransaction, outcome: Outcome, state: State) -> tuple[Address, ...]:
-    """The accounts of a transaction, each once; aliases are resolved in ``state``."""
+    """Return the accounts of a transaction, without duplicates; resolves aliases in ``state``."""
     payload, kind = transaction.payload, type_by_id(transaction.type_id)
     called = kind.calls(payload)
     if outcome.status is not Status.ELIDED and called is None:
@@ -24,7 +24,7 @@ def accounts_of(transaction: AnyTransaction, outcome: Outcome, state: State) -> 
     found = dict.fromkeys(outcome.touched)
     recipients = [] if called is None else [called]
     if outcome.status is Status.ELIDED:
-        # What was not carried out is listed under all whom it names.
+        # An elided transaction is listed under all accounts that it names.
         found[from_public_key(transaction.sender_public_key, transaction.chain_id)] = None
         recipients += kind.accounts(payload)
         recipients += rules_of(transaction.type_id).names(transaction, state)
@@ -36,7 +36,7 @@ def accounts_of(transaction: AnyTransaction, outcome: Outcome, state: State) -> 
 
 
 def accounts_of_pending(transaction: AnyTransaction, applied: Applied) -> tuple[Address, ...]:
-    """The same of a transaction that waits for a block, as it would be now."""
+    """Return the accounts of an unconfirmed transaction, as applied to the state now."""
     state = applied.changes
     touched = touched_accounts(state.changes)
     outcome = Outcome(applied.status, applied.spent, touched, state.changes, applied.state_changes)

@@ -1,7 +1,7 @@
-"""The chain to be read: blocks, transactions, balances, and what the rules need of it.
+"""Read access to the chain: blocks, transactions, balances, and what the rules need.
 
-What lives here: looking up. What does not: putting blocks on top (``chain_writer``), records on
-disk (``soliton.storage``), the rules (``soliton.ledger``), which read a chain as ``Ancestors``.
+What lives here: lookups. What does not: appending blocks (``chain_writer``), records on disk
+(``soliton.storage``), the rules (``soliton.ledger``), which read a chain as ``Ancestors``.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/Blockchain.scala``.
 """
@@ -35,8 +35,8 @@ _CACHED_METAS: Final = 256
 
 
 class FoundTransaction(msgspec.Struct, frozen=True):
-    """A transaction of the chain with its block's height, how it was applied, and the complexity
-    of the scripts that it took.
+    """A transaction of the chain with its block's height, its status, and the complexity of the
+    scripts that it ran.
     """
 
     transaction: AnyTransaction
@@ -49,7 +49,9 @@ class Blockchain:
     """A chain in a store."""
 
     def __init__(self, network: Network, store: StoreReader, rules: RuleBook | None = None) -> None:
-        """``rules`` are those of a chain that has mostly the same approvals."""
+        """``rules`` may be those of another chain with mostly the same feature approvals, to share
+        its cache.
+        """
         self.network = network
         self._store = store
         self.rules = RuleBook(network) if rules is None else rules
@@ -58,13 +60,13 @@ class Blockchain:
         self._smallest = SmallestBalances(store)
         self._last: Block | None = None
         self.waived: frozenset[Address] = frozenset()
-        """Of these accounts no proofs are asked for."""
+        """Accounts whose transactions need no proofs (private chains)."""
         self.drift_ms = 0
-        """So much further than the network says may times of transactions be from a block's."""
+        """Additional tolerance for the timestamps of transactions (private chains)."""
 
     @property
     def store(self) -> StoreReader:
-        """Where it is kept."""
+        """The store of the chain."""
         return self._store
 
     @property
@@ -74,8 +76,8 @@ class Blockchain:
 
     @property
     def view(self) -> StoredChain:
-        """The chain as scripts see it. Not kept: a chain that nobody needs any more is freed at
-        once, with what it reads.
+        """The chain as scripts see it. Not cached, to avoid a reference cycle: an unused chain is
+        freed at once.
         """
         return StoredChain(self)
 
@@ -92,13 +94,13 @@ class Blockchain:
         return self._last
 
     def follow(self) -> None:
-        """See what the process that writes has put on the chain, or taken off."""
+        """Catch up with the process that writes the chain."""
         if self.store.follow():
             self._forget()
 
     def allow_drift(self, milliseconds: int) -> None:
-        """Take transactions whose times are so much further from a block's than the network allows:
-        the clock of a private chain need not be that of its clients.
+        """Extend the network's limits for the timestamps of transactions: the clock of a private
+        chain may differ from that of its clients.
         """
         more, rules = milliseconds - self.drift_ms, self.network.functionality
         if not more:
@@ -114,7 +116,7 @@ class Blockchain:
         self.rules = RuleBook(self.network, self.store.approvals())
 
     def block_at(self, height: int) -> Block:
-        """The block at a height; raises ``KeyError`` where there is none."""
+        """Return the block at a height; raises ``KeyError`` if there is none."""
         data = self.store.block_data(height)
         if data is None:
             raise KeyError(height)
@@ -124,11 +126,11 @@ class Blockchain:
             raise unreadable(height_key(BLOCK, height), error) from error
 
     def height_of(self, block_id: bytes) -> int | None:
-        """The height of the block with this id."""
+        """Return the height of the block with this id."""
         return self.store.height_of(block_id)
 
     def meta(self, height: int) -> BlockMeta:
-        """What is known about the block at a height; raises ``KeyError`` where there is none."""
+        """Return the metadata of the block at a height; raises ``KeyError`` if there is none."""
         found = self._metas.get(height)
         if found is None:
             found = self.store.meta(height)
@@ -143,13 +145,13 @@ class Blockchain:
             self._metas.popitem(last=False)
 
     def state_hash(self, height: int) -> StateHash:
-        """The legacy state hash of a block with its sections; raises ``KeyError``."""
+        """Return the legacy state hash of a block with its sections; raises ``KeyError``."""
         meta = self.meta(height)
         sections = tuple(meta.sections.get(index, EMPTY_HASH) for index in range(len(SECTIONS)))
         return StateHash(meta.state_hash, sections)
 
     def transaction(self, transaction_id: bytes) -> FoundTransaction | None:
-        """The transaction with this id, ``None`` where the chain has none."""
+        """Return the transaction with this id, ``None`` if the chain has none."""
         location = self.store.transaction_location(transaction_id)
         return None if location is None else self._read_transaction(location)
 
@@ -168,22 +170,24 @@ class Blockchain:
         return FoundTransaction(transaction, height, location.status, location.complexity)
 
     def generating_balance(self, address: Address, height: int | None = None) -> int:
-        """The balance in wavelets with which an account mines on top of the block at ``height``."""
+        """Return the generating balance in wavelets for a block on top of that at ``height``."""
         return headers.generating_balance(self, address, self.height if height is None else height)
 
     def smallest_effective_balance(self, address: Address, bottom: int, top: int, /) -> int:
-        """That of an account after the blocks ``bottom`` to ``top``, in wavelets."""
+        """Return the smallest effective balance of an account after each of the blocks ``bottom``
+        to ``top``, in wavelets.
+        """
         return self._smallest.smallest(address, bottom, top, self.height)
 
     def balance(self, address: Address) -> int:
-        """An account's balance in wavelets."""
+        """Return an account's balance in wavelets."""
         return self.store.get(WAVES, address)
 
     def _read_approvals(self) -> None:
         self.rules = self.rules.with_approvals(self.store.approvals())
 
     def _forget(self) -> None:
-        """Read everything anew."""
+        """Drop all caches."""
         self._metas.clear()
         self._smallest.forget()
         self._read_approvals()
@@ -191,7 +195,7 @@ class Blockchain:
 
 
 class StoredChain:
-    """What a chain holds, for scripts."""
+    """The chain, for scripts."""
 
     __slots__ = ("_chain",)
 
@@ -199,7 +203,7 @@ class StoredChain:
         self._chain = chain
 
     def block(self, height: int, /) -> BlockInfo | None:
-        """The block at a height."""
+        """Return the block at a height."""
         chain = self._chain
         if not 1 <= height <= chain.height:
             return None
@@ -217,15 +221,15 @@ class StoredChain:
         )
 
     def transaction(self, transaction_id: bytes, /) -> PastTransaction | None:
-        """A transaction."""
+        """Return the transaction with this id."""
         found = self._chain.transaction(transaction_id)
         if found is None:
             return None
         return PastTransaction(found.transaction, found.height, Status(found.status))
 
     def generating_balance(self, address: Address, height: int, /) -> int:
-        """The smallest effective balance of an account in the blocks that count at a height, as
-        far as they are stored below it; 0 while it is banned.
+        """Return an account's generating balance at a height, from the stored blocks below it; 0
+        while the account is banned.
         """
         return headers.generating_balance(self._chain, address, height, height - 1)
 

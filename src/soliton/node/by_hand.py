@@ -1,6 +1,7 @@
-"""What about a block of a private chain no other node would accept, found out when it is stored.
+"""Manual changes in a block of a private chain, which no other node would accept.
 
-What lives here: the question. What does not: doing things by hand (``soliton.controls``).
+What lives here: detecting them when the block is stored. What does not: making them
+(``soliton.controls``).
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ _NOTHING = ByHand()
 
 
 def by_hand_of(block: Block, environment: BlockEnvironment, drift_ms: int) -> ByHand | None:
-    """What was done by hand in a block that was applied in an environment, ``None`` for one that
-    follows all rules. Its transactions may be further from its time by ``drift_ms``.
+    """Return the manual changes of a block that was applied in an environment, ``None`` if it
+    follows all rules. ``drift_ms`` is the additional tolerance for timestamps.
     """
     proven = environment.proven
     if proven and not (environment.edits or environment.waived or drift_ms):

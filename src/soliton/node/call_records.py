@@ -1,9 +1,9 @@
-"""What clients see of the dApp that a transaction called.
+"""Records of calls of dApps, which clients see with the transaction.
 
-What lives here: the record that is kept of a call when its block is applied: what the dApp did, and
-what an Ethereum wallet called by the names of its dApp. What does not: where it is kept
-(``soliton.storage``), and what has become of leases since (``soliton.api``): of these only the ids
-are kept, with what nothing else tells, the number and the alias that were given for a new one.
+What lives here: the record made when a block is applied: the state changes of the dApp, and the
+call of an Ethereum wallet with its names decoded. What does not: storing it (``soliton.storage``),
+and the present state of leases (``soliton.api``): a record holds their ids, and the nonce and alias
+of new ones, which are stored nowhere else.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/
 TransactionJsonSerializer.scala``.
@@ -26,10 +26,9 @@ from soliton.ledger.wallet_calls import wallet_call
 def call_record(
     transaction: AnyTransaction, changes: StateChanges | None, *states: State
 ) -> JsonObject | None:
-    """The record of a transaction's call, ``None`` for one that called nobody.
+    """Return the record of a transaction's call, ``None`` for one without a call.
 
-    The words of a wallet are looked for in all ``states``: a selector stands for the same function
-    in whichever of them the dApp has it.
+    A wallet's selector is looked up in all ``states``: the dApp's script may be in any of them.
     """
     if changes is None:
         return None

@@ -1,9 +1,9 @@
-"""Putting blocks on the chain, and taking them off: one at a time, and only here.
+"""The single writer of the chain: appends and removes blocks.
 
-``ChainWriter`` joins the rules with the store: it has a block checked and applied, and records the
-outcome. It is the single writer; the importer, the miner and (through the node) peers use it.
+``ChainWriter`` connects the rules with the store: it checks and applies a block, and stores the
+result. The importer, the miner and (through the node) peers use it.
 
-What lives here: appending, growing, removing, changing to a fork. What does not: the rules
+What lives here: appending, extending, rollback, switching to a fork. What does not: the rules
 (``soliton.ledger``), records on disk (``soliton.storage``), the pool, the clock.
 
 Source: wavesplatform/Waves
@@ -56,7 +56,7 @@ from soliton.storage.store import Store
 
 
 class _LiquidStep(NamedTuple):
-    """A form of the last block, its application so far, and what its new transactions did."""
+    """A form of the last block, its application so far, and the outcomes of new transactions."""
 
     block: Block
     progress: BlockInProgress
@@ -74,10 +74,10 @@ class ChainWriter(Blockchain):
         self._store: Store = store
         self._liquid: list[_LiquidStep] = []
         self._liquid_stored: list[_LiquidStep] | None = None
-        self._noted: list[ChainEvent] = []
-        self.asks_turns = store.below is None
-        """Whether blocks that are made here prove that it is their generator's turn: on the chain
-        of another node nobody could.
+        self._events: list[ChainEvent] = []
+        self.requires_proof_of_stake = store.below is None
+        """Whether blocks made here need a valid proof of stake: not on top of another node's chain,
+        where no local account could have one.
         """
         self.on_change: Callable[[ChainEvent], None] = lambda _event: None
         if store.height == 0:
@@ -87,33 +87,33 @@ class ChainWriter(Blockchain):
 
     @property
     def store(self) -> Store:
-        """Where it is kept."""
+        """The store of the chain."""
         return self._store
 
     def height_of(self, block_id: bytes) -> int | None:
-        """The height of the block with this id, which may be that of an earlier form of the last
+        """Return the height of the block with this id, also for an earlier form of the last
         block.
         """
         return self.height if self.knows_liquid(block_id) else super().height_of(block_id)
 
     def append_own(self, block: Block, progress: BlockInProgress) -> AppliedBlock:
-        """Put a block on top that was made here; ``progress`` is what it was made from.
+        """Append a block made here from ``progress``.
 
-        Its transactions have been applied already and nothing was signed by anybody else; its place
-        and its time are checked all the same. Raises ``BlockRejected``.
+        Its transactions are already applied and its signature is our own, so only its place and
+        time are checked. Raises ``BlockRejected``.
         """
         headers.check_features(self)
-        if self.asks_turns:
+        if self.requires_proof_of_stake:
             headers.check_header(self, block.header, block.id, None)
         return self.put(block, progress)
 
     def append(
         self, block: Block, *, now: int | None = None, verify_signatures: bool = True
     ) -> AppliedBlock:
-        """Check a block completely and put it on top; the caller flushes the chain.
+        """Check a block completely and append it; the caller flushes the chain.
 
         ``now`` (ms) bounds the block's time; ``None`` for history. Without ``verify_signatures``
-        the caller checks those of the block and its transactions before it flushes. Raises
+        the caller verifies the signatures of block and transactions before it flushes. Raises
         ``BlockRejected``.
         """
         if block.header.reference != self.last_block.id:
@@ -134,9 +134,9 @@ class ChainWriter(Blockchain):
         now: int | None = None,
         snapshots: SnapshotsOfBlock | None = None,
     ) -> Steps[AppliedBlock]:
-        """The same in steps, for a block on the last one's present form, whose header and signature
-        were checked: ``check_header`` gave the hit source. With ``snapshots`` its transactions do
-        what these tell.
+        """Append in steps, on the present form of the last block. The caller has checked header
+        (``check_header`` returned the hit source) and signature. With ``snapshots`` these are
+        applied in place of the transactions.
         """
         progress = yield from checking_block(
             self,
@@ -149,14 +149,16 @@ class ChainWriter(Blockchain):
         return self.put(block, progress)
 
     def check_header(self, head: SignedHeader, now: int | None) -> bytes:
-        """The hit source of a block that may follow; the caller checks the signature."""
+        """Check the header of the next block and return its hit source; the caller verifies the
+        signature.
+        """
         if head.header.reference != self.last_block.id:
             raise BlockRejected(self.height + 1, "its reference is not the last block")
         headers.check_features(self)
         return headers.check_header(self, head.header, head.id, now)
 
     def put(self, block: Block, progress: BlockInProgress) -> AppliedBlock:
-        """Put a block on top that the caller has checked."""
+        """Append a block that the caller has checked."""
         applied = progress.finish()
         self._record(block, applied, progress.environment)
         if self._liquid_stored is None:
@@ -167,8 +169,8 @@ class ChainWriter(Blockchain):
 
     @contextmanager
     def shortened(self, block_id: bytes) -> Iterator[tuple[AnyTransaction, ...]]:
-        """``shorten``, to put another block on top: where that is refused, the last block is again
-        what it was. Gives the transactions taken off.
+        """``shorten`` in order to append another block: if that is refused, the last block gets its
+        microblocks back. Yields the removed transactions.
         """
         forms = self._liquid[:]
         taken = self.shorten(block_id) if forms else ()
@@ -186,7 +188,7 @@ class ChainWriter(Blockchain):
             raise
 
     def begin(self) -> None:
-        """Put the genesis block into an empty store."""
+        """Store the genesis block in an empty store."""
         block = genesis_block(self.network)
         environment = genesis_environment(block, self.network, self.rules)
         progress = apply_block(self.store, block, environment)
@@ -214,12 +216,12 @@ class ChainWriter(Blockchain):
         verified: Collection[bytes] = (),
         snapshots: SnapshotsOfBlock | None = None,
     ) -> Block:
-        """Add a microblock's transactions to the last block and give its new form.
+        """Add a microblock's transactions to the last block and return its new form.
 
-        ``total_signature`` is the generator's for the longer block, ``state_hash`` what its header
-        then holds. Signatures of those that were ``verified`` (their ids) are not looked at. With
-        ``snapshots`` they do what these tell. Raises ``BlockRejected``; the block stays as it was
-        then.
+        ``total_signature`` is the generator's signature of the longer block, ``state_hash`` the one
+        in its header. Signatures of ``verified`` transactions (ids) are not verified again. With
+        ``snapshots`` these are applied instead. Raises ``BlockRejected`` and leaves the block
+        unchanged.
         """
         height = self.height
         if not self._liquid:
@@ -230,7 +232,7 @@ class ChainWriter(Blockchain):
         if last.header.challenged is not None:
             raise BlockRejected(height, "a challenging block takes no microblocks")
         known = progress.encoded if last.header.version >= blocks.PROTOBUF_VERSION else None
-        # Those that were there before are not encoded again with each microblock.
+        # Transactions of earlier forms are not encoded again with each microblock.
         encoded = None if known is None else (*known, *map(codec.encode_protobuf, transactions))
         total = blocks.extended(last, transactions, state_hash, total_signature, encoded)
         if verify_signatures and not blocks.signature_is_valid(total):
@@ -248,9 +250,9 @@ class ChainWriter(Blockchain):
         return self.extend_own(total, progress, micro_signature)
 
     def extend_own(self, total: Block, progress: BlockInProgress, micro: bytes = b"") -> Block:
-        """Let the last block become a longer one that was made here, from ``progress``.
+        """Replace the last block by a longer form made here from ``progress``.
 
-        It is written at once; raises ``StorageProblem``, and the block stays as it was.
+        It is written at once. Raises ``StorageProblem`` and leaves the block unchanged.
         """
         height, added = self.height, len(total.transactions) - len(self.last_block.transactions)
         applied = progress.finish()
@@ -274,41 +276,41 @@ class ChainWriter(Blockchain):
         self._last = total
 
     def knows_liquid(self, block_id: bytes) -> bool:
-        """Whether the last block had this id at some point since its first transactions."""
+        """Whether a form of the last block has this id."""
         return any(step.block.id == block_id for step in self._liquid)
 
     def liquid_forms(self) -> tuple[Block, ...]:
-        """The forms that the last block has had, the shortest first; none if it cannot grow."""
+        """Return the forms of the last block, the shortest first; none if it cannot grow."""
         return tuple(step.block for step in self._liquid)
 
     def liquid_form(self, block_id: bytes) -> Block | None:
-        """The last block in the form that had this id."""
+        """Return the form of the last block with this id."""
         return next((step.block for step in self._liquid if step.block.id == block_id), None)
 
     def liquid_outcomes(self, block_id: bytes) -> list[tuple[Outcome, ...]]:
-        """What the transactions of the last block did up to the form that had this id: of the first
-        form, and of what each microblock added. None of them if it never had that id.
+        """Return the outcomes of the last block's transactions up to the form with this id, by form
+        and microblock; empty if there is no such form.
         """
         ids = [step.block.id for step in self._liquid]
         count = ids.index(block_id) + 1 if block_id in ids else 0
         return [step.outcomes for step in self._liquid[:count]]
 
     def liquid_changes(self) -> Changes | None:
-        """What the last block has changed so far, with its microblocks; ``None`` if it cannot grow.
-        Not to be written.
+        """Return the changes of the last block with its microblocks, ``None`` if it cannot grow.
+        Read-only.
         """
         return self._liquid[-1].progress.overlay.changes if self._liquid else None
 
     def liquid_progress(self) -> BlockInProgress | None:
-        """A copy of the last block's application, ``None`` if that takes no microblocks."""
+        """Return a copy of the last block's application, ``None`` if it takes no microblocks."""
         grows = self.rules.at(self.height - 1).ng and self.last_block.header.challenged is None
         return self._liquid[-1].progress.copy() if self._liquid and grows else None
 
     def shorten(self, block_id: bytes) -> tuple[AnyTransaction, ...]:
-        """Take the last block back to the form with this id; gives the transactions taken off.
+        """Return the last block to the form with this id, and return the removed transactions.
 
-        Raises ``KeyError`` when it never had that id, and ``StorageProblem`` after as many steps as
-        were written.
+        Raises ``KeyError`` if there is no such form, and ``StorageProblem`` when not all
+        microblocks could be removed.
         """
         if not self.knows_liquid(block_id):
             raise KeyError(block_id.hex())
@@ -325,18 +327,18 @@ class ChainWriter(Blockchain):
         return before[len(self.last_block.transactions) :]
 
     def rollback(self, height: int, on_removed: Callable[[Block], None] | None = None) -> None:
-        """Remove all blocks above a height; ``on_removed`` gets them, the highest first.
+        """Remove all blocks above a height; ``on_removed`` receives them, the highest first.
 
         Raises ``RollbackTooDeep``, and ``StorageProblem`` when not all of them could be removed.
         """
         top, chain_id = self.height, self.network.chain_id
 
-        def tell(data: bytes) -> None:
+        def removed(data: bytes) -> None:
             if on_removed is not None:
                 on_removed(blocks.decode(data, chain_id))
 
         try:
-            self._store.rollback(height, tell)
+            self._store.rollback(height, removed)
         finally:
             if self.height < top:
                 self._forget()
@@ -345,41 +347,40 @@ class ChainWriter(Blockchain):
     # --- forks ------------------------------------------------------------------------------------
 
     def branch(self, height: int) -> ChainWriter:
-        """The same chain without the blocks above a height, to put others on top: in memory, beside
-        this one, which goes on being read meanwhile. Raises ``RollbackTooDeep``.
+        """Return an in-memory copy of the chain without the blocks above a height, on which other
+        blocks can be appended while this chain is still read. Raises ``RollbackTooDeep``.
         """
-        made = ChainWriter(self.network, self._store.branch(height), self.rules)
-        made._metas.update((at, meta) for at, meta in self._metas.items() if at <= height)
+        branch = ChainWriter(self.network, self._store.branch(height), self.rules)
+        branch._metas.update((at, meta) for at, meta in self._metas.items() if at <= height)
         if height == self.height:
-            made._smallest.learn(self._smallest)
-        made.on_change = made._noted.append
-        made.drift_ms, made.waived = self.drift_ms, self.waived
-        made.asks_turns = self.asks_turns
-        return made
+            branch._smallest.copy_from(self._smallest)
+        branch.on_change = branch._events.append
+        branch.drift_ms, branch.waived = self.drift_ms, self.waived
+        branch.requires_proof_of_stake = self.requires_proof_of_stake
+        return branch
 
     def adopt(self, branch: ChainWriter, height: int) -> list[Block]:
-        """Become a branch that was made at a height, in one atomic step; the blocks that went, the
-        highest first.
+        """Switch to a branch that was made at a height, in one atomic step, and return the removed
+        blocks, the highest first.
 
-        Nothing was put on this chain since. Raises ``StorageProblem``: nothing has happened then.
+        This chain must be unchanged since then. Raises ``StorageProblem`` and changes nothing.
         """
         removed = [self.block_at(each) for each in range(self.height, height, -1)]
         self._store.adopt(branch.store)
         self._forget()
         self._metas.update(branch._metas)
-        self._smallest.learn(branch._smallest)
+        self._smallest.copy_from(branch._smallest)
         self._liquid, self._last = branch._liquid, branch.last_block
         if removed:
             self.on_change(RolledBack(height, self.block_at(height)))
-        for event in branch._noted:
+        for event in branch._events:
             self.on_change(event)
         return removed
 
     def flush(self) -> None:
-        """Write what was put on top since the last time.
+        """Write the blocks appended since the last flush.
 
-        Raises ``StorageProblem``: the chain is then as it is stored, and what is not has not
-        happened.
+        Raises ``StorageProblem`` and reverts the chain to what is stored.
         """
         try:
             self._store.flush()
@@ -389,7 +390,7 @@ class ChainWriter(Blockchain):
         self._liquid_stored = None
 
     def _go_back(self) -> None:
-        """Be again what the store holds; a last block that was growing goes on growing."""
+        """Revert to what the store holds; a liquid last block stays liquid."""
         steps = self._liquid if self._liquid_stored is None else self._liquid_stored
         self._forget()
         if steps and steps[-1].block.id == self.meta(self.height).id:
@@ -397,7 +398,7 @@ class ChainWriter(Blockchain):
             self._last = steps[-1].block
 
     def discard_pending(self) -> None:
-        """Go back to what was flushed last."""
+        """Revert to the last flush."""
         self._store.discard_pending()
         self._forget()
 
@@ -414,7 +415,7 @@ def _stored(
     environment: BlockEnvironment,
     below: Blockchain,
 ) -> NewBlock:
-    """What is stored of a block."""
+    """Return the record to store for a block."""
     return NewBlock(
         applied.height,
         block.data,
@@ -430,7 +431,7 @@ def _stored(
 def _index(
     block: Block, applied: AppliedBlock, before: State, first: int = 0
 ) -> list[NewTransaction]:
-    """What is stored of a block's transactions from number ``first`` on."""
+    """Return the records to store for a block's transactions from index ``first`` on."""
     if not applied.outcomes:
         return []
     spans = blocks.transaction_spans(block.data)[first:]

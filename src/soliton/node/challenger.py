@@ -1,11 +1,11 @@
-"""A block that challenges another one, whose generator has put a wrong state hash into it.
+"""Challenging blocks, against a block with a wrong state hash.
 
-It holds the same transactions, on the same parent, at an earlier time, and the header of the wrong
-block with its signature: so everybody can see that the other generator signed it. That one mines no
-more for a while; who challenges mines with the balance of both, and gets reward and fees.
+A challenging block has the same transactions, the same parent, an earlier time, and the signed
+header of the wrong block, which proves that the other generator signed it. That generator is banned
+for a while. The challenger mines with the balance of both, and gets reward and fees.
 
-What lives here: who may challenge, and the block. What does not: when it is done (``soliton.p2p``),
-the check of challenges (``soliton.ledger.apply``).
+What lives here: choosing the account, and making the block. What does not: when to challenge
+(``soliton.p2p``), the check of challenges (``soliton.ledger.apply``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/BlockChallenger.scala``.
 """
@@ -29,7 +29,7 @@ from soliton.steps import Steps
 
 
 class CannotChallenge(InputError):
-    """None of the accounts may make a block there that is better than the wrong one."""
+    """No account may make an earlier block in place of the wrong one."""
 
 
 def challenging(
@@ -39,11 +39,10 @@ def challenging(
     reward_vote: int = blocks.NO_REWARD_VOTE,
     feature_votes: tuple[int, ...] = (),
 ) -> Steps[Block]:
-    """The block that challenges a wrong one in its place on top of the chain, in steps between
-    which the chain must stay as it is.
+    """Make the block that challenges a wrong one on top of the chain, in steps between which the
+    chain must not change.
 
-    Whether only the state hash is wrong is seen when it is put on the chain. Raises
-    ``CannotChallenge``.
+    Appending it shows whether only the state hash was wrong. Raises ``CannotChallenge``.
     """
     theirs = wrong.header
     slot = _best_slot(chain, theirs.generator, accounts)
@@ -79,7 +78,7 @@ def challenging(
 
 
 def _best_slot(chain: ChainWriter, generator: bytes, accounts: Iterable[KeyPair]) -> Slot | None:
-    """The first turn that one of the accounts has against this generator."""
+    """Return the earliest slot that one of the accounts has against this generator."""
     against = from_public_key(generator, chain.network.chain_id)
     slots = []
     for account in accounts:

@@ -1,6 +1,6 @@
-"""How often things have happened since the node began.
+"""Counters of events since the start of the node.
 
-What lives here: counting what the node tells. What does not: showing the counts
+What lives here: counting the node's events. What does not: exposing the counters
 (``soliton.api.metrics``).
 """
 
@@ -18,7 +18,7 @@ from soliton.node.events import (
 
 
 class Counters:
-    """Counts of one node, a listener of its events."""
+    """The counters of one node, a listener of its events."""
 
     __slots__ = (
         "accepted",

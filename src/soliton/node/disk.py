@@ -1,11 +1,11 @@
-"""Whether what the node makes can be written, and when it is tried again after it could not.
+"""Write failures of the store, and the backoff until the next attempt.
 
-A full disk costs nothing that was there before: the block that could not be written has not
-happened, its transactions wait in the pool, and everything else is answered. Only mining and
-blocks of peers pause; it is tried again by itself, ever less often.
+A full disk loses nothing: a block that could not be written is reverted, its transactions stay in
+the pool, and other requests are served. Only mining and blocks of peers pause, and are retried with
+exponential backoff.
 
-What lives here: noting it, saying it once in a while, the times of new attempts. What does not:
-writing (``soliton.storage``), going back to what is stored (``chain``, ``node``).
+What lives here: recording failures, logging them once in a while, the time of the next attempt.
+What does not: writing (``soliton.storage``), reverting (``chain_writer``, ``node``).
 """
 
 from __future__ import annotations
@@ -19,58 +19,58 @@ from soliton.storage.errors import StorageProblem
 
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 8.0
-"""After each attempt that fails the pause is twice as long, up to this."""
+"""The pause doubles after each failed attempt, up to this."""
 LOG_SECONDS: Final = 60.0
-"""How often the log says that it is still so."""
+"""How often a persistent failure is logged."""
 
 _log = logging.getLogger(__name__)
 
 
 class WritingPaused(StorageProblem):
-    """Writing has failed, and it is too early to try again."""
+    """Writing has failed, and it is too early to retry."""
 
 
 class Disk:
-    """What is known about writing of one node."""
+    """The state of one node's writes."""
 
-    __slots__ = ("_clock", "_failures", "_next", "_told", "failures_total", "problem")
+    __slots__ = ("_clock", "_failures", "_logged", "_next", "failures_total", "problem")
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """``clock`` gives seconds."""
+        """``clock`` returns seconds."""
         self._clock = clock
         self._failures = 0
         self._next = 0.0
-        self._told = 0.0
+        self._logged = 0.0
         self.failures_total = 0
         self.problem: StorageProblem | None = None
-        """Why the last attempt failed; ``None`` where it did not."""
+        """The error of the last attempt; ``None`` if it succeeded."""
 
     def check(self) -> None:
-        """Raise ``WritingPaused`` where an attempt has failed a moment ago."""
+        """Raise ``WritingPaused`` during the pause after a failed attempt."""
         if self.problem is not None and self.pause > 0:
             raise WritingPaused(str(self.problem)) from self.problem
 
     @property
     def pause(self) -> float:
-        """How long it is (s) until the next attempt."""
+        """Seconds until the next attempt."""
         return 0.0 if self.problem is None else max(0.0, self._next - self._clock())
 
     def failed(self, problem: StorageProblem) -> None:
-        """An attempt has failed."""
+        """Record a failed attempt."""
         now = self._clock()
         pause = min(FIRST_PAUSE_SECONDS * 2**self._failures, LONGEST_PAUSE_SECONDS)
         self._failures = min(self._failures + 1, 16)
         self._next = now + pause
         self.failures_total += 1
-        if self.problem is None or now - self._told >= LOG_SECONDS:
-            self._told = now
+        if self.problem is None or now - self._logged >= LOG_SECONDS:
+            self._logged = now
             _log.error(
                 "mining pauses until this is mended, and then goes on by itself: %s", problem
             )
         self.problem = problem
 
     def works(self) -> None:
-        """An attempt has succeeded."""
+        """Record a successful attempt."""
         if self.problem is None:
             return
         self.problem = None

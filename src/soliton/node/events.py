@@ -1,13 +1,12 @@
-"""What happens in a node, published to listeners: blocks, microblocks, rollbacks, the pool.
+"""Events of a node for its listeners: blocks, microblocks, rollbacks, the pool.
 
-The single writer notifies its listeners one after the other, in the order in which they subscribed,
-when the store holds the change and before the writer goes on. A listener therefore sees exactly
-the chain that it is notified of, returns at once (it notes what it needs, and sets an event), and
-never writes. There are no queues here, and nothing is kept for later: who wants to resume reads the
-chain.
+The single writer calls its listeners synchronously, in the order of subscription, after the store
+holds the change and before the writer continues. A listener therefore sees exactly the chain that
+the event is about. It must return at once (it records what it needs, and sets an ``asyncio.Event``)
+and never write. There is no queue and no history: a listener that resumes reads the chain.
 
 What lives here: the events, and the list of listeners. What does not: sending them over HTTP
-(``soliton.api.event_stream``), and deciding what happens (``node``, ``chain_writer``, ``pool``).
+(``soliton.api.event_stream``), and their sources (``node``, ``chain_writer``, ``pool``).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from soliton.storage.retrying import without_retry
 
 
 class BlockAppended(msgspec.Struct, frozen=True):
-    """A block is on top; it may grow. State of these accounts was ``edited`` by hand with it."""
+    """A block was appended; it may grow. The state of ``edited`` accounts was changed by hand."""
 
     height: int
     block: Block
@@ -33,8 +32,8 @@ class BlockAppended(msgspec.Struct, frozen=True):
 
 
 class BlockExtended(msgspec.Struct, frozen=True):
-    """The last block has grown by a microblock: its new form, how many transactions came, and the
-    generator's signature of the microblock itself, where that is known.
+    """The last block has grown by a microblock: its new form, the number of added transactions, and
+    the generator's signature of the microblock, if known.
     """
 
     height: int
@@ -44,17 +43,15 @@ class BlockExtended(msgspec.Struct, frozen=True):
 
 
 class RolledBack(msgspec.Struct, frozen=True):
-    """Blocks or microblocks were taken off: the block that is the last one now, in the form that
-    it has now.
-    """
+    """Blocks or microblocks were removed: the new last block, in its present form."""
 
     height: int
     block: Block
 
 
 class Moved(msgspec.Struct, frozen=True, gc=False):
-    """The balances that a transaction of the pool changes: accounts in the chain's coin, accounts
-    with an asset; and all accounts under which it is listed.
+    """The balances that a transaction of the pool changes: in the chain's coin by account, in
+    assets by account and asset; and all accounts that it is listed under.
     """
 
     waves: tuple[Address, ...]
@@ -63,21 +60,21 @@ class Moved(msgspec.Struct, frozen=True, gc=False):
 
 
 class PoolAccepted(msgspec.Struct, frozen=True):
-    """A transaction has come into the pool."""
+    """A transaction was added to the pool."""
 
     transaction: AnyTransaction
     moved: Moved
 
 
 class Departure(Enum):
-    """Why a transaction is no longer in the pool."""
+    """Why a transaction has left the pool."""
 
     MINED = "mined"
     INVALID = "invalid"
 
 
 class PoolDropped(msgspec.Struct, frozen=True):
-    """A transaction has left the pool; of one that is not valid any more, ``reason`` says why."""
+    """A transaction has left the pool; ``reason`` says why it has become invalid."""
 
     transaction: AnyTransaction
     moved: Moved
@@ -86,7 +83,7 @@ class PoolDropped(msgspec.Struct, frozen=True):
 
 
 class Stopping(msgspec.Struct, frozen=True):
-    """The node is about to stop: no event follows."""
+    """The node is about to stop; this is the last event."""
 
 
 ChainEvent = BlockAppended | BlockExtended | RolledBack
@@ -104,16 +101,16 @@ class NodeEvents:
         self._listeners: tuple[Listener, ...] = ()
 
     def subscribe(self, listener: Listener) -> None:
-        """Notify a listener from now on; it raises nothing."""
+        """Add a listener, which must not raise."""
         self._listeners = (*self._listeners, listener)
 
     def unsubscribe(self, listener: Listener) -> None:
-        """Notify it no longer."""
+        """Remove a listener."""
         self._listeners = tuple(each for each in self._listeners if each != listener)
 
     def publish(self, event: NodeEvent) -> None:
         """Notify all listeners; only the node's writer calls this."""
-        # It has happened: whoever made it does not begin again.
+        # The change is done and must not be retried.
         with without_retry():
             for listener in self._listeners:
                 listener(event)

@@ -1,7 +1,7 @@
-"""How old the forms of the last block are: those that microblocks have made of it.
+"""The ages of the forms of the last block, one for each microblock.
 
-What lives here: noting when each came. What does not: the forms (``chain_writer``), what is built
-on them (``node``).
+What lives here: the arrival times. What does not: the forms (``chain_writer``), what is built on
+them (``node``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/NgState.scala``.
 """
@@ -15,28 +15,28 @@ from soliton.node.events import BlockAppended, BlockExtended, NodeEvent
 
 
 class Forms:
-    """When each microblock of the last block came, a listener of the node's events."""
+    """Arrival times of the last block's microblocks, a listener of the node's events."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        """``clock`` gives ms."""
+        """``clock`` returns ms."""
         self._clock = clock
-        self._came: dict[bytes, int] = {}
+        self._arrivals: dict[bytes, int] = {}
 
     def __call__(self, event: NodeEvent) -> None:
-        """Note the time of a microblock."""
+        """Record the time of a microblock."""
         match event:
             case BlockExtended(block=block):
-                self._came[block.id] = self._clock()
+                self._arrivals[block.id] = self._clock()
             case BlockAppended():
-                self._came.clear()
+                self._arrivals.clear()
             case _:
                 pass
 
     def settled(self, chain: ChainWriter, age: int) -> bytes:
-        """The id of the longest form of the last block that is as old as this (ms)."""
+        """Return the id of the longest form of the last block that is at least so old (ms)."""
         forms = chain.liquid_forms() or (chain.last_block,)
         latest = self._clock() - age
         return next(
-            (each.id for each in reversed(forms[1:]) if self._came.get(each.id, 0) <= latest),
+            (each.id for each in reversed(forms[1:]) if self._arrivals.get(each.id, 0) <= latest),
             forms[0].id,
         )

@@ -1,8 +1,8 @@
-"""The settings of the gRPC interfaces: which of them are served, and where.
+"""The settings of the gRPC interfaces.
 
-What lives here: the sections ``grpc`` and ``blockchain-updates``, what the Scala matcher's
-extension reads of ``dex``, and the list ``extensions`` by which the ecosystem's nodes switch them
-on. What does not: serving (``soliton.grpc_api``).
+What lives here: the sections ``grpc`` and ``blockchain-updates``, the keys of ``dex`` that the
+Scala matcher's extension reads, and the list ``extensions`` that enables them in the ecosystem's
+nodes. What does not: serving (``soliton.grpc_api``).
 
 Sources: wavesplatform/Waves ``grpc-server/src/main/resources/application.conf``,
 wavesplatform/matcher ``waves-ext/src/main/resources/application.conf``.
@@ -28,9 +28,9 @@ _WITHOUT_EFFECT: Final = ("worker-threads",)
 
 
 class GrpcLimits(msgspec.Struct, frozen=True):
-    """``grpc.limits``: how many requests and streams of one address may be under way, in all
-    processes together, and how long (ms) a client may leave what it is sent. Clients on this
-    machine are counted only with ``local_clients``.
+    """``grpc.limits``: concurrent requests and streams of one address, in all processes together,
+    and how long (ms) a client may leave data unread. Clients on this machine are counted only with
+    ``local_clients``.
     """
 
     requests_per_client: int = 1_000
@@ -40,10 +40,10 @@ class GrpcLimits(msgspec.Struct, frozen=True):
 
 
 class GrpcSettings(msgspec.Struct, frozen=True):
-    """Where the services of the node and the stream of updates are served; a port that is ``None``
-    is not. ``workers`` processes serve them. Clients of the updates may ask whether the connection
-    lives not more often than every ``keep_alive_ms``. Scripts of the ``matcher_pools`` and of those
-    that are ``matcher_allowed`` (public keys) may ask for the state about an order.
+    """Where the services of the node and the stream of updates listen; a service whose port is
+    ``None`` is disabled. ``workers`` processes serve them. Clients of the updates may send
+    keep-alive pings every ``keep_alive_ms`` at most. Scripts of the ``matcher_pools`` and
+    ``matcher_allowed`` accounts (public keys) may read the state about an order.
     """
 
     host: str = "127.0.0.1"
@@ -60,13 +60,13 @@ class GrpcSettings(msgspec.Struct, frozen=True):
 
     @property
     def enable(self) -> bool:
-        """Whether there is anything to serve."""
+        """Whether any service is enabled."""
         ports = self.port, self.updates_port, self.matcher_port
         return any(each is not None for each in ports)
 
 
 def read(root: Section, notes: list[str]) -> GrpcSettings:
-    """What the file says, below its root."""
+    """Read the settings below the root of the file."""
     extensions = root.texts("extensions")
     known = (NODE_API, UPDATES, MATCHER)
     notes.extend(
@@ -82,7 +82,7 @@ def read(root: Section, notes: list[str]) -> GrpcSettings:
     )
     port = own.whole("port", 6_870, 0, MAX_PORT)
     updates_port = updates.whole("grpc-port", 6_881, 0, MAX_PORT)
-    # What else is there the matcher reads.
+    # Other keys of ``dex`` are the matcher's.
     dex = root.part("dex", "grpc", "lp-accounts", "order-script-validation")
     matcher, pools = dex.section("grpc").section("integration"), dex.section("lp-accounts")
     matcher_port = matcher.whole("port", 6_887, 0, MAX_PORT)
@@ -139,7 +139,7 @@ MAX_CALLS: Final = 1_000_000
 
 
 def _key(text: str) -> bytes:
-    """A public key; raises ``InputError``."""
+    """Decode a public key; raises ``InputError``."""
     key = base58.decode(text)
     if len(key) != PUBLIC_KEY_LENGTH:
         raise InputError(f"{text} is no public key")

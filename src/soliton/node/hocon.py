@@ -1,9 +1,9 @@
-"""HOCON, the format of configuration files: text to a tree that knows where everything was written.
+"""Parser of HOCON, the format of configuration files, into a tree with the place of every key.
 
-The whole of the format that configurations of the ecosystem use: comments, paths as keys, merging
-of sections, ``+=``, concatenation, ``include``, and substitutions with what stood there before, in
-the file or in the environment. Messages name file, line and column, and quote no values: one may be
-a password. Work and size are bounded, also where substitutions multiply each other.
+It covers all that configurations of the ecosystem use: comments, paths as keys, merging of
+sections, ``+=``, concatenation, ``include``, and substitutions from the file or the environment,
+including self-references. Messages name file, line and column, and never quote values, which may be
+passwords. Work and size are bounded, also for substitutions that multiply each other.
 
 What lives here: tokens and the tree. What does not: substitutions (``hocon_resolving``), files
 (``settings_file``), and what the keys mean.
@@ -23,9 +23,9 @@ import msgspec
 from soliton.errors import InputError
 
 MAX_DEPTH: Final = 64
-"""Of sections and lists in each other; configurations have six."""
+"""Nesting of sections and lists; configurations have six levels."""
 MAX_INCLUDES: Final = 10
-"""Of files that include each other."""
+"""Nesting of includes."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>[^\S\n]*)(?:
@@ -46,7 +46,7 @@ _WORDS: Final[Mapping[str, object]] = {"true": True, "false": False, "null": Non
 
 
 class HoconError(InputError):
-    """A text that is not HOCON; the message begins with the place."""
+    """The text is not valid HOCON; the message begins with the place."""
 
 
 class Place(NamedTuple):
@@ -60,13 +60,13 @@ class Place(NamedTuple):
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """A text, number or truth value, or null."""
+    """A string, number, boolean or null."""
 
     value: object
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """``${path}``, or ``${?path}`` if it is optional; ``prefix`` is where its file was included."""
+    """``${path}``, or ``${?path}`` if optional; ``prefix`` is the path its file is included at."""
 
     path: str
     optional: bool
@@ -87,7 +87,7 @@ class Tree(msgspec.Struct, frozen=True):
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """Values one after the other, with the spaces between: to be joined when all are known."""
+    """A concatenation: values with the spaces between, joined when all are resolved."""
 
     parts: list[Node]
     spaces: list[str]
@@ -95,20 +95,20 @@ class Joined(msgspec.Struct, frozen=True):
 
 
 class Layers(msgspec.Struct, frozen=True):
-    """What was written for the same key, oldest first, where the newest may need what it hides."""
+    """Values of the same key, oldest first: the newest may refer to or merge with older ones."""
 
     nodes: list[Node]
 
 
 Node = Leaf | Reference | Items | Tree | Joined | Layers
 ReadFile = Callable[[str, str], tuple[str, str] | None]
-"""Given the name in an ``include`` and the file that it stands in: the name of the file and its
-text, ``None`` where there is none.
+"""Maps the name in an ``include`` and the including file to the name and text of the included
+file, or ``None`` if there is none.
 """
 
 
 class Document(NamedTuple):
-    """What was written, and where: ``places`` by full key, the last one where it was repeated."""
+    """A parsed document. ``places`` has the last place of each key, by full path."""
 
     root: Tree
     places: dict[str, Place]
@@ -123,7 +123,7 @@ class _Token(NamedTuple):
 
 
 def parse(text: str, file: str, read: ReadFile) -> Document:
-    """The document in a text; raises ``HoconError``."""
+    """Parse a document; raises ``HoconError``."""
     document = Document(Tree({}), {})
     _Parser(text, file, read, document.places).root(document.root, "", 0)
     return document
@@ -175,7 +175,7 @@ def _tokens(text: str, file: str) -> Iterator[_Token]:
 
 
 class _Parser:
-    """Reads the tokens of one file."""
+    """Parses the tokens of one file."""
 
     def __init__(self, text: str, file: str, read: ReadFile, places: dict[str, Place]) -> None:
         self._tokens = _tokens(text, file)
@@ -187,7 +187,7 @@ class _Parser:
         self._token = next(self._tokens)
 
     def root(self, into: Tree, prefix: str, includes: int) -> None:
-        """Read the whole file, with or without braces around it."""
+        """Parse the whole file, with or without braces around it."""
         self._prefix, self._includes = prefix, includes
         self._skip("line")
         if self._token.kind == "{":
@@ -248,7 +248,7 @@ class _Parser:
         _put(into, path[-1], node)
 
     def _path(self) -> list[str]:
-        """A key: names with dots between, each of which may be in quotes."""
+        """Parse a key: names separated by dots, each of which may be quoted."""
         names = [""]
         first = True
         while self._token.kind in ("text", "string"):
@@ -361,7 +361,7 @@ class _Parser:
 
 
 class _Unquoted(str):
-    """A text without quotes: alone, it may be a number or one of the words."""
+    """An unquoted text, which may be a number, boolean or null."""
 
     __slots__ = ()
 
@@ -370,7 +370,7 @@ def _joined(parts: list[Node], spaces: list[str], place: Place) -> Node:
     if len(parts) == 1:
         part = parts[0]
         if isinstance(part, Leaf) and isinstance(part.value, _Unquoted):
-            return Leaf(_meant(str(part.value)))
+            return Leaf(_literal(str(part.value)))
         return part
     if all(isinstance(part, Leaf) for part in parts):
         texts = [str(part.value) for part in parts if isinstance(part, Leaf)]
@@ -379,7 +379,7 @@ def _joined(parts: list[Node], spaces: list[str], place: Place) -> Node:
     return Joined(parts, spaces, place)
 
 
-def _meant(text: str) -> object:
+def _literal(text: str) -> object:
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):
@@ -392,7 +392,7 @@ def _full(prefix: str, path: list[str]) -> str:
 
 
 def _section(tree: Tree, key: str) -> Tree:
-    """The section that what is written under ``key`` goes to."""
+    """Return the section at ``key``, which is added if it is missing."""
     found = tree.entries.get(key)
     if isinstance(found, Layers):
         found = found.nodes[-1]
@@ -404,7 +404,7 @@ def _section(tree: Tree, key: str) -> Tree:
 
 
 def _put(tree: Tree, key: str, node: Node) -> None:
-    """Write a value over what was there: sections are merged, everything else is replaced."""
+    """Set a value: sections are merged, everything else is replaced."""
     before = tree.entries.get(key)
     last = before.nodes[-1] if isinstance(before, Layers) else before
     if isinstance(last, Tree) and isinstance(node, Tree):

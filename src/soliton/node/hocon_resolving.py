@@ -1,8 +1,8 @@
-"""Substitutions of a configuration: ``${path}`` takes a value from elsewhere.
+"""Resolving the substitutions of a configuration, ``${path}``.
 
-It is looked up in the document first, then among ``properties`` (the environment). A path that
-leads to the value being made takes what that value hides. What is made counts against a budget, so
-that references to references cannot grow without end.
+A path is looked up in the document, then in ``properties`` (the environment). A self-reference
+takes the previous value of the key. Resolved values count against a budget, so that references to
+references cannot grow exponentially.
 
 What lives here: resolving a document into plain values. What does not: its syntax (``hocon``).
 """
@@ -25,13 +25,13 @@ from soliton.node.hocon import (
 )
 
 MAX_WORK: Final = 500_000
-"""Values made, and characters of text joined: far more than any configuration has."""
+"""Values resolved, and characters of text joined: far more than any configuration has."""
 MAX_NESTED: Final = 30
-"""References that lead to references."""
+"""Nesting of references."""
 
 
 class _Missing:
-    """The value of an optional reference that leads nowhere."""
+    """The value of an optional reference without a target."""
 
 
 _MISSING: Final = _Missing()
@@ -40,7 +40,7 @@ _MISSING: Final = _Missing()
 def resolve(
     document: Document, properties: Mapping[str, str]
 ) -> tuple[dict[str, object], set[str]]:
-    """The plain tree, and the paths that references lead to; raises ``HoconError``."""
+    """Return the plain tree, and the paths that are referenced; raises ``HoconError``."""
     resolver = _Resolver(document.root, properties)
     tree = resolver.section(document.root, "")
     return tree, resolver.asked
@@ -52,7 +52,7 @@ class _Resolver:
         self._properties = properties
         self._work = 0
         self._nested = 0
-        # What each value being made hides, by its path: the older layers, the oldest first.
+        # The older layers of each value being resolved, by its path, the oldest first.
         self._hidden: dict[str, list[Node]] = {}
         self.asked: set[str] = set()
 
@@ -80,7 +80,7 @@ class _Resolver:
                 return self._layers([node], path)
 
     def _layers(self, nodes: list[Node], path: str) -> object:
-        """The newest of what was written for one key, merged with what it hides."""
+        """Return the newest value of a key, merged with older ones."""
         *older, newest = nodes
         before = self._hidden.get(path)
         self._hidden[path] = older
@@ -154,7 +154,7 @@ class _Resolver:
         )
 
     def _at(self, path: str) -> object:
-        """The value at a full path of the document."""
+        """Return the value at a full path of the document."""
         if path in self._hidden:
             hidden = self._hidden[path]
             return self._layers(hidden, path) if hidden else _MISSING

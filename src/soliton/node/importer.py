@@ -1,12 +1,11 @@
 """Importing blocks from a file: records of ``u32 length ‖ block``, verified completely.
 
-Blocks are taken in batches. The blocks of a batch are applied in memory, while another core checks
-their signatures; only when both have succeeded is the batch written, in one atomic step.
-A bad block costs the batch nothing: what comes before it is kept, and the problem names its height
-and place in the file.
+Blocks are imported in batches. The blocks of a batch are applied in memory, while another core
+verifies their signatures; if both succeed the batch is written, in one atomic step. The blocks
+before an invalid one are kept, and the error names its height and offset in the file.
 
-What lives here: reading records, batches, resuming. What does not: the rules (``chain``), showing
-progress (the command line).
+What lives here: reading records, batches, resuming. What does not: the rules (``chain_writer``),
+showing progress (the command line).
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from soliton.chain.blocks import MAX_BLOCK_BYTES, Block
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
 from soliton.node.chain_writer import ChainWriter
-from soliton.parallel.beside import Batch, Beside
+from soliton.parallel.bulk_verifier import Batch, BulkVerifier
 
 BATCH_BLOCKS: Final = 2_000
 BATCH_BYTES: Final = 8 * 1024 * 1024
-"""A batch ends at either bound: memory depends on these, not on the file."""
+"""Limits of a batch, which bound the memory used."""
 _LENGTH_BYTES: Final = 4
 
 
 class ImportProblem(InputError):
-    """A record that cannot be imported: its height, its place in the file, and why."""
+    """A record that cannot be imported: its height, its offset in the file, and the reason."""
 
     def __init__(self, height: int, offset: int, reason: str) -> None:
         super().__init__(f"height {height}, offset {offset}: {reason}")
@@ -58,24 +57,23 @@ def import_blocks(
     to_height: int | None = None,
     on_progress: Callable[[int], None] = lambda _height: None,
 ) -> int:
-    """Import the file's blocks that the chain does not have yet and give the number of blocks
-    added.
+    """Import the file's blocks that the chain does not have yet, and return their number.
 
-    ``on_progress`` gets the height after each batch. Raises ``ImportProblem`` for the first bad
-    record, after everything before it has been stored, and ``StorageProblem`` when a batch cannot
-    be: all batches before it are.
+    ``on_progress`` receives the height after each batch. Raises ``ImportProblem`` for the first
+    invalid record, after everything before it has been stored, and ``StorageProblem`` when a batch
+    cannot be stored: all batches before it are.
     """
     before = chain.height
-    with _without_cycle_search(), contextlib.closing(Beside()) as beside:
+    with _without_garbage_collection(), contextlib.closing(BulkVerifier()) as verifier:
         for batch in _batches(_new_records(chain, file, to_height)):
-            _import_batch(chain, batch, beside.batch())
+            _import_batch(chain, batch, verifier.batch())
             on_progress(chain.height)
     return chain.height - before
 
 
 @contextlib.contextmanager
-def _without_cycle_search() -> Iterator[None]:
-    """Nothing that an import makes refers to itself: looking for that would cost a tenth of it."""
+def _without_garbage_collection() -> Iterator[None]:
+    """An import makes no reference cycles; searching for them would take a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -117,8 +115,8 @@ def _apply(
     decoded: list[_Checked],
     have_checked: Callable[[list[SignedMessage]], None],
 ) -> tuple[list[int], ImportProblem | None]:
-    """Put blocks on the chain until one is refused, and hand on everything that is signed in those
-    that went on: for each message the index of its block, and the refusal.
+    """Append blocks until one is refused, and pass their signed messages to ``have_checked``.
+    Return the index of the block of each message, and the refusal.
     """
     owners: list[int] = []
     for index, item in enumerate(decoded):
@@ -137,8 +135,8 @@ def _problem(record: _Record, reason: str) -> ImportProblem:
 
 
 def _batches(records: Iterator[_Record]) -> Iterator[list[_Record]]:
-    """Records in groups; a broken record ends its group, and its problem is raised after the group
-    was taken.
+    """Yield records in batches; an invalid record ends its batch, and its error is raised after the
+    batch was processed.
     """
     batch: list[_Record] = []
     size = 0
@@ -158,7 +156,7 @@ def _batches(records: Iterator[_Record]) -> Iterator[list[_Record]]:
 
 
 def _new_records(chain: ChainWriter, file: BinaryIO, to_height: int | None) -> Iterator[_Record]:
-    """The records above the chain's last block, up to ``to_height``."""
+    """Yield the records above the chain's last block, up to ``to_height``."""
     first = _read_record(file, 0, chain.height + 1)
     if first is None:
         return
@@ -178,7 +176,7 @@ def _new_records(chain: ChainWriter, file: BinaryIO, to_height: int | None) -> I
 
 
 def _first_height(chain: ChainWriter, data: bytes) -> int:
-    """The height of the file's first block, found by its parent."""
+    """Return the height of the file's first block, found by its parent."""
     try:
         block = blocks.decode(data, chain.network.chain_id)
     except InputError as error:
@@ -195,8 +193,8 @@ def _first_height(chain: ChainWriter, data: bytes) -> int:
 
 
 def _read_record(file: BinaryIO, offset: int, height: int) -> bytes | None:
-    """The next record, ``None`` at the end of the file; raises ``ImportProblem`` when it is cut or
-    too long.
+    """Return the next record, ``None`` at the end of the file; raises ``ImportProblem`` when it is
+    truncated or too long.
     """
     head = file.read(_LENGTH_BYTES)
     if not head:

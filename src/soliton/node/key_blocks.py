@@ -1,10 +1,10 @@
 """Key blocks: blocks without transactions, on the last form that is old enough.
 
-What has just been added to the last block may not have reached others, so that the next block does
-not stand on it: it goes back to the pool.
+The newest microblocks may not have reached other nodes, so a key block does not build on them:
+their transactions return to the pool.
 
-What lives here: making one, and putting one on the chain. What does not: when (``mining``), blocks
-with transactions (``Node.mine``), keys that a signer holds (``held_mining``).
+What lives here: making and appending one. What does not: scheduling (``mining``), blocks with
+transactions (``Node.mine``), remote keys (``remote_mining``).
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from soliton.ledger.apply import AppliedBlock
 from soliton.ledger.state import Changes
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
-from soliton.node.held_keys import AccountKey
 from soliton.node.miner import Forged
 from soliton.node.node import Node
+from soliton.node.remote_keys import AccountKey
 from soliton.steps import run_steps
 
 _ABSENT: Final = object()
 LATEST_TURN_MS: Final = 60_000
-"""The block of a turn that is over bears the turn's time, as long as that is not longer ago."""
+"""How far in the past the timestamp of a late block may be: otherwise it is that of its slot."""
 
 
 def mine_key_block(node: Node, account: AccountKey) -> Block:
-    """Make the next block with this account, whose turn has come, and put it on the chain; raises
-    as ``Node.mine``.
+    """Make the next block with this account, whose slot has come, and append it; raises like
+    ``Node.mine``.
     """
 
     def put() -> tuple[Block, AppliedBlock]:
@@ -43,12 +43,12 @@ def mine_key_block(node: Node, account: AccountKey) -> Block:
 
 
 def put_key_block(node: Node, block: Block) -> Block:
-    """Put such a block, which was signed elsewhere, on the chain; raises as ``Node.mine``."""
+    """Append a key block that was signed remotely; raises like ``Node.mine``."""
     return _put(node, block.header.reference, lambda: (block, node.chain.append(block)))
 
 
 def draft_key_block(node: Node, account: AccountKey) -> Forged:
-    """Such a block as it would be now; the chain stays as it is. Raises ``CannotMine``."""
+    """Make a key block without appending it; raises ``CannotMine``."""
     chain, form = node.chain, _settled_form(node)
     shorter = None if form == chain.last_block.id else chain.liquid_form(form)
     if shorter is not None:
@@ -81,16 +81,16 @@ def _put(node: Node, form: bytes, put: Callable[[], tuple[Block, AppliedBlock]])
         raise
     changes = applied.changes
     if taken:
-        changes = _with_what_was_cut_off(node.chain, longer, shorter, changes)
+        changes = _with_removed(node.chain, longer, shorter, changes)
     node.follow_chain((), None, taken, changes)
     return block
 
 
-def _with_what_was_cut_off(
+def _with_removed(
     chain: ChainWriter, longer: Changes, shorter: Changes, applied: Changes
 ) -> Changes:
-    """What the block has changed (``applied``), and what the state is now of all that only the
-    longer form of the one below had changed.
+    """Return the changes of the block (``applied``), plus the present values of all entries that
+    only the longer form of its parent had changed.
     """
     found = {table: dict(written) for table, written in applied.items()}
     for table, written in longer.items():

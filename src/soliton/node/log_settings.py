@@ -1,4 +1,4 @@
-"""The settings of the log: its form, and how much each part of the program says.
+"""The settings of the log: its format and levels.
 
 What lives here: the section ``soliton.logging``. What does not: writing (``soliton.cli.logs``).
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 if TYPE_CHECKING:
-    # The log is set up before anything else is imported.
+    # The log is configured before anything else is imported.
     from soliton.chain.networks.sections import Section
 
 TEXT: Final = "text"
@@ -24,12 +24,12 @@ LEVELS: Final[Mapping[str, int]] = {
     "error": logging.ERROR,
 }
 MAX_DEPTH: Final = 8
-"""Of module names; the deepest there is has five parts."""
+"""Nesting of module names; the deepest one has five parts."""
 
 
 class LogSettings(msgspec.Struct, frozen=True):
-    """``logging``: a ``level`` for all, others for modules by name; how often a running node or
-    matcher tells how it is.
+    """``logging``: a default ``level``, ``levels`` of modules by name, and the interval of the
+    status line of a running node or matcher.
     """
 
     format: str = TEXT
@@ -39,7 +39,7 @@ class LogSettings(msgspec.Struct, frozen=True):
 
 
 def read(section: Section) -> LogSettings:
-    """The settings in the section; refuses what is no form or level."""
+    """Read the section; refuses unknown formats and levels."""
     usual = LogSettings()
     form = section.text("format", usual.format)
     if form not in FORMATS:
@@ -60,7 +60,7 @@ def _level(section: Section, key: str, default: str | None) -> str:
 
 
 def _levels(section: Section, above: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Modules and their levels: ``soliton.api = debug``, with quotes around the name or without."""
+    """Yield modules and their levels: ``soliton.api = debug``, with or without quotes."""
     written = section.keys()
     for key in written:
         name = f"{above}.{key}" if above else key

@@ -1,11 +1,11 @@
-"""Making blocks: when an account may, and what goes in.
+"""Making blocks: the slot of an account, and the contents.
 
-``forging`` builds a complete, signed block from the transactions that still apply. It goes through
-the same ``BlockInProgress`` as validation, so a block made here has the state hash that every other
+``forging`` builds a complete, signed block from the transactions that still apply. It uses the
+same ``BlockInProgress`` as validation, so a block made here has the state hash that every other
 node computes.
 
-What lives here: the earliest time and the block. What does not: the decision to mine now (the
-node), the formulas (``soliton.consensus.pos``).
+What lives here: the earliest time and the block. What does not: scheduling (``mining``), the
+formulas (``soliton.consensus.pos``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner.scala``.
 """
@@ -35,36 +35,33 @@ from soliton.ledger.apply import BlockFull, BlockInProgress
 from soliton.ledger.edits import Edit
 from soliton.ledger.environment import next_environment
 from soliton.node.chain_writer import ChainWriter
-from soliton.node.held_keys import AccountKey, HeldKey
+from soliton.node.remote_keys import AccountKey, RemoteKey
 from soliton.node.settings import Settings
 from soliton.steps import Steps
 
 _MAX_PASSES: Final = 10
-"""Fees decide the order, so a transaction may come before the one that brings its funds: what does
-not apply is tried again after the others, this often."""
-
-
+"""The order is by fees, so a transaction may come before the one that funds it: those that do not
+apply are retried after the others, so often.
+"""
 _STEP_TRANSACTIONS: Final = 32
 """They take about two milliseconds."""
 _STEP_SECONDS: Final = 0.002
-"""With scripts a few of them, or one, may take as long: a step ends with the one that does."""
-
-
-_NO_CHANCE: Final = bytes(vrf.RANDOM_BYTES)
+"""A step also ends after so long, since a few transactions with scripts, or one, take as long."""
+_NOT_RANDOM: Final = bytes(vrf.RANDOM_BYTES)
 _UNPROVEN: Final = b"unproven"
 _UNSIGNED: Final = bytes(SIGNATURE_LENGTH)
-"""In the place of a signature that somebody else makes."""
-_THRICE: Final = 3
-"""A proof is so many times as long as a hash."""
+"""A placeholder for a remote signature."""
+_PROOF_HASHES: Final = 3
+"""The length of a VRF proof, in hashes."""
 
 
 class CannotMine(InputError):
-    """The account may not make the next block: its generating balance is too small."""
+    """The account may not make the next block, for example for its generating balance."""
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """An account's turn: the earliest time (ms) of its block, its generation signature, and the
-    hit source that the block leaves to later ones; on a private chain it need not be ``proven``.
+    """An account's slot: the earliest time (ms) of its block, the generation signature, and the hit
+    source for later blocks. On a private chain it need not be ``proven``.
     """
 
     account: AccountKey
@@ -77,9 +74,9 @@ class Slot(msgspec.Struct, frozen=True):
 class Forged(msgspec.Struct, frozen=True):
     """A new block, its application, and the transactions that no longer apply, with the reasons.
 
-    ``progress`` is ``None`` where the block must be applied once more: before NG its generator gets
-    all fees at the beginning, when nobody knows yet which transactions it will hold. Of a block
-    that has grown there is the signature of the microblock.
+    ``progress`` is ``None`` if the block must be applied again: before NG its generator gets all
+    fees at the beginning, before they are known. ``micro_signature`` is set for a block that has
+    grown.
     """
 
     block: Block
@@ -89,11 +86,11 @@ class Forged(msgspec.Struct, frozen=True):
 
 
 def next_slot(chain: ChainWriter, account: AccountKey, against: Address | None = None) -> Slot:
-    """When the account may make the block on top of the chain; raises ``CannotMine``.
+    """Return the account's slot for the next block; raises ``CannotMine``.
 
-    In a challenge of a generator (``against``) it mines with the balance of both.
+    In a challenge of a generator (``against``) the balances of both count.
     """
-    if not chain.asks_turns:
+    if not chain.requires_proof_of_stake:
         return unproven_slot(chain, account)
     rules = chain.rules.header_at(chain.height + 1)
     balance = chain.generating_balance(from_public_key(account.public_key, chain.network.chain_id))
@@ -118,22 +115,24 @@ def next_slot(chain: ChainWriter, account: AccountKey, against: Address | None =
 
 
 def _proof(account: AccountKey, hit_source: bytes) -> bytes:
-    if isinstance(account, HeldKey):
+    if isinstance(account, RemoteKey):
         proof = account.proofs.get(hit_source)
         if proof is None:
             raise CannotMine("the signer has not proven the account's turn")
         return proof
-    # Its secret number is made of the key and of what is proven: chance adds nothing to it, and
-    # without it the same chain comes of the same commands.
-    return vrf.prove(account.private_key, hit_source, _NO_CHANCE)
+    # The nonce is derived from the key and the input, so randomness adds nothing, and without it
+    # chains are reproducible.
+    return vrf.prove(account.private_key, hit_source, _NOT_RANDOM)
 
 
 def unproven_slot(chain: ChainWriter, account: AccountKey) -> Slot:
-    """A turn at any time, without a proof: only on a private chain, made by hand."""
+    """Return a slot without a proof, at any time: for private chains only."""
     height = chain.height + 1
     below = chain.meta(chain.height).hit_source
     source = blake2b256(_UNPROVEN + below + height.to_bytes(4, "big"))
-    return Slot(account, chain.last_block.header.timestamp, _THRICE * source, source, proven=False)
+    return Slot(
+        account, chain.last_block.header.timestamp, _PROOF_HASHES * source, source, proven=False
+    )
 
 
 def forging(
@@ -148,13 +147,13 @@ def forging(
     most: int = MAX_TRANSACTIONS,
     edits: tuple[Edit, ...] = (),
 ) -> Steps[Forged]:
-    """The block that the slot's account makes at ``now`` (ms) or, if that is too early, at its
-    earliest time, in steps of some transactions each, between which the chain must stay as it is.
-    With a key that a signer holds its signature is empty.
+    """Make the slot's block, at ``now`` (ms) or the slot's earliest time if that is later, in steps
+    of some transactions each, between which the chain must not change. With a remote key the
+    signature is empty.
 
     Candidates are taken in order until the block is full or has ``most``; those that do not apply
-    are named in the result. Signatures have been verified but for those that are ``unproven``
-    (``UtxPool``). ``edits`` are made by hand at its beginning.
+    are in the result. Their signatures are already verified, except the ``unproven`` ones
+    (``UtxPool``). ``edits`` are manual changes of the state at the beginning of the block.
     """
     timestamp = max(now, slot.earliest)
     header = header_of(chain, slot, timestamp)
@@ -190,9 +189,9 @@ def _take(
     max_count: int,
     unproven: Collection[bytes],
 ) -> Steps[tuple[tuple[AnyTransaction, ...], Mapping[bytes, str]]]:
-    """Apply candidates until the block is full: those that went in, and why others cannot."""
+    """Apply candidates until the block is full; return those applied, and why others cannot be."""
     taken: list[AnyTransaction] = []
-    # Asked when each is reached: what leaves the pool meanwhile is not among the unproven any more.
+    # Evaluated lazily: a transaction that leaves the pool meanwhile is no longer in ``unproven``.
     waiting: Iterator[tuple[AnyTransaction, bool]]
     waiting = ((transaction, transaction.id in unproven) for transaction in candidates)
     reasons: dict[bytes, str] = {}
@@ -222,8 +221,8 @@ def _take(
 
 
 def votes(settings: Settings, chain: ChainWriter) -> tuple[int, tuple[int, ...]]:
-    """How the next block votes: the reward, and the features that the settings support and the
-    chain has not decided about.
+    """Return the votes of the next block: the reward, and the supported features that are not yet
+    approved.
     """
     known, reward = chain.rules.activations(), settings.rewards_desired
     features = tuple(sorted(set(settings.features.supported) - set(known)))
@@ -231,8 +230,8 @@ def votes(settings: Settings, chain: ChainWriter) -> tuple[int, tuple[int, ...]]
 
 
 def header_of(chain: ChainWriter, slot: Slot, timestamp: int) -> BlockHeader:
-    """The header of the block that the slot's account makes at a time (ms), without votes and what
-    its transactions lead to.
+    """Return the header of the slot's block at a time (ms), without votes and the hashes that
+    depend on its transactions.
     """
     rules = chain.rules.header_at(chain.height + 1)
     parent = chain.last_block.header
@@ -263,11 +262,10 @@ def forging_micro(
     *,
     unproven: Collection[bytes] = (),
 ) -> Steps[Forged | None]:
-    """The last block, which the account has made, with more transactions at its end, in steps as
-    above.
+    """Extend the last block, which the account has made, by more transactions, in steps as above.
 
-    ``None`` when no candidate applies or the last block takes no more. Candidates are taken in
-    order, at most ``max_count``.
+    Return ``None`` when no candidate applies or the last block takes no more. Candidates are taken
+    in order, at most ``max_count``.
     """
     progress = chain.liquid_progress()
     last = chain.last_block
@@ -279,7 +277,7 @@ def forging_micro(
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash
     encoded = progress.encoded
     unsigned = blocks.extended(last, taken, state_hash, _UNSIGNED, encoded)
-    if isinstance(account, HeldKey):
+    if isinstance(account, RemoteKey):
         return Forged(unsigned, progress, invalid)
     signature = sign(account.private_key, unsigned.signed)
     block = blocks.extended(last, taken, state_hash, signature, encoded)
@@ -288,8 +286,8 @@ def forging_micro(
 
 
 def microblock_of(block: Block, reference: bytes, added: int, signature: bytes = b"") -> Microblock:
-    """What brings a block from the form with the id ``reference`` to this one, which has ``added``
-    transactions more.
+    """Return the microblock that extends the form with the id ``reference`` to this block by
+    ``added`` transactions.
     """
     return microblocks.assemble(
         version=block.header.version,

@@ -20,13 +20,13 @@ from soliton.crypto.keys import KeyPair
 MAX_PRIVATE_KEYS: Final = 1_000
 KEY_LENGTH: Final = 32
 MICROBLOCK_TIMES: Final = {"waves": (2_000, 500), "zbs": (5_000, 6_000), "tn": (5_000, 2_000)}
-"""By family: the usual pause between microblocks, and how old (ms) one is before others build on
-it, where there are others: a miner with ``quorum = 0`` builds on all it has made.
+"""By family: the default interval of microblocks, and the age (ms) of a microblock at which the
+next block may build on it. A miner with ``quorum = 0`` builds on all it has made.
 """
 
 
 class Miner(msgspec.Struct, frozen=True):
-    """``miner``: times in ms. With ``accounts`` these mine in place of the wallet's."""
+    """``miner``: times in ms. ``accounts`` mine in place of the wallet's, if there are any."""
 
     enable: bool
     quorum: int
@@ -40,11 +40,11 @@ class Miner(msgspec.Struct, frozen=True):
 
 
 def read_miner(section: Section, family: str) -> Miner:
-    """The section of a network's node."""
+    """Read the section for a network of this family."""
     interval, age = MICROBLOCK_TIMES.get(family, MICROBLOCK_TIMES["waves"])
     quorum = section.whole("quorum", 1, 0, MAX_INT)
     if quorum == 0:
-        # It may be alone: where blocks come sooner than this age, nothing would ever be settled.
+        # Without peers, blocks may come faster than this age: no microblock would ever be kept.
         age = 0
     return Miner(
         enable=section.truth("enable", True),

@@ -1,7 +1,6 @@
-"""When blocks are made: as proof of stake decides, at once for each transaction, or in a rhythm.
+"""Scheduling of blocks: by proof of stake, on demand for transactions, or at intervals.
 
-What lives here: the waiting. What does not: making the block (``miner``), putting it on the chain
-(``node``).
+What lives here: the loops. What does not: making the block (``miner``), appending it (``node``).
 """
 
 from __future__ import annotations
@@ -18,38 +17,38 @@ from soliton.chain.features import Feature
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
 from soliton.ledger.errors import BlockRejected
-from soliton.node import held_mining, key_blocks
+from soliton.node import key_blocks, remote_mining
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import BlockAppended, NodeEvent, PoolAccepted, RolledBack
-from soliton.node.held_keys import (
-    AccountKey,
-    HeldKey,
-    SignedBefore,
-    SignerSilent,
-    SigningRefused,
-)
 from soliton.node.miner import CannotMine, Slot, header_of, next_slot
 from soliton.node.node import Node
+from soliton.node.remote_keys import (
+    AccountKey,
+    RemoteKey,
+    SignedBefore,
+    SignerUnavailable,
+    SigningRefused,
+)
 from soliton.storage.errors import StorageProblem
 
 _log = logging.getLogger(__name__)
 
 LEAST_GAP_SECONDS: Final = 0.005
-"""Transactions that come within this time after a block share the next one."""
+"""Transactions that arrive within this time after a block share the next one."""
 BUSY_GAP_SECONDS: Final = 0.03
-"""The same after a block that several have shared: under load, blocks cost more than they bring."""
+"""The same after a block of several transactions, to make fewer blocks under load."""
 FEW_TRANSACTIONS: Final = 5
 MOST_TOGETHER: Final = 2_000
-"""Transactions of a block that is made at once. The next one follows at once as well, and putting
-a block on the chain halts the node for some 15 ms for each thousand.
+"""Transactions of a block made on demand. Appending a block halts the node for some 15 ms for each
+thousand, and the next block follows at once.
 """
 RETRY_SECONDS: Final = 1.0
 _INTERVAL_SETTING: Final = "miner.interval-after-last-block-then-generation-is-allowed"
 
 
 async def mine_on_demand(node: Node, account: KeyPair, heartbeat: float = 0) -> None:
-    """Make a block whenever the pool has transactions, for ever; and an empty one when there were
-    none for ``heartbeat`` seconds, unless that is 0: who waits for confirmations waits for blocks.
+    """Make a block whenever the pool has transactions, forever; and an empty one when there were
+    none for ``heartbeat`` seconds, unless that is 0, for clients that wait for confirmations.
     """
     arrived = asyncio.Event()
 
@@ -95,14 +94,14 @@ def _yes() -> bool:
 async def mine_by_schedule(
     node: Node, may_mine: Callable[[], bool] = _yes, has_quorum: Callable[[], bool] = _yes
 ) -> None:
-    """Make blocks as proof of stake lets the accounts that mine, for ever.
+    """Make blocks in the slots of the mining accounts, until the node stops.
 
-    Where NG is active a key block is empty and microblocks follow until the next turn. On top of an
-    old block nothing is made: the network may be further; nor while ``may_mine`` says no. Where
-    there is no quorum of peers it is looked again after a while. It ends where the node stops.
+    If NG is active, key blocks are empty and microblocks follow until the next slot. No block is
+    made on top of an old block, since the network may be ahead, nor while ``may_mine`` returns
+    false. Without a quorum of peers it waits and checks again.
     """
     settings = node.settings.miner
-    told = False
+    logged = False
     offset, of_block = 0, -1
     moved = asyncio.Event()
 
@@ -117,9 +116,9 @@ async def mine_by_schedule(
             await asyncio.sleep(max(LEAST_GAP_SECONDS, settings.no_quorum_delay_ms / 1_000))
             continue
         stale = is_stale(node)
-        if stale and not told:
+        if stale and not logged:
             _log.warning("no mining: the last block is older than %s allows", _INTERVAL_SETTING)
-        told = stale
+        logged = stale
         if not stale:
             await _prove_turns(node)
         slot = None if stale or not may_mine() else next_turn(node)
@@ -149,18 +148,18 @@ async def mine_by_schedule(
                 return
             micro = node.chain.rules.at(node.chain.height).ng
             made = await _mine(node, slot.account, empty=micro, scheduled=True)
-            # A pause also after a success: private chains may have no delay at all.
+            # Pause also after a success: private chains may have no delay at all.
             await asyncio.sleep(LEAST_GAP_SECONDS if made else RETRY_SECONDS)
 
 
 def is_stale(node: Node) -> bool:
-    """Whether the last block is so old that the settings forbid to build on it."""
+    """Whether the last block is too old to build on, by the settings."""
     age = node.clock() - node.chain.last_block.header.timestamp
     return node.chain.height > 1 and age > node.settings.miner.interval_after_last_block_ms
 
 
 def mining_accounts(node: Node) -> list[AccountKey]:
-    """The accounts that mine: those of the wallet, or those that the settings name instead."""
+    """Return the mining accounts: those of the settings, or else those of the wallet."""
     if named := node.settings.miner.accounts:
         return list(named)
     found = map(node.wallet.key, node.wallet.accounts(node.network.chain_id))
@@ -168,24 +167,24 @@ def mining_accounts(node: Node) -> list[AccountKey]:
 
 
 def mining_account(node: Node, generator: bytes) -> AccountKey | None:
-    """The account that mines with this public key."""
+    """Return the mining account with this public key."""
     if named := node.settings.miner.accounts:
         return next((each for each in named if each.public_key == generator), None)
     return node.wallet.key(from_public_key(generator, node.network.chain_id))
 
 
 class BaseTargetReached(BlockRejected):
-    """A block with the base target at which the settings want the node to stop."""
+    """A block has the base target at which the settings stop the node."""
 
 
 def check_base_target(node: Node, chain: ChainWriter, base_target: int) -> None:
-    """Let the node stop where the block on top of a chain has the base target that the settings
-    name, and raise ``BaseTargetReached``.
+    """Stop the node if the next block of a chain would have the base target of the settings, and
+    raise ``BaseTargetReached``.
 
-    Blocks that are easy to make are those of a chain that most miners have left.
+    A high base target, at which blocks are easy to make, is that of a fork with few miners.
     """
     most = node.settings.synchronization.max_base_target
-    # As in the reference: before Fair PoS base targets were no measure.
+    # As in the reference: before Fair PoS base targets are not comparable.
     if most is None or base_target < most or not chain.rules.at(chain.height).has(Feature.FAIR_POS):
         return
     _log.error(
@@ -197,9 +196,9 @@ def check_base_target(node: Node, chain: ChainWriter, base_target: int) -> None:
 
 
 def next_turn(node: Node) -> Slot | None:
-    """The first turn that one of the accounts has that mine.
+    """Return the earliest slot of the mining accounts.
 
-    A light node has none as long as nothing proves that its state is the others'.
+    A light node has none until blocks contain state hashes, which prove its state.
     """
     chain = node.chain
     if node.settings.light and not chain.rules.at(chain.height + 1).state_hash_required:
@@ -215,8 +214,8 @@ def next_turn(node: Node) -> Slot | None:
 
 async def _prove_turns(node: Node) -> None:
     for account in mining_accounts(node):
-        if isinstance(account, HeldKey):
-            await held_mining.prove_turn(node, account)
+        if isinstance(account, RemoteKey):
+            await remote_mining.prove_turn(node, account)
 
 
 async def _extend(node: Node) -> None:
@@ -225,25 +224,25 @@ async def _extend(node: Node) -> None:
     if account is None:
         return
     try:
-        if isinstance(account, HeldKey):
-            await held_mining.mine_microblock(node, account)
+        if isinstance(account, RemoteKey):
+            await remote_mining.mine_microblock(node, account)
         else:
             await node.mine_micro_in_steps(account)
     except StorageProblem:
-        # The node says so, and when it is tried again.
+        # The node logs it, and when it retries.
         return
     except SignedBefore as error:
-        # The next block comes all the same.
+        # The next key block is not affected.
         _log.info("no microblock: %s", error)
-    except (SigningRefused, SignerSilent) as error:
-        assert isinstance(account, HeldKey)
-        account.tell(str(error))
+    except (SigningRefused, SignerUnavailable) as error:
+        assert isinstance(account, RemoteKey)
+        account.log_problem(str(error))
     except SolitonError as error:
         _log.error("cannot make a microblock: %s", error)
 
 
 async def mine_in_rhythm(node: Node, account: KeyPair, seconds: float) -> None:
-    """Make a block every so many seconds, for ever."""
+    """Make a block every so many seconds, forever."""
     loop = asyncio.get_running_loop()
     due = loop.time() + seconds
     while True:
@@ -262,8 +261,8 @@ async def _mine(
     scheduled: bool = False,
 ) -> bool:
     try:
-        if isinstance(account, HeldKey):
-            block = await _mine_elsewhere(node, account, empty=empty, most=most)
+        if isinstance(account, RemoteKey):
+            block = await _mine_remotely(node, account, empty=empty, most=most)
         elif scheduled and empty:
             block = key_blocks.mine_key_block(node, account)
             node.settle_in_turns()
@@ -272,9 +271,9 @@ async def _mine(
     except StorageProblem:
         # As above.
         return False
-    except (SigningRefused, SignerSilent) as error:
-        assert isinstance(account, HeldKey)
-        account.tell(str(error))
+    except (SigningRefused, SignerUnavailable) as error:
+        assert isinstance(account, RemoteKey)
+        account.log_problem(str(error))
         return False
     except SolitonError as error:
         _log.error("cannot make a block: %s", error)
@@ -283,9 +282,9 @@ async def _mine(
     return True
 
 
-async def _mine_elsewhere(node: Node, account: HeldKey, *, empty: bool, most: int) -> Block:
+async def _mine_remotely(node: Node, account: RemoteKey, *, empty: bool, most: int) -> Block:
     if empty:
-        block = await held_mining.mine_key_block(node, account)
+        block = await remote_mining.mine_key_block(node, account)
         node.settle_in_turns()
         return block
-    return await held_mining.mine(node, account, empty=False, most=most)
+    return await remote_mining.mine(node, account, empty=False, most=most)

@@ -1,4 +1,4 @@
-"""The sections ``network`` and ``synchronization``: whom the node talks to, and how it follows.
+"""The sections ``network`` and ``synchronization``: peers, and the limits of synchronization.
 
 What lives here: reading them. What does not: what they do (``soliton.p2p``).
 
@@ -27,7 +27,7 @@ MAX_CONNECTIONS: Final = 10_000
 
 
 class HostPort(msgspec.Struct, frozen=True):
-    """Where a peer is, as people write it: a name or an address, and a port."""
+    """The configured address of a peer: a host name or IP address, and a port."""
 
     host: str
     port: int
@@ -37,7 +37,7 @@ class HostPort(msgspec.Struct, frozen=True):
 
 
 def parse_host_port(text: str) -> HostPort:
-    """The peer in ``HOST:PORT`` (IPv6 in brackets); raises ``ValueError``."""
+    """Parse ``HOST:PORT`` (IPv6 in brackets); raises ``ValueError``."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isdecimal() or not 0 < int(port[:6]) <= MAX_PORT:
@@ -46,9 +46,9 @@ def parse_host_port(text: str) -> HostPort:
 
 
 class NetworkSettings(msgspec.Struct, frozen=True):
-    """``network``: times in ms; ``bind_address`` is ``None`` for a node that nobody can dial,
-    ``known_peers`` are dialled first, ``file`` remembers the others. Without ``enable`` there are
-    no peers; with ``only_peer`` there is but one.
+    """``network``: times in ms. ``bind_address`` is ``None`` for a node that does not listen,
+    ``known_peers`` are dialled first, ``file`` stores the others. Without ``enable`` there are no
+    peers; with ``only_peer`` there is only that one.
     """
 
     enable: bool
@@ -77,8 +77,8 @@ class NetworkSettings(msgspec.Struct, frozen=True):
 
 
 class Synchronization(msgspec.Struct, frozen=True):
-    """``synchronization``: the settings of each machine, how long a block that was refused stays
-    refused (ms), and the base target at which the node stops.
+    """``synchronization``: the settings of each machine, how long invalid blocks are remembered
+    (ms), and the base target at which the node stops.
     """
 
     loader: LoaderSettings
@@ -90,7 +90,7 @@ class Synchronization(msgspec.Struct, frozen=True):
 
 
 def read_network(section: Section, network: Network, directory: Path) -> NetworkSettings:
-    """The section ``network`` of a network's node."""
+    """Read the section ``network``."""
     listens = not section.has("bind-address") or bool(section.text("bind-address", ""))
     bind_address = section.text("bind-address", "0.0.0.0") if listens else None  # noqa: S104
     declared = section.text("declared-address", "")
@@ -137,7 +137,7 @@ def _peer(section: Section, key: str, text: str) -> HostPort:
 
 
 def read_synchronization(section: Section, *, light: bool = False) -> Synchronization:
-    """The section ``synchronization``; a ``light`` node wants snapshots."""
+    """Read the section ``synchronization``; a ``light`` node requests snapshots."""
     micro = section.section("micro-block-synchronizer")
     relay = section.section("utx-synchronizer")
     invalid = section.section("invalid-blocks-storage")

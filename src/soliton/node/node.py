@@ -1,7 +1,7 @@
-"""The node: chain, pool and wallet together, as the interfaces see them.
+"""The node: chain, pool and wallet, as its interfaces see them.
 
-What lives here: what happens when a transaction comes in, when a block is made, when the node
-stops. What does not: HTTP (``soliton.api``), rules, records on disk.
+What lives here: accepting a transaction, making a block, rollback, stopping. What does not: HTTP
+(``soliton.api``), rules, records on disk.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from soliton.node.counters import Counters
 from soliton.node.disk import Disk
 from soliton.node.events import ChainEvent, NodeEvents, RolledBack, Stopping
 from soliton.node.forms import Forms
-from soliton.node.held_keys import AccountKey, AnyWallet
 from soliton.node.miner import Forged
 from soliton.node.peering import Peering
 from soliton.node.pool import Origin, UtxPool
 from soliton.node.refusals import Refusals
+from soliton.node.remote_keys import AccountKey, AnyWallet
 from soliton.node.settings import Settings
 from soliton.node.versions import agent
 from soliton.steps import Steps, run_steps
@@ -43,11 +43,11 @@ from soliton.storage.retrying import retry_until_read
 from soliton.storage.store import Store
 
 MAX_MICRO_TRANSACTIONS: Final = 255
-"""No microblock may hold more."""
+"""The largest number of transactions in a microblock."""
 SETTLING_SECONDS: Final = 0.001
-"""In pieces of this length, or of one transaction that takes longer, the pool follows the chain."""
+"""The length of a step of rechecking the pool, unless one transaction takes longer."""
 PAUSES: Final = 2
-"""How much longer than such a piece the pause behind it is."""
+"""The pause after such a step, in lengths of the step."""
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 
 def system_clock() -> int:
-    """The time in ms."""
+    """Return the time in ms."""
     return time.time_ns() // 1_000_000
 
 
@@ -74,7 +74,7 @@ class Node:
     ) -> None:
         """Open the chain in the settings' data directory; ``durable``, ``below`` as in ``Store``.
 
-        One node ``writes``; others follow it (``chain.follow``) and only read.
+        One process ``writes``; others follow it (``chain.follow``) and only read.
         """
         self.settings = settings
         self.network = settings.network
@@ -85,7 +85,7 @@ class Node:
         self.store = Store(directory, name, durable=durable, exclusive=writes, below=below)
         self.events = NodeEvents()
         self.peering: Peering | None = None
-        """Its peers, while it has connections."""
+        """The interface to its peers, while the network runs."""
         self.counters = Counters()
         self.events.subscribe(self.counters)
         self.forms = Forms(clock)
@@ -122,26 +122,26 @@ class Node:
         verified: Collection[SignedMessage] = (),
         origin: Origin = Origin.CLIENT,
     ) -> bool:
-        """Check a transaction and put it into the pool; ``False`` when it is there already.
+        """Check a transaction and add it to the pool; return ``False`` if it is already there.
 
-        What is seen to fail at the cost of its fee is refused; how far scripts are run depends on
-        the ``origin``. What they do is added to ``traces``; ``verified`` are signatures that need
-        not be verified again. Raises the typed errors of the pool and the ledger.
+        A transaction that would fail and pay its fee is refused; how far scripts are run depends
+        on the ``origin``. Their steps are added to ``traces``; ``verified`` signatures are not
+        verified again. Raises the errors of the pool and the ledger.
         """
         with self.refusals.of(transaction):
             return self.pool.add(transaction, verified=verified, origin=origin, traces=traces)
 
     def minimum_fee(self, transaction: AnyTransaction) -> MinimumFee:
-        """The least fee for a transaction in the next block."""
+        """Return the minimum fee of a transaction in the next block."""
         rules = self.chain.rules.at(self.chain.height + 1)
         return fees.minimum_fee(transaction, self.pool.state(), rules)
 
     def mine(self, account: AccountKey, *, empty: bool = False) -> Block:
-        """Make the next block with this account and put it on the chain.
+        """Make the next block with this account and append it.
 
-        It holds what is in the pool, or nothing (``empty``) where microblocks will bring it.
-        Raises ``CannotMine``, ``BlockRejected`` when it is too early, or ``StorageProblem`` when it
-        cannot be written: it has not happened then.
+        It holds the transactions of the pool, or none (``empty``) if microblocks follow. Raises
+        ``CannotMine``, ``BlockRejected`` when it is too early, or ``StorageProblem`` when it cannot
+        be written; then nothing has changed.
         """
         block = self.put_forged(run_steps(self._forging(account, empty=empty)))
         self.pool.settle()
@@ -150,36 +150,37 @@ class Node:
     async def mine_in_steps(
         self, account: AccountKey, *, empty: bool = False, most: int = MAX_TRANSACTIONS
     ) -> Block:
-        """The same, while others get their turn between some transactions and the next; what is
-        done at the end, in one go, takes time for each of them, ``most`` in one block.
+        """Do the same in steps, between which the event loop serves other work. The last step, of
+        appending the block, takes time in proportion to its transactions, at most ``most``.
 
-        Raises ``BlockRejected`` also when another block came meanwhile.
+        Raises ``BlockRejected`` also when another block was appended meanwhile.
         """
 
-        async def made() -> tuple[Forged, AppliedBlock]:
+        async def mined() -> tuple[Forged, AppliedBlock]:
             forged = await self._in_turns(self._forging(account, empty=empty, most=most))
             return forged, _put(self, forged)
 
-        # What a chain stands on may have to be asked.
-        made_at_last = made() if self.store.below is None else retry_until_read(made)
-        block = self._told(*await made_at_last)
+        # The chain below a fork may have to be fetched.
+        block = self._published(*await (mined() if self.store.below is None else retry_until_read(mined)))
         self.settle_in_turns()
         return block
 
     async def forged_in_steps(self, account: AccountKey, *, empty: bool, most: int) -> Forged:
-        """Make such a block, which is not on the chain yet."""
+        """Make a block without appending it."""
         return await self._in_turns(self._forging(account, empty=empty, most=most))
 
     def return_to_pool(self, taken: tuple[AnyTransaction, ...]) -> None:
-        """A block was refused for which these were taken off the last one: those that are not in it
-        again go back.
+        """Return microblocks' transactions to the pool after the block that removed them was
+        refused, except those that the last block contains again.
         """
         if self._changes:
             still = {each.id for each in self.chain.last_block.transactions}
             self.follow_chain(returned=[each for each in taken if each.id not in still])
 
     async def _in_turns(self, steps: Steps[T]) -> T:
-        """Do all steps as long as the chain stays as it is, with others in between."""
+        """Run all steps, and yield to the event loop between them. Raises ``BlockRejected`` when
+        the chain changes.
+        """
         last = self.chain.last_block
         while True:
             try:
@@ -213,29 +214,27 @@ class Node:
         )
 
     def put_forged(self, forged: Forged) -> Block:
-        """Put a block that was made here on the chain; raises as ``mine``."""
-        return self._told(forged, _put(self, forged))
+        """Append a block that was made here; raises like ``mine``."""
+        return self._published(forged, _put(self, forged))
 
-    def _told(self, forged: Forged, applied: AppliedBlock) -> Block:
+    def _published(self, forged: Forged, applied: AppliedBlock) -> Block:
         self.follow_chain(forged.block.transactions, forged.invalid, changes=applied.changes)
         return forged.block
 
     async def mine_micro_in_steps(self, account: AccountKey) -> int:
-        """Add transactions of the pool to the last block, which this account made: how many.
-
-        Others get their turn between some transactions and the next. Raises ``BlockRejected`` when
-        another block came meanwhile.
+        """Add transactions of the pool to the last block, which this account made, in steps; return
+        their number. Raises ``BlockRejected`` when another block was appended meanwhile.
         """
         added = self.put_micro(await self._in_turns(self._forging_micro(account)))
         self.settle_in_turns()
         return added
 
     async def micro_forged_in_steps(self, account: AccountKey) -> Forged | None:
-        """Make what the last block would become, if it does."""
+        """Make the extended last block without storing it; ``None`` if it would not change."""
         return await self._in_turns(self._forging_micro(account))
 
     def settle_in_turns(self) -> None:
-        """Let the pool check again what the chain gives cause to, while others get their turn."""
+        """Recheck the pool after a change of the chain, in the background."""
         if self._settling is None and not self.pool.settle(SETTLING_SECONDS):
             self._settling = asyncio.create_task(self._settle())
 
@@ -243,7 +242,7 @@ class Node:
         pause = SETTLING_SECONDS
         try:
             while True:
-                # Blocks and requests do not wait for this: they have more of the time.
+                # Blocks and requests get most of the time.
                 await asyncio.sleep(PAUSES * pause)
                 since = time.perf_counter()
                 if self.pool.settle(SETTLING_SECONDS):
@@ -255,7 +254,7 @@ class Node:
             self._settling = None
 
     async def settled(self) -> None:
-        """Return when the pool has followed the chain to its end."""
+        """Wait until the pool is rechecked."""
         self.settle_in_turns()
         if self._settling is not None:
             await asyncio.wait((self._settling,))
@@ -272,22 +271,22 @@ class Node:
         )
 
     def put_micro(self, forged: Forged | None) -> int:
-        """Let the last block become what was made of it: how many transactions came."""
+        """Replace the last block by its longer form; return the number of added transactions."""
         if forged is None:
             return 0
         assert forged.progress is not None, "microblocks come with NG"
         added = forged.block.transactions[len(self.chain.last_block.transactions) :]
         with self.writing():
             self.chain.extend_own(forged.block, forged.progress, forged.micro_signature)
-        # Those of the whole block: it is as good to look at more.
+        # Changes of the whole block: a superset is correct, too.
         self.follow_chain(added, forged.invalid, changes=forged.progress.overlay.changes)
         return len(added)
 
     async def roll_back_in_steps(self, height: int, *, keep: bool) -> None:
-        """Take back all blocks above a height; their transactions go back to the pool if ``keep``.
+        """Remove all blocks above a height; their transactions return to the pool if ``keep``.
 
-        Others get their turn as the pool follows. Raises ``RollbackTooDeep``, and
-        ``StorageProblem`` when not all of them could be taken back.
+        The pool is rechecked in steps. Raises ``RollbackTooDeep``, and ``StorageProblem`` when not
+        all blocks could be removed.
         """
         try:
             self._roll_back(height, keep=keep)
@@ -307,8 +306,8 @@ class Node:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """What is done to the chain here is on the disk afterwards, or has not happened: then
-        nobody is notified.
+        """Run changes of the chain. If they cannot be written, record the failure and drop the
+        events of what is not stored.
         """
         try:
             yield
@@ -325,9 +324,9 @@ class Node:
         returned: Iterable[AnyTransaction] = (),
         changes: Changes | None = None,
     ) -> None:
-        """Tell what the chain has done, and the store holds, and let the pool follow.
+        """Publish the events of stored changes of the chain, and update the pool.
 
-        What the pool has to check again then is left to ``settled``.
+        Rechecking the pool is left to ``settled``.
         """
         self.last_change = self.clock()
         for event in self._changes:
@@ -336,22 +335,22 @@ class Node:
         self.pool.follow((transaction.id for transaction in mined), unminable, returned, changes)
 
     def request_stop(self) -> None:
-        """Ask the program around the node to stop."""
+        """Request the program to stop the node."""
         if not self._stop.is_set():
             self._stop.set()
             self.events.publish(Stopping())
 
     @property
     def is_stopping(self) -> bool:
-        """Whether somebody has asked the node to stop."""
+        """Whether a stop was requested."""
         return self._stop.is_set()
 
     async def wait_for_stop(self) -> None:
-        """Return when somebody has asked the node to stop."""
+        """Wait until a stop is requested."""
         await self._stop.wait()
 
     def close(self) -> None:
-        """Write what is pending and release the store."""
+        """Write pending changes and close the store."""
         if self._settling is not None:
             self._settling.cancel()
         self.store.close()

@@ -1,4 +1,4 @@
-"""What the node's interfaces may ask about its peers, and do about them.
+"""The interface to a node's peers, for its APIs.
 
 What lives here: the protocol and its records. What does not: the connections (``soliton.p2p``).
 """
@@ -17,7 +17,7 @@ from soliton.wire.versions import Version
 
 
 class ConnectedPeer(msgspec.Struct, frozen=True):
-    """A peer, for those who ask about it."""
+    """A connected peer."""
 
     address: PeerAddress
     declared: PeerAddress | None
@@ -31,7 +31,7 @@ class ConnectedPeer(msgspec.Struct, frozen=True):
 
 
 class FaultyFork(msgspec.Struct, frozen=True):
-    """A better chain of a peer that was refused: its first bad block, and why."""
+    """A better chain of a peer that was refused: its first invalid block, and the reason."""
 
     peer: str
     height: int
@@ -41,9 +41,8 @@ class FaultyFork(msgspec.Struct, frozen=True):
 
 
 class NetworkFigures(msgspec.Struct, frozen=True):
-    """What was counted since the start: messages and their bytes by kind, blocks of peers that are
-    on the chain, and how many a second lately; forks by how many own blocks were given up, and
-    blames by what became of the peer.
+    """Counters since the start: messages and bytes by kind, appended blocks of peers and their
+    recent rate, forks by the number of own blocks removed, and faults of peers by consequence.
     """
 
     messages_in: Mapping[str, int]
@@ -61,38 +60,38 @@ class Peering(Protocol):
 
     @property
     def faulty_forks(self) -> Mapping[str, FaultyFork]:
-        """By peer: better chains that were refused."""
+        """Better chains that were refused, by peer."""
 
     @property
     def port(self) -> int | None:
-        """Where peers can dial this node."""
+        """The port that peers can dial."""
 
     def connected(self) -> list[ConnectedPeer]:
-        """All peers that the node is talking to."""
+        """Return all connected peers."""
 
     def known(self) -> Mapping[PeerAddress, int]:
-        """Addresses that have worked: when they were last heard (ms)."""
+        """Return known working addresses, with the time (ms) of the last contact."""
 
     def blacklisted(self) -> Mapping[IpAddress, Restriction]:
-        """Who is refused, and why."""
+        """Return blacklisted addresses, with reasons."""
 
     def suspended(self) -> Mapping[IpAddress, Restriction]:
-        """Who is not dialled for now, and why."""
+        """Return addresses that are temporarily not dialled, with reasons."""
 
     def clear_blacklist(self) -> None:
-        """Refuse nobody any more."""
+        """Remove all addresses from the blacklist."""
 
     def ban(self, ip: IpAddress, reason: str) -> None:
-        """Refuse an address for a while, and close what is open to it."""
+        """Blacklist an address, and close its connections."""
 
     def begin_to_connect(self, where: HostPort) -> None:
-        """Dial somebody now, whatever the book would choose; nobody waits for it."""
+        """Dial a peer now, in the background."""
 
     def best_score(self) -> int:
-        """The best score that a peer has; 0 when nobody is known to have one."""
+        """Return the best score of a peer; 0 if none is known."""
 
     def lag(self) -> int:
-        """How many blocks the best peer is ahead, as its score tells: about so many."""
+        """Return about how many blocks the best peer is ahead, estimated from its score."""
 
     def figures(self) -> NetworkFigures:
-        """What was counted since the start."""
+        """Return the counters since the start."""

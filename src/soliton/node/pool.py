@@ -1,14 +1,14 @@
-"""The pool of unconfirmed transactions (UTX): what is valid now and waits for a block.
+"""The pool of unconfirmed transactions (UTX).
 
-Every transaction is checked against the chain *and* everything that came before it in the pool, so
-that the pool can become a block as it stands. After each block those whose grounds have changed are
-checked again (``waiting_state`` knows whose); what no longer holds is dropped. This may take longer
-than others want to wait: it is done piece by piece (``settle``). Until it is done the pool may hold
-what no block takes, and its state may have what such a transaction would bring. Blocks do not rest
-on that: whoever makes one applies each transaction anew.
+Every transaction is checked against the chain *and* all earlier transactions of the pool, so that
+the pool can become a block as it is. After each block the transactions that depend on changed state
+are checked again (``pool_state`` knows which), and invalid ones are dropped. This is done in steps
+(``settle``), since it may take long. Until it is done the pool may hold invalid transactions, and
+its state may include their effects. Blocks do not depend on that: the miner applies each
+transaction anew.
 
-What lives here: adding, looking up, re-checking, limits. What does not: choosing the time of a
-block (``miner``), the rules of transactions (``soliton.ledger``).
+What lives here: adding, lookups, rechecking, limits. What does not: the time of a block
+(``mining``), the rules of transactions (``soliton.ledger``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/utx/UtxPoolImpl.scala``.
 """
@@ -53,45 +53,45 @@ from soliton.ledger.traces import Traces
 from soliton.ledger.transactions import Applied, apply_transaction, refuse_failure
 from soliton.node.blockchain import Blockchain
 from soliton.node.events import Departure, Moved, PoolAccepted, PoolDropped, PoolEvent
-from soliton.node.waiting import (
-    Patience,
-    Places,
-    Times,
-    Waiting,
-    asks_others,
+from soliton.node.pool_entries import (
+    Expiries,
+    PooledTransaction,
+    RecheckQueue,
+    StepLimit,
     fee_rate,
     has_script,
-    joined,
+    has_scripted_signer,
+    merged_moves,
     moved_by,
     only_receive,
     runs_scripts,
 )
-from soliton.node.waiting_state import Name, Reading, WaitingState
+from soliton.node.pool_state import Name, PoolState, ReadRecorder
 from soliton.steps import Steps
 from soliton.storage.errors import StorageProblem
 from soliton.storage.retrying import without_retry
 
 MAX_SCRIPTED: Final = 5_000
 MAX_ESTIMATION_STEPS: Final = 500_000
-"""What estimating a new script may take here, some 0.3 s; the largest dApps known take a tenth. A
-block may bring one that takes ten times as much; but who is refused here has paid no fee for it.
+"""The limit of estimating a new script here, some 0.3 s; the largest known dApps take a tenth. A
+block may contain one that takes ten times as much, but a sender who is refused here pays no fee.
 """
 _WITH_HEIGHTS: Final = frozenset((ASSETS, ASSET_NAMES, LEASE_INFO, LEASE_STATES))
-"""What is written there tells the height of the block."""
+"""Tables whose values contain the height of the block."""
 _MANY_TIMES: Final = 1_024
 _STEP_SECONDS: Final = 0.002
 _STEP_SENDERS: Final = 2_048
-"""To look at their first transactions takes about two milliseconds."""
+"""Queueing so many senders takes about two milliseconds."""
 
 _log = logging.getLogger(__name__)
 
 
 class Origin(Enum):
-    """Whom a transaction comes from.
+    """The source of a transaction.
 
-    What a client sends is run to its end, and refused when it fails: its sender would pay for
-    nothing. What a peer sends has been accepted there, and there is too much of it: scripts by
-    which it may fail are run up to the complexity up to which failing costs nothing.
+    The scripts of a client's transaction are run completely, and it is refused when they fail, so
+    that its sender does not pay for a failure. A peer has checked its transactions, and there are
+    many of them: their scripts are run up to the complexity up to which failing is free.
     """
 
     CLIENT = "client"
@@ -99,7 +99,7 @@ class Origin(Enum):
 
 
 class PoolFull(LedgerError):
-    """The pool is at a limit; the transaction may come again later."""
+    """The pool is at a limit; the transaction may be sent again later."""
 
 
 class UtxPool:
@@ -121,10 +121,10 @@ class UtxPool:
         "_max_count",
         "_max_scripted",
         "_next",
+        "_notify",
         "_returning",
         "_scripted",
         "_state",
-        "_tell",
         "_times",
         "_transactions",
         "_unlimited",
@@ -137,35 +137,34 @@ class UtxPool:
         clock: Callable[[], int],
         max_count: int,
         max_bytes: int,
-        tell: Callable[[PoolEvent], None] = lambda _event: None,
+        notify: Callable[[PoolEvent], None] = lambda _event: None,
         *,
         max_scripted: int = MAX_SCRIPTED,
         unlimited: bool = False,
     ) -> None:
-        """``clock`` gives the time in ms; the limits are a count, a sum of signed bytes and a count
-        of those that run scripts; ``tell`` is called for each transaction that comes or goes.
-
-        ``unlimited`` runs what peers send to its end, too.
+        """``clock`` returns the time in ms. The limits are a count, a sum of signed bytes and a
+        count of transactions that run scripts. ``notify`` is called for each transaction that is
+        added or removed. ``unlimited`` runs the scripts of peers' transactions completely, too.
         """
         self._max_scripted, self._unlimited = max_scripted, unlimited
         self._chain, self._clock = chain, clock
         self._max_count, self._max_bytes = max_count, max_bytes
-        self._tell = tell
-        self._transactions: dict[bytes, Waiting] = {}
-        self._by_place: dict[int, Waiting] = {}
-        self._by_sender: dict[Address, dict[int, Waiting]] = {}
+        self._notify = notify
+        self._transactions: dict[bytes, PooledTransaction] = {}
+        self._by_place: dict[int, PooledTransaction] = {}
+        self._by_sender: dict[Address, dict[int, PooledTransaction]] = {}
         self._scripted: set[bytes] = set()
         self._unproven: set[bytes] = set()
         self._bytes = 0
         self._first = self._last = 0
-        # To be looked at again when there is another block, and whenever the chain changes.
+        # To be rechecked after another block, and whenever the chain changes.
         self._by_height: set[int] = set()
         self._by_chain: set[int] = set()
-        self._times = Times()
-        self._dirty = Places()
+        self._times = Expiries()
+        self._dirty = RecheckQueue()
         self._returning: deque[tuple[int, AnyTransaction]] = deque()
         self._next: tuple[tuple[Block, RuleBook], BlockEnvironment] | None = None
-        self._state = WaitingState(chain.store)
+        self._state = PoolState(chain.store)
         self._checked_by = self.environment()
 
     def __len__(self) -> int:
@@ -176,7 +175,7 @@ class UtxPool:
 
     @property
     def size(self) -> int:
-        """Signed bytes of all transactions."""
+        """The sum of the signed bytes of all transactions."""
         return self._bytes
 
     @property
@@ -185,54 +184,54 @@ class UtxPool:
         return len(self._transactions) >= self._max_count or self._bytes >= self._max_bytes
 
     def get(self, transaction_id: bytes) -> AnyTransaction | None:
-        """The pool's transaction with this id."""
+        """Return the pool's transaction with this id."""
         found = self._transactions.get(transaction_id)
         return None if found is None else found.transaction
 
     def transactions(self) -> list[AnyTransaction]:
-        """All transactions, the oldest first."""
+        """Return all transactions, the oldest first."""
         return [each.transaction for each in self._transactions.values()]
 
     def sent_by(self, sender: Address) -> list[bytes]:
-        """The ids of what an account has sent, the oldest first."""
+        """Return the ids of an account's transactions, the oldest first."""
         return [each.transaction.id for each in self._by_sender.get(sender, {}).values()]
 
     @property
     def unproven(self) -> Collection[bytes]:
-        """The ids of those that came through an account's script in place of a signature.
+        """The ids of transactions that an account's script has verified in place of a signature.
 
-        Whoever applies them to another state verifies what signatures are asked for there.
+        Signatures have to be verified when they are applied to another state.
         """
         return self._unproven
 
     def moved(self, transaction_id: bytes) -> Moved:
-        """What a transaction of the pool does to balances, or has done since it came: listeners
-        hear of both ends. Raises ``KeyError`` for others.
+        """Return the balances that a transaction changes, or has changed since it was added.
+        Raises ``KeyError``.
         """
         return self._transactions[transaction_id].moved
 
     def steps_of(self, transaction_id: bytes) -> Iterator[tuple[Name, Any, Any]]:
-        """What a transaction of the pool has written: each entry, its value before and after; of a
-        balance 0 and by how much it changes. Raises ``KeyError`` for others.
+        """Yield the entries that a transaction has written, each with its value before and after;
+        for a balance, 0 and the change. Raises ``KeyError``.
         """
-        waiting = self._transactions[transaction_id]
-        for entry in waiting.entries:
-            step = entry.step(waiting.place)
+        pooled = self._transactions[transaction_id]
+        for entry in pooled.entries:
+            step = entry.step(pooled.place)
             if step is not None:
                 yield (entry.table, entry.key), *step
 
     def mining_order(self) -> Steps[Iterator[AnyTransaction]]:
-        """The transactions of the pool in the order in which a block takes them, those that leave
-        it meanwhile left out. In steps: there may be many senders; what a rollback returns comes
-        back first, as the rest may need it.
+        """Return an iterator over the transactions in the order for a block; those that leave the
+        pool meanwhile are skipped. In steps, since there may be many senders. Transactions returned
+        by a rollback are readded first, since others may need them.
 
-        Higher fees per byte first, those that came first among equal ones, but what one account has
-        sent stays in the order of arrival: later transactions may need what earlier ones brought.
+        The order is by fee per byte, then by arrival, but transactions of one account keep the
+        order of arrival, since later ones may need earlier ones.
         """
         while self._returning:
             self.settle(_STEP_SECONDS)
             yield
-        queues: list[tuple[float, int, dict[int, Waiting]]] = []
+        queues: list[tuple[float, int, dict[int, PooledTransaction]]] = []
         for number, sent in enumerate(list(self._by_sender.values()), 1):
             if sent:
                 first = next(iter(sent.values()))
@@ -243,15 +242,15 @@ class UtxPool:
         return self._in_order(queues)
 
     def _in_order(
-        self, queues: list[tuple[float, int, dict[int, Waiting]]]
+        self, queues: list[tuple[float, int, dict[int, PooledTransaction]]]
     ) -> Iterator[AnyTransaction]:
-        waiting: dict[int, deque[Waiting]] = {}
+        pooled: dict[int, deque[PooledTransaction]] = {}
         while queues:
             _, _, sent = heapq.heappop(queues)
-            # What comes while a block is made waits for the next one.
-            queue = waiting.get(id(sent))
+            # Transactions added while a block is made are left for the next one.
+            queue = pooled.get(id(sent))
             if queue is None:
-                queue = waiting[id(sent)] = deque(sent.values())
+                queue = pooled[id(sent)] = deque(sent.values())
             one = queue.popleft() if queue else None
             if one is not None and self._by_place.get(one.place) is one:
                 yield one.transaction
@@ -260,11 +259,11 @@ class UtxPool:
                 heapq.heappush(queues, (-fee_rate(head.transaction), head.place, sent))
 
     def state(self) -> State:
-        """The state as if the whole pool were in the next block."""
+        """Return the state with the whole pool applied."""
         return self._state.latest
 
     def kept_state(self) -> Overlay:
-        """The same as it is now, and stays whatever comes into the pool or leaves it."""
+        """Return a copy of the state, which later changes of the pool do not affect."""
         kept = Overlay(self._chain.store, self._chain.height + 1)
         kept.merge(self._state.latest)
         return kept
@@ -278,33 +277,33 @@ class UtxPool:
         origin: Origin = Origin.CLIENT,
         traces: Traces | None = None,
     ) -> bool:
-        """Check and keep a transaction; ``False`` when the pool has it already.
+        """Check and add a transaction; return ``False`` if the pool has it already.
 
-        What is ``verified`` is not verified again. One that is seen to fail at the cost of its fee
-        is refused. What scripts do is added to ``traces``. Raises ``PoolFull`` or what
+        ``verified`` signatures are not verified again. A transaction that would fail and pay its
+        fee is refused. The steps of scripts are added to ``traces``. Raises ``PoolFull`` or what
         ``apply_transaction`` raises.
         """
         if transaction.id in self._transactions:
             return False
-        reading = Reading(self._state, None, transaction.id)
+        recorder = ReadRecorder(self._state, None, transaction.id)
         self._last += 1
         accepted = self._admit(
             transaction,
             self._last,
-            reading,
+            recorder,
             verify=verify_signature,
             verified=verified,
             origin=origin,
             traces=traces,
         )
-        self._tell(accepted)
+        self._notify(accepted)
         return True
 
     def _admit(
         self,
         transaction: AnyTransaction,
         place: int,
-        reading: Reading,
+        recorder: ReadRecorder,
         *,
         verify: bool,
         verified: Collection[SignedMessage] = (),
@@ -312,28 +311,28 @@ class UtxPool:
         traces: Traces | None = None,
     ) -> PoolAccepted:
         self._check_room(transaction, place)
-        sent_by_script = has_script(transaction, transaction.sender_public_key, reading)
+        sent_by_script = has_script(transaction, transaction.sender_public_key, recorder)
         scripted = runs_scripts(transaction, sent_by_script)
         if scripted and len(self._scripted) >= self._max_scripted:
             raise PoolFull("Transaction pool scripted txs size limit is reached")
-        waiting = Waiting(
+        pooled = PooledTransaction(
             transaction,
             place,
-            unproven=sent_by_script or asks_others(transaction, reading),
+            unproven=sent_by_script or has_scripted_signer(transaction, recorder),
             whole=self._unlimited or origin is Origin.CLIENT,
         )
-        applied = self._apply(waiting, reading, verify, verified, traces)
+        applied = self._apply(pooled, recorder, verify, verified, traces)
         refuse_failure(applied)
-        waiting.moved = moved_by(transaction, applied)
-        waiting.scripted = scripted
-        self._keep(waiting)
-        self._attach(waiting, reading, applied, last=place == self._last)
-        return PoolAccepted(transaction, waiting.moved)
+        pooled.moved = moved_by(transaction, applied)
+        pooled.scripted = scripted
+        self._keep(pooled)
+        self._attach(pooled, recorder, applied, last=place == self._last)
+        return PoolAccepted(transaction, pooled.moved)
 
     def _check_room(self, transaction: AnyTransaction, place: int) -> None:
         size = self._bytes + len(transaction.body)
         full = len(self._transactions) >= self._max_count or size > self._max_bytes
-        # What comes back takes the room of those behind it (``_make_room``).
+        # A returned transaction displaces later ones (``_make_room``).
         if full and (place == self._last or place > max(self._by_place, default=place)):
             raise PoolFull("Transaction pool size limit is reached")
 
@@ -342,70 +341,72 @@ class UtxPool:
             last = self._by_place[max(self._by_place)]
             self._drop(last, PoolFull("Transaction pool size limit is reached"))
 
-    def _keep(self, waiting: Waiting) -> None:
-        transaction, place = waiting.transaction, waiting.place
-        self._transactions[transaction.id] = waiting
-        self._by_place[place] = waiting
-        self._by_sender.setdefault(_sender(transaction), {})[place] = waiting
+    def _keep(self, pooled: PooledTransaction) -> None:
+        transaction, place = pooled.transaction, pooled.place
+        self._transactions[transaction.id] = pooled
+        self._by_place[place] = pooled
+        self._by_sender.setdefault(_sender(transaction), {})[place] = pooled
         self._bytes += len(transaction.body)
         self._state.latest.transaction_ids[transaction.id] = self._chain.height + 1
-        self._times.add(waiting)
+        self._times.add(pooled)
         if len(self._times) > 2 * len(self._by_place) + _MANY_TIMES:
-            # Most of these have gone.
-            self._times = Times(self._by_place.values())
-        if waiting.unproven:
+            # Most of these have left the pool.
+            self._times = Expiries(self._by_place.values())
+        if pooled.unproven:
             self._unproven.add(transaction.id)
-        if waiting.scripted:
+        if pooled.scripted:
             self._scripted.add(transaction.id)
 
-    def _attach(self, waiting: Waiting, reading: Reading, applied: Applied, *, last: bool) -> None:
-        place, changes = waiting.place, applied.changes.changes
-        waiting.entries = self._state.attach(
+    def _attach(
+        self, pooled: PooledTransaction, recorder: ReadRecorder, applied: Applied, *, last: bool
+    ) -> None:
+        place, changes = pooled.place, applied.changes.changes
+        pooled.entries = self._state.attach(
             place,
-            reading,
+            recorder,
             changes,
             exactly=applied.status is not Status.SUCCEEDED,
-            only_receive=only_receive(waiting.transaction, changes),
+            only_receive=only_receive(pooled.transaction, changes),
             last=last,
         )
-        waiting.issued = len(changes.get(ASSETS, ()))
-        if reading.asked_chain:
+        pooled.issued = len(changes.get(ASSETS, ()))
+        if recorder.asked_chain:
             self._by_chain.add(place)
-        if reading.asked_blocks or not _WITH_HEIGHTS.isdisjoint(changes):
+        if recorder.asked_blocks or not _WITH_HEIGHTS.isdisjoint(changes):
             self._by_height.add(place)
 
     def _apply(
         self,
-        waiting: Waiting,
-        reading: Reading,
+        pooled: PooledTransaction,
+        recorder: ReadRecorder,
         verify: bool,
         verified: Collection[SignedMessage] = (),
         traces: Traces | None = None,
     ) -> Applied:
-        transaction, environment = waiting.transaction, self.environment()
+        transaction, environment = pooled.transaction, self.environment()
         version_5 = environment.rules.has(Feature.BLOCK_V5)
         of_type = rules_of(transaction.type_id)
         fails = version_5 and of_type.may_fail
-        # Estimators before the third one take more steps for the same.
+        # Estimators before the third one take more steps for the same script.
         sets_script = version_5 and of_type.pool.sets_script
         context = Context(
             environment,
-            limit=FAIL_FREE_COMPLEXITY if fails and not waiting.whole else None,
-            watch=Patience(MAX_ESTIMATION_STEPS) if sets_script else None,
+            limit=FAIL_FREE_COMPLEXITY if fails and not pooled.whole else None,
+            watch=StepLimit(MAX_ESTIMATION_STEPS) if sets_script else None,
             traces=traces,
-            witness=reading,
+            witness=recorder,
         )
         at_once = verify and not verified
-        applied = apply_transaction(transaction, reading, context, verify_signature=at_once)
+        applied = apply_transaction(transaction, recorder, context, verify_signature=at_once)
         if verify and any(message not in verified for message in context.unverified):
-            applied = apply_transaction(transaction, reading, context)
+            applied = apply_transaction(transaction, recorder, context)
         if self._chain.store.below is not None:
-            # That may fail, and nothing is noted yet.
+            # Fetching may fail, so do it before anything is recorded.
             self._state.find(applied.changes.changes)
         return applied
 
     def environment(self) -> BlockEnvironment:
-        """The block after the last one, made now; all but the time is the same until that comes."""
+        """Return the environment of the next block, made now; cached except for the time."""
         chain, now = self._chain, self._clock()
         ground = chain.last_block, chain.rules
         if self._next is None or any(map(is_not, self._next[0], ground)):
@@ -421,7 +422,7 @@ class UtxPool:
         returned: Iterable[AnyTransaction] = (),
         changes: Changes | None = None,
     ) -> None:
-        """Follow the chain (``follow``), and do all that is to be done then."""
+        """Follow the chain (``follow``), and recheck the pool completely."""
         self.follow(mined, unminable, returned, changes)
         self.settle()
 
@@ -432,56 +433,56 @@ class UtxPool:
         returned: Iterable[AnyTransaction] = (),
         changes: Changes | None = None,
     ) -> None:
-        """Follow the chain after a block or a rollback: forget what was mined and what the miner
-        found to be invalid (with its reason), and find out what to check again.
+        """Update the pool after a block or a rollback: drop what was mined and what the miner found
+        to be invalid (with the reason), and determine what to recheck.
 
-        What has ``returned`` from blocks that were taken off comes before the rest, which may need
-        it. Without the ``changes`` of the state everything is checked again.
+        Transactions ``returned`` from removed blocks are placed before the others, which may need
+        them. Without the ``changes`` of the state everything is rechecked.
         """
         gone: list[tuple[bytes, Departure, str | None]]
         gone = [(name, Departure.MINED, None) for name in mined]
         gone += [(name, Departure.INVALID, why) for name, why in (unminable or {}).items()]
-        told, left = list[PoolEvent](), list[Waiting]()
+        events, left = list[PoolEvent](), list[PooledTransaction]()
         for name, departure, reason in gone:
-            waiting = self._transactions.get(name)
-            if waiting is not None:
-                self._forget(waiting)
-                left.append(waiting)
-                told.append(PoolDropped(waiting.transaction, waiting.moved, departure, reason))
+            pooled = self._transactions.get(name)
+            if pooled is not None:
+                self._forget(pooled)
+                left.append(pooled)
+                events.append(PoolDropped(pooled.transaction, pooled.moved, departure, reason))
         self._state.detach((each.place, each.entries) for each in left)
         self._state.rebase(changes)
-        self._look_at_block(everything=changes is None)
+        self._check_block(everything=changes is None)
         back = list(returned)
         self._first -= len(back)
         self._returning.extendleft(reversed([*enumerate(back, self._first)]))
-        for event in told:
-            self._tell(event)
+        for event in events:
+            self._notify(event)
 
-    def _look_at_block(self, *, everything: bool) -> None:
-        """Note what depends on the block itself: on its height, rules and time."""
+    def _check_block(self, *, everything: bool) -> None:
+        """Queue what depends on the block itself: its height, rules and time."""
         before, now = self._checked_by, self.environment()
         self._checked_by = now
         if now.height != before.height:
             ids = dict.fromkeys(self._transactions, now.height)
             self._state.latest.transaction_ids = ids
         if everything or now.rules is not before.rules:
-            self._times = Times(self._by_place.values())
-            self._check_again(self._by_place)
+            self._times = Expiries(self._by_place.values())
+            self._recheck(self._by_place)
             return
         if now.last_block != before.last_block:
-            self._check_again(self._by_height)
-        self._check_again(self._by_chain)
+            self._recheck(self._by_height)
+        self._recheck(self._by_chain)
         oldest = self._chain.last_block.header.timestamp - now.rules.max_time_back_ms
-        self._check_again(self._times.over(oldest, now.timestamp))
+        self._recheck(self._times.pop_expired(oldest, now.timestamp))
 
-    def _check_again(self, places: Iterable[int]) -> None:
+    def _recheck(self, places: Iterable[int]) -> None:
         for place in places:
-            waiting = self._by_place.get(place)
-            if waiting is not None:
-                self._dirty.add(place, scripted=waiting.scripted)
+            pooled = self._by_place.get(place)
+            if pooled is not None:
+                self._dirty.add(place, scripted=pooled.scripted)
 
-    def _forget(self, waiting: Waiting) -> None:
-        transaction, place = waiting.transaction, waiting.place
+    def _forget(self, pooled: PooledTransaction) -> None:
+        transaction, place = pooled.transaction, pooled.place
         name, sender = transaction.id, _sender(transaction)
         del self._transactions[name], self._by_place[place]
         sent = self._by_sender[sender]
@@ -498,101 +499,101 @@ class UtxPool:
 
     @property
     def is_settled(self) -> bool:
-        """Whether everything is checked against the chain as it is."""
+        """Whether everything is checked against the present chain."""
         return not self._returning and not self._dirty and self._state.is_settled
 
     def settle(self, seconds: float | None = None) -> bool:
-        """Check again what the last blocks give cause to, for so long or to the end: whether that
-        is reached. One transaction is not divided.
+        """Recheck the pool, for so long or completely; return whether it is complete. One
+        transaction is not divided.
         """
         until = math.inf if seconds is None else perf_counter() + seconds
         with without_retry():
-            while self._settle_some():
+            while self._settle_one():
                 if perf_counter() >= until:
                     return self.is_settled
         return True
 
-    def _settle_some(self) -> bool:
+    def _settle_one(self) -> bool:
         if self._returning:
             back = self._returning.popleft()
             try:
-                self._take_back(*back)
+                self._readd(*back)
             except StorageProblem:
                 self._returning.appendleft(back)
                 raise
             if not self._returning:
-                self._put_in_order()
+                self._restore_order()
             return True
-        places = self._state.look()
+        places = self._state.next_stale()
         if places is not None:
-            self._check_again(places)
+            self._recheck(places)
             return True
         place = self._dirty.next()
         if place is None:
             return False
-        self._apply_again(self._by_place[place])
+        self._reapply(self._by_place[place])
         return True
 
-    def _take_back(self, place: int, transaction: AnyTransaction) -> None:
+    def _readd(self, place: int, transaction: AnyTransaction) -> None:
         if transaction.id in self._transactions:
             return
         try:
-            # With its signature: a script that stood for it in the block may be missing here.
-            reading = Reading(self._state, place, transaction.id)
-            accepted = self._admit(transaction, place, reading, verify=True)
+            # Verify its signature: the account's script may be gone.
+            recorder = ReadRecorder(self._state, place, transaction.id)
+            accepted = self._admit(transaction, place, recorder, verify=True)
         except InputError as error:
             _log.info("not back in the pool: %s: %s", transaction.id.hex(), error)
         else:
-            self._count_again(place)
-            self._tell(accepted)
+            self._recheck_counters(place)
+            self._notify(accepted)
             self._make_room()
 
-    def _put_in_order(self) -> None:
-        """What has come back stands before the rest, which may need it."""
+    def _restore_order(self) -> None:
+        """Move returned transactions before the others, which may need them."""
         in_order = [self._by_place[place] for place in sorted(self._by_place)]
         self._transactions = {each.transaction.id: each for each in in_order}
         self._by_sender = {}
         for each in in_order:
             self._by_sender.setdefault(_sender(each.transaction), {})[each.place] = each
 
-    def _apply_again(self, waiting: Waiting) -> None:
-        """Apply what was accepted before; what depends on the state may be otherwise now."""
-        transaction, place = waiting.transaction, waiting.place
-        reading = Reading(self._state, place, transaction.id)
-        sent_by_script = has_script(transaction, transaction.sender_public_key, reading)
+    def _reapply(self, pooled: PooledTransaction) -> None:
+        """Apply an accepted transaction again, on changed state."""
+        transaction, place = pooled.transaction, pooled.place
+        recorder = ReadRecorder(self._state, place, transaction.id)
+        sent_by_script = has_script(transaction, transaction.sender_public_key, recorder)
         try:
-            applied = self._apply(waiting, reading, verify=waiting.unproven)
+            applied = self._apply(pooled, recorder, verify=pooled.unproven)
         except InputError as error:
-            self._drop(waiting, error)
+            self._drop(pooled, error)
             return
         except Exception:
-            self._check_again((place,))
+            self._recheck((place,))
             raise
-        waiting.moved = joined(waiting.moved, moved_by(transaction, applied))
-        waiting.scripted = runs_scripts(transaction, sent_by_script)
-        (self._scripted.add if waiting.scripted else self._scripted.discard)(transaction.id)
+        pooled.moved = merged_moves(pooled.moved, moved_by(transaction, applied))
+        pooled.scripted = runs_scripts(transaction, sent_by_script)
+        (self._scripted.add if pooled.scripted else self._scripted.discard)(transaction.id)
         for places in (self._by_height, self._by_chain):
             places.discard(place)
-        self._state.detach(((place, waiting.entries),))
-        issued = waiting.issued
-        self._attach(waiting, reading, applied, last=False)
-        if waiting.issued != issued:
-            self._count_again(place)
+        self._state.detach(((place, pooled.entries),))
+        issued = pooled.issued
+        self._attach(pooled, recorder, applied, last=False)
+        if pooled.issued != issued:
+            self._recheck_counters(place)
 
-    def _count_again(self, place: int) -> None:
-        """Who counts what came before counts something else now."""
-        self._check_again([other for other in self._by_chain if other > place])
+    def _recheck_counters(self, place: int) -> None:
+        """Queue later transactions that depend on the number of earlier entries."""
+        self._recheck([other for other in self._by_chain if other > place])
 
-    def _drop(self, waiting: Waiting, error: InputError) -> None:
-        transaction, place = waiting.transaction, waiting.place
-        self._forget(waiting)
-        self._state.detach(((place, waiting.entries),))
-        self._count_again(place)
+    def _drop(self, pooled: PooledTransaction, error: InputError) -> None:
+        transaction, place = pooled.transaction, pooled.place
+        self._forget(pooled)
+        self._state.detach(((place, pooled.entries),))
+        self._recheck_counters(place)
         if isinstance(error, AlreadyInState):
-            self._tell(PoolDropped(transaction, waiting.moved, Departure.MINED))
+            self._notify(PoolDropped(transaction, pooled.moved, Departure.MINED))
             return
         _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)
-        self._tell(PoolDropped(transaction, waiting.moved, Departure.INVALID, str(error)))
+        self._notify(PoolDropped(transaction, pooled.moved, Departure.INVALID, str(error)))
 
 
 def _sender(transaction: AnyTransaction) -> Address:

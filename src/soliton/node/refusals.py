@@ -1,6 +1,6 @@
-"""Who wants to know which transactions the pool does not take, and why.
+"""Notification of transactions that the pool refuses, with the reason.
 
-What lives here: telling of it. What does not: refusing (``pool``), and telling the sender.
+What lives here: calling the listener. What does not: refusing (``pool``), and the client's answer.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from soliton.errors import SolitonError
 Refusal = Callable[[AnyTransaction, SolitonError], None]
 
 
-def _nobody(_transaction: AnyTransaction, _error: SolitonError) -> None: ...
+def _ignore(_transaction: AnyTransaction, _error: SolitonError) -> None: ...
 
 
 class Refusals:
-    """``listener`` is called with each transaction that is refused; it raises nothing."""
+    """``listener`` is called with each refused transaction; it must not raise."""
 
     __slots__ = ("listener",)
 
     def __init__(self) -> None:
-        self.listener: Refusal = _nobody
+        self.listener: Refusal = _ignore
 
     @contextmanager
     def of(self, transaction: AnyTransaction) -> Iterator[None]:
-        """What is raised here refuses this transaction."""
+        """Report an error raised in the ``with`` block as the refusal of this transaction."""
         try:
             yield
         except SolitonError as error:

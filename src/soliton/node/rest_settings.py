@@ -1,4 +1,4 @@
-"""The settings of the node's REST interface: where it listens, who may do what, and how much.
+"""The settings of the node's REST interface: its address, API keys, and limits.
 
 What lives here: the section ``rest-api``. What does not: other sections, and reading a file
 (``settings``).
@@ -25,18 +25,18 @@ from soliton.crypto.public_secrets import is_public_api_key
 MAX_PORT: Final = 65_535
 MAX_REQUEST_LIMIT: Final = 1_000_000
 MAX_EVALUATION: Final = 1_000_000
-"""Complexity that a request to evaluate something may take."""
+"""The largest complexity of a request to evaluate an expression."""
 API_KEY_HASH_LENGTH: Final = 32
 MAX_API_KEY_HASH_CHARS: Final = 44
 MAX_NAMED_KEYS: Final = 64
 """All of them are compared with each key that a client sends."""
 MAX_WORKERS: Final = 64
 DEFAULT_LAG: Final = 3
-"""In blocks: a moment after a block of others, or a short fork, a node is not behind yet."""
+"""In blocks: right after a new block, or during a short fork, a node does not count as behind."""
 DEFAULT_BLOCK_AGE_MS: Final = 600_000
-"""Blocks come every minute; ten of them do not fail to come by chance (e^-10)."""
+"""Blocks come every minute; ten of them missing is no coincidence (e^-10)."""
 SCOPES: Final = ("accounts", "debug", "operate", "seeds", "sign")
-"""What a named key may be good for; ``docs/reference/settings.md`` says what each lets do."""
+"""The scopes of named keys, described in ``docs/reference/settings.md``."""
 
 ORIGIN_FROM_REQUEST: Final = "origin-from-request"
 MAX_CORS_NAMES: Final = 64
@@ -49,11 +49,11 @@ _MIB: Final = 1024 * 1024
 
 
 class ApiLimits(msgspec.Struct, frozen=True):
-    """``rest-api.limits``: what one client, and all of them together, may take of the node.
+    """``rest-api.limits``: limits of one client, and of all of them together.
 
-    ``client_percent`` is the part of one core's time that one address may take in the long run (0:
-    no limit), ``client_burst_ms`` how much of that time it can save up. Clients on this machine are
-    counted only with ``local_clients``. ``long_answers`` are those that take more than a moment.
+    ``client_percent`` is the share of one core's time that one address may use on average (0: no
+    limit), ``client_burst_ms`` the size of its token bucket. Clients on this machine are counted
+    only with ``local_clients``. ``long_answers`` are those that are not answered at once.
     """
 
     body_bytes: int = _MIB
@@ -67,8 +67,8 @@ class ApiLimits(msgspec.Struct, frozen=True):
 
 
 class CorsHeaders(msgspec.Struct, frozen=True):
-    """``rest-api.cors-headers``: what pages of other origins are told, with the reference node's
-    defaults. ``origin`` is that of the pages which may read; ``origin-from-request`` is any.
+    """``rest-api.cors-headers``: the CORS headers, with the reference node's defaults. ``origin``
+    is the allowed origin; ``origin-from-request`` allows any.
     """
 
     origin: str = ORIGIN_FROM_REQUEST
@@ -84,7 +84,7 @@ class CorsHeaders(msgspec.Struct, frozen=True):
 
 
 class NamedKey(msgspec.Struct, frozen=True):
-    """An item of ``rest-api.api-keys``: the hash of a further key, and what it is good for."""
+    """An item of ``rest-api.api-keys``: the hash of an additional key, and its scopes."""
 
     name: str
     key_hash: bytes
@@ -92,7 +92,7 @@ class NamedKey(msgspec.Struct, frozen=True):
 
 
 class RestApi(msgspec.Struct, frozen=True):
-    """``rest-api``: where the node's interface listens, and who may use the wallet."""
+    """``rest-api``: the node's REST interface."""
 
     enable: bool
     bind_address: str
@@ -117,24 +117,24 @@ class RestApi(msgspec.Struct, frozen=True):
 
     @property
     def api_key_hash(self) -> bytes | None:
-        """The hash of the API key; ``None`` when the setting is no hash: then no key is right."""
+        """The hash of the API key; ``None`` if the setting is invalid: then no key is accepted."""
         return key_hash(self.api_key_hash_text)
 
     def check_api_key(self, key: str) -> bool:
-        """Whether ``key`` is the configured one, in a time that does not depend on its value."""
+        """Whether ``key`` is the configured one, in constant time."""
         expected = self.api_key_hash
         offered = secure_hash(key.encode("utf-8", "surrogatepass"))
         return hmac.compare_digest(offered, expected or b"") and expected is not None
 
     def is_key_hash(self, text: str) -> bool:
-        """Whether a text is the hash that the settings have of the key, and not the key."""
+        """Whether a text is the configured hash, sent in place of the key by mistake."""
         offered = text.encode("utf-8", "surrogatepass")
         return hmac.compare_digest(offered, self.api_key_hash_text.encode() or b"\0")
 
     def scopes_of(self, key: str) -> frozenset[str]:
-        """What a key is good for besides the one of ``api-key-hash``; nothing if nobody knows it.
+        """Return the scopes of a named key; empty for an unknown key.
 
-        All keys are compared, each in a time that does not depend on its value.
+        All keys are compared, each in constant time.
         """
         if not self.named_keys:
             return frozenset()
@@ -147,12 +147,12 @@ class RestApi(msgspec.Struct, frozen=True):
 
 
 def api_key_hash_text(key: str) -> str:
-    """What to write as ``rest-api.api-key-hash`` so that ``key`` is the API key."""
+    """Return the value of ``rest-api.api-key-hash`` for an API key."""
     return base58.encode(secure_hash(key.encode()))
 
 
 def read(section: Section, network: Network, notes: list[str]) -> RestApi:
-    """The section ``rest-api``; notes for the operator are added to ``notes``."""
+    """Read the section ``rest-api``; notes for the operator are added to ``notes``."""
 
     def limit(key: str, default: int) -> int:
         return section.whole(key, default, 1, MAX_REQUEST_LIMIT)
@@ -193,8 +193,8 @@ def read(section: Section, network: Network, notes: list[str]) -> RestApi:
     return settings
 
 
-def given_away(section: Section, settings: RestApi) -> Iterator[str]:
-    """What to tell an operator who lets others reach the interface with a key that all know."""
+def public_key_warnings(section: Section, settings: RestApi) -> Iterator[str]:
+    """Yield warnings if the interface is reachable by others and an API key is publicly known."""
     if not settings.enable or is_local(settings.bind_address):
         return
     where = f"and {section.full('bind-address')} {settings.bind_address} lets others reach it"
@@ -206,7 +206,7 @@ def given_away(section: Section, settings: RestApi) -> Iterator[str]:
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine reaches what listens there."""
+    """Whether an address is reachable only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -271,7 +271,7 @@ def _named_keys(section: Section) -> tuple[NamedKey, ...]:
 
 
 def key_hash(text: str) -> bytes | None:
-    """The hash of a key in base58; ``None`` for what is none."""
+    """Decode the base58 hash of a key; ``None`` if it is invalid."""
     try:
         found = base58.decode(text, MAX_API_KEY_HASH_CHARS)
     except Base58Error:
@@ -280,7 +280,7 @@ def key_hash(text: str) -> bytes | None:
 
 
 def bind_address(section: Section, key: str = "bind-address", default: str = "127.0.0.1") -> str:
-    """The IP address or host name at a key."""
+    """Read an IP address or host name."""
     text = section.text(key, default)
     try:
         return str(ipaddress.ip_address(text))

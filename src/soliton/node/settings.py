@@ -1,6 +1,6 @@
-"""The settings of a node: what can be configured, the defaults, and how a file becomes settings.
+"""The settings of a node, their defaults, and reading them from a file.
 
-What lives here: ``load_settings`` and the record that it fills. What does not: the syntax of the
+What lives here: ``load_settings`` and the record that it returns. What does not: the syntax of the
 file (``settings_file``), the parameters of a private chain (``chain.networks.custom``).
 
 Names follow the ecosystem's configuration, wavesplatform/Waves
@@ -59,7 +59,7 @@ MAX_SEED_CHARS: Final = 2_048
 MAX_KEY_CHARS: Final = 200
 """An unknown key is quoted up to this length."""
 MAX_SUGGESTIONS: Final = 20
-"""For how many unknown keys a near one is looked for."""
+"""For how many unknown keys a similar known one is suggested."""
 
 _OWN_ROOT: Final = "soliton"
 _FAMILIES: Final = {"waves": "waves", "zbs": "zbs", "TN": "tn"}
@@ -69,9 +69,9 @@ _TYPES: Final = {
     "tn": ("MAINNET", "TESTNET"),
 }
 
-# Sections of the ecosystem's files about the JVM and its libraries, to which nothing here answers,
-# those of the matcher, which reads them itself (``soliton.matcher.settings``), and keys that older
-# nodes had: whatever was in a file of the reference, at whatever time, does not stop a start.
+# Sections of the ecosystem's files about the JVM and its libraries, which have no meaning here,
+# those of the matcher, which reads them itself (``soliton.matcher.settings``), and keys of older
+# nodes: a key of any version of the reference is no error.
 _FOREIGN_ROOTS: Final = ("akka", "kamon", "kanela", "logback", "matcher", "metrics", "pekko")
 _FOREIGN: Final = {
     "": (
@@ -118,7 +118,7 @@ _FOREIGN: Final = {
     ),
 }  # fmt: skip
 
-# Understood, and told of when written, because they have no effect yet.
+# Known keys without effect yet, which cause a warning.
 _NOT_USED_YET: Final = {
     "": ("max-tx-error-log-size",),
     "db": ("store-invoke-script-results", "store-lease-states-by-address",
@@ -136,8 +136,8 @@ _NOT_USED_YET: Final = {
 
 class WalletSettings(msgspec.Struct, frozen=True):
     """``wallet``: the file (``None`` = keep the wallet in memory), its password, a seed to use; or
-    the address of a signer that keeps the keys, the file with our API key for it, and for TLS files
-    of the certificates that its own has to be or come from, of our own and of its key.
+    the address of a remote signer, the file with the API key for it, and for TLS the files of
+    trusted certificates, of the client certificate and of its key.
     """
 
     file: Path | None
@@ -154,7 +154,7 @@ class WalletSettings(msgspec.Struct, frozen=True):
 
 
 class Database(msgspec.Struct, frozen=True):
-    """``db``: where the chain is kept, and how much of its past can be undone."""
+    """``db``: where the chain is stored, and how many blocks can be rolled back."""
 
     directory: Path
     max_rollback_depth: int
@@ -162,14 +162,14 @@ class Database(msgspec.Struct, frozen=True):
 
 
 class Features(msgspec.Struct, frozen=True):
-    """``features``: what this node votes for."""
+    """``features``: the features that this node votes for."""
 
     supported: tuple[int, ...]
     auto_shutdown_on_unsupported_feature: bool
 
 
 class Utx(msgspec.Struct, frozen=True):
-    """``utx``: how many unconfirmed transactions are kept; whether scripts are run to their end."""
+    """``utx``: limits of the pool; whether scripts of peers' transactions are run completely."""
 
     max_size: int
     max_bytes_size: int
@@ -178,10 +178,10 @@ class Utx(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """All settings of a node, checked.
+    """All settings of a node, validated.
 
-    A ``light`` node takes snapshots in place of execution. ``warnings`` are for the operator: keys
-    without effect, keys that contradict each other.
+    A ``light`` node applies snapshots in place of execution. ``warnings`` are for the operator:
+    keys without effect, keys that contradict each other.
     """
 
     network: Network
@@ -208,8 +208,8 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Reading(NamedTuple):
-    """Settings as they were read: from ``file``, if there was one, ``given`` on the command line
-    (full names), and the ``unknown`` keys with what may have been meant.
+    """Settings with their sources: the ``file``, if there was one, the keys ``given`` on the
+    command line (full names), and the ``unknown`` keys with suggestions.
     """
 
     settings: Settings
@@ -226,11 +226,11 @@ def load_settings(
     data_dir: Path | None = None,
     overrides: Mapping[str, object] | None = None,
 ) -> Settings:
-    """The settings from a configuration file, if there is one, and from the command line.
+    """Return the settings from a configuration file, if given, and from the command line.
 
-    ``network`` (the name of a preset) and ``data_dir`` (everything of this node below it) win over
-    the file, and so do ``overrides``: values by key without the root (``{"rest-api.port": 7000}``;
-    ``None`` leaves a setting alone).
+    ``network`` (the name of a preset) and ``data_dir`` (for all files of this node) take precedence
+    over the file, and so do ``overrides``: values by key without the root
+    (``{"rest-api.port": 7000}``; ``None`` has no effect).
 
     Raises ``SettingsError`` (``NetworkError`` for ``network``), naming file, line, key and value.
     """
@@ -246,7 +246,7 @@ def read_settings(
     data_dir: Path | None = None,
     overrides: Mapping[str, object] | None = None,
 ) -> Reading:
-    """The same with where everything comes from; unknown keys are not refused."""
+    """Read settings with their sources; unknown keys are not refused."""
     chosen = None if network is None else networks.load(network)
     file = None if config is None else read_file(config)
     try:
@@ -257,10 +257,10 @@ def read_settings(
 
 def refuse_unknown(file: ConfigFile | None, unknown: Collection[tuple[str, str]]) -> None:
     """Raise ``SettingsError`` for the first of the unknown keys, if there are any."""
-    for key, meant in unknown:
+    for key, suggestion in unknown:
         more = f"; {len(unknown) - 1} more: soliton config check" if len(unknown) > 1 else ""
         place = "command line" if file is None else file.place(key)
-        raise SettingsError(f"{place}: unknown setting {key[:MAX_KEY_CHARS]}{meant}{more}")
+        raise SettingsError(f"{place}: unknown setting {key[:MAX_KEY_CHARS]}{suggestion}{more}")
 
 
 def _source(file: ConfigFile | None, config: Path | None, key: str) -> object:
@@ -270,7 +270,7 @@ def _source(file: ConfigFile | None, config: Path | None, key: str) -> object:
 
 
 def known_keys() -> tuple[str, ...]:
-    """All settings that are understood, by key without the root, but for those of ``custom``."""
+    """Return all known settings, by key without the root, except those of ``custom``."""
     root = Section({}, "", SettingsError)
     _settings(root, root, "waves", None, [])
     return tuple(sorted(root.asked()))
@@ -282,7 +282,7 @@ def read_tree(
     data_dir: Path | None,
     overrides: Mapping[str, object],
 ) -> Reading:
-    """The settings in a file that was read; raises ``SettingRefused``."""
+    """Read the settings of a parsed file; raises ``SettingRefused``."""
     tree = {} if file is None else deepcopy(file.tree)
     roots = [root for root in _FAMILIES if root in tree]
     if len(roots) > 1:
@@ -322,10 +322,10 @@ def read_tree(
 def _unknown(
     tree: Mapping[str, object], file: ConfigFile | None, sections: tuple[Section, ...]
 ) -> Iterator[tuple[str, str]]:
-    """The keys that nobody knows, with what may have been meant by the first of them."""
+    """Yield the unknown keys, the first of them with suggestions."""
     roots = (*_FAMILIES, _OWN_ROOT, *_FOREIGN_ROOTS)
-    # What others refer to is a value of the operator's own.
-    own = {path.split(".")[0] for path in file.asked} if file is not None else set()
+    # Values referenced elsewhere are the operator's own variables.
+    own = {path.split(".")[0] for path in file.referenced} if file is not None else set()
     for name in tree:
         if name not in roots and name not in own:
             yield name, near(name, roots)
@@ -344,7 +344,7 @@ def _settings(
     rest_api_section = root.section("rest-api")
     rest_api = rest_settings.read(rest_api_section, network, notes)
     notes.extend(_without_effect(rest_api_section, "rest-api"))
-    notes.extend(rest_settings.given_away(rest_api_section, rest_api))
+    notes.extend(rest_settings.public_key_warnings(rest_api_section, rest_api))
     rewards = root.section("rewards")
     features = root.section("features")
     utx = root.section("utx")
@@ -390,7 +390,7 @@ def _settings(
 
 
 def _network(section: Section, family: str, chosen: Network | None, notes: list[str]) -> Network:
-    """The network that the file names, unless the command line has chosen one."""
+    """Return the network chosen on the command line, or else that of the file."""
     notes.extend(_without_effect(section, "blockchain"))
     written = section.text("type", "")
     if section.has("custom") and written.upper() == "CUSTOM" and chosen is None:
@@ -479,7 +479,7 @@ def _database(root: Section, directory: Path, notes: list[str]) -> Database:
 
 
 def _own_node(rest_api: RestApi) -> str:
-    """Where the REST interface of this node would be."""
+    """Return the URL of this node's REST interface."""
     host = rest_api.bind_address
     if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         host = "127.0.0.1"
@@ -516,7 +516,7 @@ def _put(tree: dict[str, object], dotted: str, value: object) -> None:
 
 
 def _move_to(tree: dict[str, object], data_dir: Path) -> None:
-    """Let the chain be below ``data_dir``, whatever the file says about its place."""
+    """Put all data below ``data_dir``, overriding the directories in the file."""
     tree["directory"] = str(data_dir)
     tree.pop("data-directory", None)
     database = tree.get("db")

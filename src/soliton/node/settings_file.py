@@ -1,10 +1,10 @@
-"""Reading a configuration file: HOCON text to a plain tree, and where everything in it was written.
+"""Reading a configuration file into a plain tree, with the place of every key.
 
-What lives here: finding files and reading them. What does not: the format (``hocon``), and what the
-keys mean (``settings``).
+What lives here: finding files and reading them. What does not: the format (``hocon``), and the
+meaning of the keys (``settings``).
 
-``${user.home}`` and ``${user.dir}``, system properties in the ecosystem's files, are offered here
-too; other substitutions are looked up in the file, then in the environment.
+``${user.home}`` and ``${user.dir}``, system properties in the ecosystem's files, are supported;
+other substitutions are looked up in the file, then in the environment.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from soliton.node.hocon import HoconError, Place, parse
 from soliton.node.hocon_resolving import resolve
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
-"""Far more than any configuration needs; a path to something else is refused at once."""
+"""Far more than any configuration needs: refuses a path to another kind of file at once."""
 _ENDINGS: Final = ("", ".conf", ".json")
 
 
 class SettingsError(SettingRefused):
-    """A configuration file that cannot be read, or a setting with a wrong value."""
+    """A configuration file cannot be read, or a setting has an invalid value."""
 
 
 class ConfigFile(msgspec.Struct, frozen=True):
-    """A configuration that was read: its ``tree``, the ``places`` of its keys by full name, and the
-    paths that are ``asked`` for by ``${…}``.
+    """A parsed configuration: its ``tree``, the ``places`` of its keys by full name, and the paths
+    ``referenced`` by ``${…}``.
     """
 
     tree: dict[str, object]
     places: Mapping[str, Place]
-    asked: frozenset[str]
+    referenced: frozenset[str]
 
     def place(self, key: str) -> Place | None:
-        """Where a key was written or, if it was not, the nearest section above it."""
+        """Return the place of a key, or else of the nearest section above it."""
         while key not in self.places:
             key, _, _ = key.rpartition(".")
             if not key:
@@ -48,20 +48,20 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
 
 def read_file(path: Path) -> ConfigFile:
-    """A configuration file, with includes and substitutions done.
+    """Read a configuration file, and resolve includes and substitutions.
 
     Raises ``SettingsError``, naming the file and where possible line and column.
     """
     try:
         document = parse(_text(path), str(path), _included)
         properties = {**os.environ, "user.home": str(Path.home()), "user.dir": str(Path.cwd())}
-        tree, asked = resolve(document, properties)
+        tree, referenced = resolve(document, properties)
     except HoconError as error:
         text = str(error)
         raise SettingsError(text if text.startswith(str(path)) else f"{path}: {text}") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
-    return ConfigFile(tree, document.places, frozenset(asked))
+    return ConfigFile(tree, document.places, frozenset(referenced))
 
 
 def _text(path: Path) -> str:
@@ -74,7 +74,7 @@ def _text(path: Path) -> str:
 
 
 def _included(name: str, beside: str) -> tuple[str, str] | None:
-    """A file that another one includes, looked for beside that one."""
+    """Return an included file, searched in the directory of the including one."""
     for ending in _ENDINGS:
         path = Path(beside).parent / f"{name}{ending}"
         if path.is_file():

@@ -1,7 +1,7 @@
-"""Verifying a transaction's signatures before its turn, where the chain does not matter for them.
+"""Signatures of a transaction that can be verified in advance, without the chain.
 
 What lives here: which signatures these are. What does not: the verification itself
-(``soliton.crypto``), the order in which a transaction is checked (``soliton.ledger.transactions``).
+(``soliton.crypto``), the order of checks of a transaction (``soliton.ledger.transactions``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from soliton.ledger.transactions import signed_message
 
 
 def signed_messages(transaction: AnyTransaction) -> tuple[SignedMessage, ...]:
-    """The signatures that the rules are going to ask for, unless an account has a script; none
-    where other proofs than one signature each are there.
+    """Return the signatures that the rules will require unless an account has a script; none if
+    there are proofs other than one signature each.
     """
     of_type = rules_of(transaction.type_id)
     if not of_type.proven or len(transaction.proofs) != 1:
@@ -28,6 +28,6 @@ def signed_messages(transaction: AnyTransaction) -> tuple[SignedMessage, ...]:
 
 
 def verified_messages(transaction: AnyTransaction) -> tuple[SignedMessage, ...]:
-    """The same if all of them are valid, else none."""
+    """Return the same if all of them are valid, else none."""
     messages = signed_messages(transaction)
     return messages if all(curve25519.verify(*each) for each in messages) else ()

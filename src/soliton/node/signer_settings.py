@@ -1,7 +1,7 @@
-"""The settings of the signing service: where it listens, its node, its keys, rules and callers.
+"""The settings of the signing service: its address, node, keys, rules and callers.
 
-What lives here: the section ``signer``. What does not: other sections (``settings``), and what the
-service does with them (``soliton.signer``).
+What lives here: the section ``signer``. What does not: other sections (``settings``), and the
+service (``soliton.signer``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from soliton.node.rest_settings import KEY_NAME, MAX_NAMED_KEYS, MAX_PORT, bind_
 
 SIGNER_PORT: Final = 6888
 SIGNER_SCOPES: Final = ("approve", "list", "operate", "sign", "unlock")
-"""What a caller may do; ``docs/reference/signer.md`` says what each lets do."""
+"""The scopes of callers, described in ``docs/reference/signer.md``."""
 MAX_RATE: Final = 1_000_000
 MAX_HOSTS: Final = 64
 
@@ -25,7 +25,7 @@ _PLACES: Final = {
     "pkcs11": ("module", "token", "pin-file"),
     "vault": ("url", "mount", "token-file"),
 }
-"""What leads to a key in a store of each kind, and what has the secret that opens it."""
+"""For each kind of store: the keys of its address, of the container, and of the secret's file."""
 MAX_UID: Final = 2**32 - 2
 _FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
 _FETCHED: Final = ("environment", "command", "vault-kv")
@@ -36,8 +36,8 @@ _HOST: Final = re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\]")
 
 
 class SignerCaller(msgspec.Struct, frozen=True):
-    """An item of ``signer.callers``: the hash of its API key (empty for none), what it may do, how
-    often in a second (0: as often as it likes), its user on this machine (-1 for none), and the
+    """An item of ``signer.callers``: the hash of its API key (empty for none), its scopes, its
+    limit of requests a second (0: no limit), its user on this machine (-1 for none), and the
     SHA-256 of its certificate in hexadecimal (empty for none).
     """
 
@@ -50,8 +50,8 @@ class SignerCaller(msgspec.Struct, frozen=True):
 
 
 class SignerTls(msgspec.Struct, frozen=True):
-    """``signer.tls``: the service's certificate and key, and the certificates, or those who issue
-    them, that clients must show (``None``: they need none).
+    """``signer.tls``: the service's certificate and key, and the client certificates, or their
+    issuers, that are accepted (``None``: clients need none).
     """
 
     certificate_file: Path
@@ -60,7 +60,7 @@ class SignerTls(msgspec.Struct, frozen=True):
 
 
 class SignerStore(msgspec.Struct, frozen=True):
-    """An item of ``signer.stores``: a key that a PKCS#11 token or Vault's transit engine keeps."""
+    """An item of ``signer.stores``: a key in a PKCS#11 token or Vault's transit engine."""
 
     name: str
     kind: str
@@ -71,15 +71,15 @@ class SignerStore(msgspec.Struct, frozen=True):
 
 
 class SignerWebhook(NamedTuple):
-    """``signer.webhook``: where is told what waits, and the file of the secret that signs it."""
+    """``signer.webhook``: the URL for notifications, and the file of the shared secret."""
 
     url: str
     secret_file: Path
 
 
 class SignerFetched(msgspec.Struct, frozen=True):
-    """An item of ``signer.stores`` whose secret is brought here: from the environment, a command or
-    Vault's KV engine; with the kind of secret and the public key that it has to be of.
+    """An item of ``signer.stores`` whose secret is fetched from the environment, a command or
+    Vault's KV engine, with the kind of secret and its public key.
     """
 
     name: str
@@ -95,7 +95,7 @@ class SignerFetched(msgspec.Struct, frozen=True):
 
 
 class SignerKeys(msgspec.Struct, frozen=True):
-    """What a signer that keeps keys has."""
+    """The settings of a signer with stored keys."""
 
     directory: Path
     policy_file: Path
@@ -111,9 +111,7 @@ class SignerKeys(msgspec.Struct, frozen=True):
 
 
 class Signer(msgspec.Struct, frozen=True):
-    """``soliton.signer``: where the signing service listens and its node; ``keys``, if it keeps
-    some.
-    """
+    """``soliton.signer``: the address of the signing service, its node, and its stored keys."""
 
     bind_address: str
     port: int
@@ -124,7 +122,7 @@ class Signer(msgspec.Struct, frozen=True):
 
 
 def read_signer(section: Section, own_node: str, directory: Path, notes: list[str]) -> Signer:
-    """The section ``signer``; notes for the operator are added to ``notes``."""
+    """Read the section ``signer``; notes for the operator are added to ``notes``."""
     node_url = section.text("node-url", own_node)
     if not node_url.startswith(("http://", "https://")):
         section.refuse("node-url", "an address that begins with http:// or https://")

@@ -1,10 +1,10 @@
-"""The smallest effective balance of accounts over a window of blocks that moves with the chain.
+"""A sliding-window minimum of accounts' effective balances, over the blocks that count for mining.
 
-Who mines asks this for each block, over a thousand of them; of all changes in the window only those
-are kept that a later, smaller one does not make void, and only what is new is read.
+A miner needs it for each block, over a window of a thousand. Only changes without a later, smaller
+one are kept (a monotonic queue), and only new blocks are read.
 
-What lives here: what is kept. What does not: reading it at once (``storage.indexes``), which also
-answers what does not move forward.
+What lives here: the cache. What does not: the uncached query (``storage.indexes``), which also
+answers for windows that do not move forward.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from soliton.chain.addresses import Address
 from soliton.storage.indexes import Histories, minimum_effective_balance
 
 MAX_ACCOUNTS: Final = 64
-"""More generators than that take no turns on any chain."""
+"""More than the active generators of any chain."""
 
 
 class _Window:
-    """The changes that count, the oldest first, up to ``top``; the account had nothing before
-    ``start``. A change that makes earlier ones void stands where the first of them stood: there
-    ends what the account had before.
+    """The changes that count, the oldest first, up to ``top``; the balance was 0 before ``start``.
+    A change that supersedes earlier ones takes the height of the first of them, where the balance
+    before them ended.
     """
 
     __slots__ = ("bottom", "changes", "start", "top")
@@ -33,7 +33,7 @@ class _Window:
         self.changes: deque[tuple[int, int]] = deque()
 
     def add(self, height: int, effective: int) -> None:
-        """A change behind all others."""
+        """Append the newest change."""
         if not self.changes:
             self.start = height
         while self.changes and self.changes[-1][1] >= effective:
@@ -41,20 +41,20 @@ class _Window:
         self.changes.append((height, effective))
 
     def move(self, bottom: int) -> None:
-        """Nothing below this height is asked for any more."""
+        """Drop what is below this height."""
         self.bottom = bottom
         while len(self.changes) > 1 and self.changes[1][0] <= bottom:
             self.changes.popleft()
 
     def copy(self) -> _Window:
-        """The same, to go on apart from it."""
+        """Return an independent copy."""
         twin = _Window(self.bottom, self.top)
         twin.start, twin.changes = self.start, self.changes.copy()
         return twin
 
 
 class SmallestBalances:
-    """Those of the accounts that were asked for last."""
+    """The windows of the most recently queried accounts, up to ``MAX_ACCOUNTS``."""
 
     __slots__ = ("_store", "_windows")
 
@@ -63,21 +63,21 @@ class SmallestBalances:
         self._windows: OrderedDict[Address, _Window] = OrderedDict()
 
     def forget(self) -> None:
-        """Read everything anew: blocks were taken off."""
+        """Drop everything, after a rollback."""
         self._windows.clear()
 
-    def learn(self, other: SmallestBalances) -> None:
-        """Know what another one does, below whose last block the chain is the same."""
+    def copy_from(self, other: SmallestBalances) -> None:
+        """Copy the windows of another chain, which is the same up to its last block but one."""
         self._windows = OrderedDict((each, known.copy()) for each, known in other._windows.items())
 
     def smallest(self, address: Address, bottom: int, top: int, last: int) -> int:
-        """That of an account after the blocks ``bottom`` to ``top``, in wavelets. The block at
-        ``last`` is the last one, and may yet grow.
+        """Return the smallest effective balance of an account after each of the blocks ``bottom``
+        to ``top``, in wavelets. The block at ``last`` is the last one, and may still grow.
         """
         if top < last:
             return minimum_effective_balance(self._store, address, bottom, top)
         window = self._windows.get(address)
-        # What the last block says is not kept.
+        # The last block may change, so it is not cached.
         settled = last - 1
         if window is None or bottom < window.bottom or settled < window.top:
             window = self._windows[address] = _Window(bottom, 0)
@@ -102,6 +102,6 @@ class SmallestBalances:
         values = [value for _, value in list(window.changes)[:1]] + present
         if bottom > settled and present:
             values = present
-        # At the window's beginning an account that changed only later had nothing.
+        # An account without changes before the window had 0 at its beginning.
         first = window.start if window.changes else last
         return min(values, default=0) if first <= bottom else min(0, *values, 0)

@@ -1,4 +1,4 @@
-"""State hashes of a block in the form that clients and the command line see.
+"""The JSON of a block's state hashes, for clients and the command line.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/DebugApiRoute.scala``.
 """
@@ -12,7 +12,7 @@ from soliton.node.versions import interface_version
 
 
 def state_hash_json(chain: Blockchain, height: int) -> dict[str, str | int]:
-    """The answer of ``/debug/stateHash/{height}``; raises ``KeyError`` without such a block."""
+    """Return the answer of ``/debug/stateHash/{height}``; raises ``KeyError`` for no such block."""
     meta = chain.meta(height)
     found = chain.state_hash(height)
     answer: dict[str, str | int] = {"stateHash": found.total.hex()}

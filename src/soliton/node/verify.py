@@ -1,12 +1,12 @@
-"""Whether everything that a store holds is there, can be read, and fits together.
+"""Verification of a store: that all records exist, can be decoded, and are consistent.
 
-What can be computed again is: ids, signatures, roots and links of the blocks, their scores, the
-chain of state hashes, what is said of each block, the places of its transactions. What cannot (the
-state, without applying everything anew) is compared with what is kept of it elsewhere: balances
-with their histories, indexes with what they point at. Every record of every kind is read.
+Whatever can be recomputed is: ids, signatures, roots and links of the blocks, their scores, the
+chain of state hashes, the metadata of blocks, the locations of transactions. The state, which
+cannot be recomputed without applying all blocks, is compared with related records: balances with
+their histories, indexes with their targets. Every record of every kind is read.
 
-What lives here: the checks, the first damage ends them. What does not: showing progress, and what
-happens when the process is ended by what it reads (``soliton.cli``).
+What lives here: the checks, which end at the first damage. What does not: showing progress, and the
+process that may crash on damaged data (``soliton.cli``).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PLACE_BYTES: Final = 6
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """What was read."""
+    """The numbers of what was read."""
 
     blocks: int
     transactions: int
@@ -49,7 +49,7 @@ class Verified(msgspec.Struct, frozen=True):
 
 
 def verify(chain: Blockchain, on_progress: Callable[[str], None] = lambda _text: None) -> Verified:
-    """Read and check everything; raises ``DamagedStore`` for the first damage."""
+    """Check the whole store; raises ``DamagedStore`` for the first damage."""
     transactions = 0
     before: BlockMeta | None = None
     for height in range(1, chain.height + 1):
@@ -113,7 +113,7 @@ def _check_transactions(chain: Blockchain, height: int, block: Block) -> None:
         if location is None:
             raise DamagedStore(f"{name} is not in the index")
         at = location.height, location.index, location.offset, location.length
-        # One transaction may be in two blocks of old chains: the index has the last one.
+        # In old chains a transaction may be in two blocks: the index has the last one.
         if location.height <= height and at != (height, index, *span):
             raise DamagedStore(f"{name} is said to be at {at}, and is at {(height, index, *span)}")
         place = msgspec.structs.replace(location, height=height, index=index)
@@ -126,7 +126,7 @@ def _check_transactions(chain: Blockchain, height: int, block: Block) -> None:
 
 
 class _Records:
-    """All records, kind by kind."""
+    """The checks of all records, by kind."""
 
     def __init__(self, chain: Blockchain) -> None:
         self._chain = chain
@@ -136,7 +136,7 @@ class _Records:
         self.count = 0
 
     def check(self) -> Iterator[None]:
-        """Read each record; stops now and then, to be asked how many it were."""
+        """Check each record; yields now and then, for reports of progress."""
         checks: dict[bytes, Callable[[bytes, bytes], None]] = {
             row.prefix: self._decode_with(row.decode) for row in layout.ROWS.values()
         }
@@ -156,10 +156,10 @@ class _Records:
             layout.SNAPSHOT: self._of_transaction,
             layout.CALL: self._of_transaction,
             layout.ADDRESS_ALIAS: self._decode_with(bytes.decode),
-            layout.ADDRESS_LEASE: self._anything,
-            layout.ADDRESS_NFT: self._anything,
-            layout.ASSET_HISTORY: self._anything,
-            layout.TIP[:1]: self._anything,
+            layout.ADDRESS_LEASE: self._accept,
+            layout.ADDRESS_NFT: self._accept,
+            layout.ASSET_HISTORY: self._accept,
+            layout.TIP[:1]: self._accept,
         }
         for key, value in self._store.scan(b"", b""):
             check = checks.get(key[:1])
@@ -175,7 +175,7 @@ class _Records:
                 yield
 
     def compare(self, transactions: int) -> None:
-        """Check that there are as many of each kind as there should be."""
+        """Check the numbers of records of each kind."""
         height = self._chain.height
         expected = {
             layout.BLOCK: height,
@@ -195,8 +195,8 @@ class _Records:
     def _fail(self, key: bytes, what: str) -> DamagedStore:
         return DamagedStore(f"{kind_of(key)} ({key[:80].hex()}) {what}")
 
-    def _anything(self, key: bytes, value: bytes) -> None:
-        """What is read elsewhere, or says nothing that could be compared."""
+    def _accept(self, key: bytes, value: bytes) -> None:
+        """Accept a record that is checked elsewhere, or has nothing to compare."""
 
     def _decode_with(self, decode: Callable[[bytes], object]) -> Callable[[bytes, bytes], None]:
         def check(_key: bytes, value: bytes) -> None:
@@ -252,7 +252,7 @@ class _Records:
         if location is None:
             raise self._fail(key, f"names {value[:64].hex()}, which is not on the chain")
         own = place_key(location.height, location.index)
-        # As above: of two blocks the index has the last one.
+        # As above: the index has the last of two blocks.
         if own != place and own < place:
             raise self._fail(key, f"names {value.hex()}, which is elsewhere")
 

@@ -1,10 +1,10 @@
-"""The wallet of a node: one seed, the accounts derived from it, and the file that keeps both.
+"""The wallet of a node: one seed, the accounts derived from it, and their file.
 
 What lives here: opening, creating and rewriting the wallet file; accounts in the order of their
-nonces. What does not: key derivation (``crypto.keys``), who may use the wallet (the interface).
+nonces. What does not: key derivation (``crypto.keys``), permissions (the interface).
 
-The file is the ecosystem's, so that an operator can bring ``wallet.dat`` and take it away again:
-JSON ``{seed, accountSeeds, nonce}`` in base58, encrypted (``crypto.password_files``), in base64.
+The format is the ecosystem's, so an operator can move ``wallet.dat`` between nodes: JSON
+``{seed, accountSeeds, nonce}`` in base58, encrypted (``crypto.password_files``), in base64.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/wallet/Wallet.scala`` and
 ``utils/JsonFileStorage.scala``.
@@ -34,19 +34,19 @@ PASSWORD_BYTES: Final = 32
 FILE_MODE: Final = 0o600
 DIRECTORY_MODE: Final = 0o700
 MAX_ACCOUNTS: Final = 10_000
-"""Each costs a signature key at the start; nobody has more in a node's wallet."""
+"""Each costs a key derivation at the start; far more than wallets have."""
 MAX_NONCE_SCAN: Final = 1_000_000
-"""How far the nonces of stored accounts are searched for; others keep the order of the file."""
+"""How many nonces are tried for stored accounts; others keep the order of the file."""
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 """Twice what ``MAX_ACCOUNTS`` accounts with a long seed need."""
 
 
 class WalletError(InputError):
-    """The wallet cannot be opened or used as asked."""
+    """The wallet cannot be opened, or does not allow the operation."""
 
 
 class WrongPasswordError(WalletError):
-    """The wallet file does not open with this password (or is damaged: the two look alike)."""
+    """The wallet file cannot be decrypted: a wrong password or a damaged file."""
 
 
 class WalletFileProblem(EnvironmentProblem):
@@ -54,7 +54,7 @@ class WalletFileProblem(EnvironmentProblem):
 
 
 class _WalletData(msgspec.Struct, frozen=True, rename="camel"):
-    """What the file holds, before encryption."""
+    """The contents of the file, before encryption."""
 
     seed: str
     account_seeds: list[str]
@@ -62,7 +62,7 @@ class _WalletData(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Wallet:
-    """A seed and its accounts. Neither is shown when the wallet is printed or logged."""
+    """A seed and its accounts. ``repr`` shows neither."""
 
     def __init__(
         self,
@@ -83,12 +83,12 @@ class Wallet:
 
     @classmethod
     def open(cls, path: Path | None, password: str | None, seed: bytes | None = None) -> Wallet:
-        """The wallet in ``path``, made with ``seed`` (or a random one) where there is no file.
+        """Open the wallet in ``path``; if there is none, create it with ``seed`` or a random one.
 
         A random seed must not be lost with the process: without a ``password`` its file gets a
-        random one, which is kept in a file of its own beside it. Without a path, or with a seed and
-        no password, the wallet is in memory only. ``warnings`` tells of either. There is at least
-        one account afterwards.
+        random one, which is stored in a file next to it. Without a path, or with a seed and no
+        password, the wallet is in memory only. ``warnings`` reports both cases. The wallet has at
+        least one account afterwards.
 
         Raises ``WalletError`` when an existing file needs a (or another) password or holds another
         seed, ``WalletFileProblem`` when it cannot be read or written.
@@ -138,8 +138,8 @@ class Wallet:
 
     @classmethod
     def in_memory(cls, seed: bytes, others: Iterable[bytes] = ()) -> Wallet:
-        """A wallet that no file keeps: the first account of ``seed``, and those of other seeds,
-        which are not the wallet's own.
+        """Return a wallet without a file, with the first account of ``seed`` and of each of
+        ``others``.
         """
         first = (account_seed(each, 0) for each in (seed, *others))
         return cls(seed, first, 1, path=None, file_key=None)
@@ -152,7 +152,7 @@ class Wallet:
             seed = base58.decode(data.seed)
             stored = [base58.decode(text) for text in data.account_seeds]
         except Base58Error:
-            # Without its cause: that quotes what should have been a seed.
+            # Without the cause, which quotes the seed.
             raise WalletError(f"The wallet file {path} has impossible contents") from None
         ordered = _by_nonce(seed, stored, data.nonce)
         return cls(seed, ordered, data.nonce, path=path, file_key=file_key)
@@ -171,27 +171,27 @@ class Wallet:
         return self._path
 
     def accounts(self, chain_id: int) -> list[Address]:
-        """The addresses of all accounts on a chain, in the order of their nonces."""
+        """Return the addresses of all accounts on a chain, in the order of their nonces."""
         return [from_public_key(keys.public_key, chain_id) for keys in self._accounts.values()]
 
     def key(self, address: bytes) -> KeyPair | None:
-        """The keys of the account that has this address, on whatever chain."""
+        """Return the keys of the account with this address, on any chain."""
         found = self._find(address)
         return None if found is None else self._accounts[found]
 
     def account_seed(self, address: bytes) -> bytes | None:
-        """The account seed behind an address."""
+        """Return the account seed of an address."""
         return self._find(address)
 
     def generate_account(self, chain_id: int) -> Address:
-        """Add the account of the next nonce; its address on the chain.
+        """Add the account of the next nonce, and return its address on the chain.
 
         Raises ``WalletError`` when the wallet is full.
         """
         return from_public_key(self._add_account().public_key, chain_id)
 
     def delete_account(self, address: bytes) -> bool:
-        """Forget an account; ``False`` when it is not in the wallet."""
+        """Remove an account; return ``False`` if it is not in the wallet."""
         found = self._find(address)
         if found is None:
             return False
@@ -215,7 +215,7 @@ class Wallet:
         return keys
 
     def _save(self, accounts: dict[bytes, KeyPair], nonce: int) -> None:
-        """Write the file first: what could not be written has not happened."""
+        """Write the file, then change the accounts: a failed write changes nothing."""
         if self._path is not None and self._file_key is not None:
             data = _WalletData(
                 seed=base58.encode(self._seed),
@@ -228,7 +228,7 @@ class Wallet:
 
 
 def password_path(path: Path) -> Path:
-    """Where the password of a wallet file is kept that nobody has given one."""
+    """Return the path of the generated password of a wallet file."""
     return path.with_name(f"{path.name}.password")
 
 
@@ -241,9 +241,9 @@ def _read_password(beside: Path) -> str | None:
 
 
 def _kept_password(path: Path) -> str:
-    """The password for a new wallet file: the one beside it, which is made where there is none.
+    """Return the generated password for a new wallet file, from the file next to it.
 
-    It is written before the wallet: one whose password was lost would be worse than none.
+    A new password is written before the wallet: a wallet without its password would be lost.
     """
     beside = password_path(path)
     password = _read_password(beside)
@@ -268,7 +268,7 @@ def _in_memory_warning(path: Path) -> str:
 
 
 def _by_nonce(seed: bytes, stored: list[bytes], nonce: int) -> list[bytes]:
-    """The account seeds in the order of their nonces; the file has them in any order."""
+    """Return the account seeds in the order of their nonces; the file has them in any order."""
     missing = dict.fromkeys(stored)
     ordered = []
     for number in range(min(nonce, MAX_NONCE_SCAN)):
@@ -300,7 +300,7 @@ def _decrypt(stored: bytes, key: bytes, path: Path) -> _WalletData:
 
 
 def _read(path: Path) -> bytes | None:
-    """The file's contents; ``None`` for one that is not there, or empty."""
+    """Return the file's contents; ``None`` if it is missing or empty."""
     try:
         with path.open("rb") as file:
             contents = file.read(MAX_FILE_BYTES + 1)
@@ -316,7 +316,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, contents: bytes) -> None:
-    """Replace the file in one step: after a crash it is the old or the new one, never a part."""
+    """Replace the file atomically: after a crash it is the old or the new one."""
     try:
         path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         replace_file(path, (contents,), FILE_MODE)

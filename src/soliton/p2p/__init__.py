@@ -1,8 +1,8 @@
-"""The node among its peers: it dials and is dialled, follows the best chain and passes things on.
+"""The node's peer-to-peer network: connections, synchronization with the best chain, relaying.
 
-``Core`` joins the protocol (``soliton.wire``) and the machines (``soliton.sync``): bytes in and
-effects out, without sockets and clock. ``Receiver`` puts what peers send on the node's chain.
-``P2pService`` gives both sockets and timers.
+``Core`` connects the protocol (``soliton.wire``) with the machines (``soliton.sync``): bytes in and
+effects out, without sockets or a clock. ``Receiver`` appends peers' blocks to the node's chain.
+``P2pService`` adds sockets and timers.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/network``.
 """

@@ -1,6 +1,6 @@
-"""Addresses of peers: names, the file of those who are known, and our own.
+"""Addresses of peers: name resolution, the file of known peers, and the node's own addresses.
 
-What lives here: reading and writing them. What does not: whom to dial (``soliton.sync.peers``).
+What lives here: these. What does not: which peers to dial (``soliton.sync.peers``).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _log = logging.getLogger(__name__)
 
 MAX_FILE_BYTES: Final = 1_000_000
 NAME_SECONDS: Final = 10.0
-"""How long a name server may take for one peer."""
+"""The timeout of resolving one name."""
 _ALL = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
 def own_addresses(bound: str, port: int) -> Iterator[PeerAddress]:
-    """Where a node that listens at ``bound`` can be dialled on this machine."""
+    """Yield the local addresses at which a node bound to ``bound`` can be dialled."""
     texts = {bound}
     if bound in _ALL:
         texts = {"127.0.0.1"}
@@ -40,7 +40,7 @@ def own_addresses(bound: str, port: int) -> Iterator[PeerAddress]:
 
 
 def load(file: Path) -> list[PeerAddress]:
-    """The addresses in a file of peers; none, with a warning, from one that cannot be read."""
+    """Return the addresses in a file of peers; logs a warning if it cannot be read."""
     try:
         with file.open("rb") as opened:
             found = json.loads(opened.read(MAX_FILE_BYTES))
@@ -53,7 +53,7 @@ def load(file: Path) -> list[PeerAddress]:
 
 
 def save(file: Path, known: Iterable[PeerAddress]) -> None:
-    """Write a file of peers in one step, or warn and leave it as it is."""
+    """Replace a file of peers atomically; logs a warning if it cannot be written."""
     temporary = file.with_suffix(".new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def save(file: Path, known: Iterable[PeerAddress]) -> None:
 
 
 def parse_address(text: str) -> PeerAddress:
-    """The address in ``IP:PORT``; raises ``ValueError``."""
+    """Parse ``IP:PORT``; raises ``ValueError``."""
     host, _, port = text.rpartition(":")
     number = int(port)
     if not 0 < number <= MAX_PORT:
@@ -73,7 +73,7 @@ def parse_address(text: str) -> PeerAddress:
 
 
 async def resolve(wanted: Sequence[HostPort]) -> list[PeerAddress]:
-    """All addresses of these peers, in their order; names that nobody knows are left out."""
+    """Return all addresses of these peers, in order; names that cannot be resolved are skipped."""
     loop = asyncio.get_running_loop()
     found: list[PeerAddress] = []
     for each in wanted:

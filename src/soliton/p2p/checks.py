@@ -1,7 +1,7 @@
-"""Transactions that peers have sent, checked one after the other while others get their turn.
+"""The queue of peers' transactions, which are checked in time slices.
 
-What lives here: the queue and its pace. What does not: the check (``soliton.node.pool``), who hears
-of what was new (``soliton.sync.relay``).
+What lives here: the queue and its scheduling. What does not: the check (``soliton.node.pool``),
+relaying new transactions (``soliton.sync.relay``).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from soliton.wire import messages
 _log = logging.getLogger(__name__)
 
 CHECK_SECONDS: Final = 0.005
-"""How long transactions of peers are checked before others get their turn."""
+"""The length of a time slice."""
 
 
 class TransactionChecks:
-    """The transactions of peers that wait for their check."""
+    """The queue of peers' transactions to check."""
 
     def __init__(
         self,
@@ -34,35 +34,35 @@ class TransactionChecks:
         core: Core,
         now: Callable[[], int],
         carry_out: Callable[[Iterable[Effect]], None],
-        soon: Callable[[Callable[[], None]], object],
+        call_soon: Callable[[Callable[[], None]], object],
         timer: Callable[[], float],
     ) -> None:
-        """As in ``Jobs``."""
+        """The parameters are those of ``Jobs``."""
         self._node = node
         self._core = core
         self._now = now
         self._carry_out = carry_out
-        self._soon = soon
+        self._call_soon = call_soon
         self._timer = timer
         self._queue: deque[CheckTransaction] = deque()
         self._planned = False
         self.is_checking = False
-        """Whether what the pool takes at this moment comes from a peer."""
+        """Whether the transaction that the pool is adding comes from a peer."""
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """The length of the queue."""
         return len(self._queue)
 
     def add(self, check: CheckTransaction) -> None:
-        """Check this when its turn comes."""
+        """Queue a check."""
         self._queue.append(check)
         self._plan()
 
     def _plan(self) -> None:
         if not self._planned:
             self._planned = True
-            self._soon(self._check)
+            self._call_soon(self._check)
 
     def _check(self) -> None:
         self._planned = False

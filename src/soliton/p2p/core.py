@@ -1,11 +1,11 @@
-"""Everything between bytes of peers and the chain, without sockets, clock and chance of its own.
+"""The sans-I/O core of the network: everything between peers' bytes and the chain.
 
-The owner hands in what happens with the time (ms of a clock that never goes back), and carries out
-the effects that come back: bytes to write, connections to close or to open, questions to answer,
-and jobs for the chain. A job's outcome is handed in again.
+The owner passes events with the time (ms of a monotonic clock), and executes the returned effects:
+bytes to write, connections to open or close, requests to answer, and jobs for the chain. The
+outcomes of jobs are passed in again.
 
-What lives here: which machine hears of what, time-outs of connections, figures by message. What
-does not: the machines (``soliton.sync``), the chain (``receiving``), sockets (``service``).
+What lives here: dispatch of events to the machines, timeouts of connections, counters by message.
+What does not: the machines (``soliton.sync``), the chain (``receiving``), sockets (``service``).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/{NetworkServer,MessageObserver,HandshakeHandler}.scala``.
@@ -75,10 +75,10 @@ from soliton.wire.versions import BLOCK_IDS_FROM, Version
 _TRANSACTION_CODES: Final = frozenset((25, 31))
 _SNAPSHOT_CODES: Final = frozenset((36, 37))
 MAX_INVALID: Final = 30_000
-"""Blocks that were refused lately, remembered at a time."""
+"""How many ids of recently refused blocks are kept."""
 
-MAX_HELD: Final = 16
-"""Blocks that wait for their time."""
+MAX_DEFERRED: Final = 16
+"""How many early blocks are kept."""
 NEVER: Final = 2**63
 
 T = TypeVar("T")
@@ -94,32 +94,32 @@ class Write(msgspec.Struct, frozen=True):
     data: bytes
 
 
-class HangUp(msgspec.Struct, frozen=True):
-    """Close a connection; the machines know already."""
+class Disconnect(msgspec.Struct, frozen=True):
+    """Close a connection; the machines already know."""
 
     peer: PeerId
     reason: str
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """Answer a peer's question from the chain, when there is room for it (``Core.reply``)."""
+    """Answer a peer's request from the chain, subject to backpressure (``Core.reply``)."""
 
     peer: PeerId
     question: Message
 
 
 class ApplyBlock(msgspec.Struct, frozen=True):
-    """Put a block that a peer has sent unasked on the chain, if it belongs there."""
+    """Append an unsolicited block of a peer, if it fits."""
 
-    came: BlockReceived
+    received: BlockReceived
 
 
 Job = ApplyExtension | ApplyMicroblock | ApplyBlock | CheckTransaction
-Effect = Write | HangUp | Dial | Answer | Job
+Effect = Write | Disconnect | Dial | Answer | Job
 
 
 class CoreSettings(msgspec.Struct, frozen=True):
-    """The settings of all machines; time-outs in ms for a silent connection and a handshake."""
+    """The settings of all machines; timeouts in ms of an idle connection and a handshake."""
 
     peers: PeerSettings
     scores: ScoreSettings = ScoreSettings()
@@ -139,7 +139,7 @@ class _Link(msgspec.Struct):
 
 
 class Traffic(msgspec.Struct):
-    """Messages and bytes by kind since the start; what was dropped unread by kind."""
+    """Messages and bytes by kind since the start, and unread dropped messages by kind."""
 
     messages_in: Counter[str]
     bytes_in: Counter[str]
@@ -149,7 +149,7 @@ class Traffic(msgspec.Struct):
 
 
 class Core:
-    """All conversations of one node."""
+    """All connections of one node."""
 
     def __init__(
         self,
@@ -160,10 +160,10 @@ class Core:
         read_block: Callable[[bytes], tuple[bytes, bytes]],
         transaction: Callable[[bytes], AnyTransaction | None],
         settings: CoreSettings,
-        chance: random.Random,
+        rng: random.Random,
     ) -> None:
-        """``own`` makes our handshake; ``read_block`` reads id and reference of a block;
-        ``transaction`` finds one of the pool.
+        """``own`` makes the node's handshake; ``read_block`` returns id and reference of a block;
+        ``transaction`` looks up one of the pool.
         """
         self._own, self._family, self._chain_id = own, family, chain_id
         self._read_block = read_block
@@ -171,16 +171,16 @@ class Core:
         self._settings = settings
         self._links: dict[PeerId, _Link] = {}
         self._invalid: dict[bytes, int] = {}
-        self._held: list[tuple[int, ApplyBlock | ApplyExtension]] = []
+        self._deferred: list[tuple[int, ApplyBlock | ApplyExtension]] = []
         self._now = 0
-        # Nobody has been silent for too long before this: what is heard only puts that off.
+        # A lower bound of the next timeout of a connection: messages only postpone it.
         self._silence_at = NEVER
 
         def choose(items: Sequence[T]) -> T:
-            return chance.choice(items)
+            return rng.choice(items)
 
         def jitter(most: int) -> int:
-            return chance.randint(0, most)
+            return rng.randint(0, most)
 
         self.book = PeerBook(settings.peers, choose, jitter)
         self.scores = Scores(history, settings.scores)
@@ -190,33 +190,33 @@ class Core:
         self.traffic = Traffic(Counter(), Counter(), Counter(), Counter(), Counter())
         self.blames: Counter[str] = Counter()
 
-    # --- what is known ----------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     @property
     def connected(self) -> int:
-        """Peers with whom both handshakes are through."""
+        """The number of peers with completed handshakes."""
         return sum(link.joined for link in self._links.values())
 
     def version_of(self, peer: PeerId) -> Version | None:
-        """What a peer's version is."""
+        """Return a peer's version."""
         link = self._links.get(peer)
         shake = None if link is None else link.connection.peer
         return None if shake is None else shake.version
 
     def buffered(self, peer: PeerId) -> int:
-        """Bytes of a peer that are held and not yet a message."""
+        """Return the number of buffered bytes of an incomplete message."""
         link = self._links.get(peer)
         return 0 if link is None else link.connection.buffered
 
     def wake_at(self) -> int:
-        """When ``tick`` is to be called at the latest."""
+        """Return the latest time of the next ``tick``."""
         machines = (self.scores, self.loader, self.microblocks)
         times = [at for each in machines if (at := each.wake_at) is not None]
-        times += [at for at, _ in self._held]
+        times += [at for at, _ in self._deferred]
         return min(self.book.wake_at, self._silence_at, *times)
 
     def _end_silence(self, now: int) -> list[Effect]:
-        """Blame those who have said nothing for too long."""
+        """Disconnect peers that have exceeded a timeout."""
         effects: list[Effect] = []
         for peer, link in list(self._links.items()):
             if peer in self._links and self._deadline(peer, link) <= now:
@@ -237,7 +237,7 @@ class Core:
     def opened(
         self, peer: PeerId, address: PeerAddress, *, inbound: bool, now: int
     ) -> list[Effect]:
-        """A connection is there. Of inbound ones ``book.admit`` was asked before."""
+        """Add a connection; ``book.admit`` has admitted inbound ones."""
         connection = Connection(self._own(), self._family, self._chain_id, self._unwanted())
         self._links[peer] = _Link(connection, inbound, now)
         self._silence_at = min(self._silence_at, now + self._settings.handshake)
@@ -245,11 +245,11 @@ class Core:
         return [] if inbound else [Write(peer, connection.introduce())]
 
     def not_opened(self, address: PeerAddress, now: int) -> None:
-        """Nobody answered there."""
+        """Record that dialling an address has failed."""
         self.book.not_opened(address, now)
 
     def closed(self, peer: PeerId, now: int) -> list[Effect]:
-        """A connection has ended."""
+        """Remove a closed connection."""
         if peer not in self._links:
             return []
         return self._leave(peer, now)
@@ -261,7 +261,7 @@ class Core:
         effects = self._carry_out(self.book.handle(left, now), now)
         if link.joined:
             if self.loader.busy_with == peer:
-                # Whoever goes in place of an answer may be followed by others that claim more.
+                # Peers with false scores might each disconnect in place of an answer.
                 self.scores.doubt(peer)
             effects += self._carry_out(self.scores.handle(left, now), now)
             effects += self._carry_out(self.loader.handle(left, now), now)
@@ -273,8 +273,8 @@ class Core:
         useless = frozenset() if self._settings.loader.snapshots else _SNAPSHOT_CODES
         return useless if self.relay.is_ready else useless | _TRANSACTION_CODES
 
-    def be_ready(self, ready: bool) -> None:
-        """Read peers' transactions, or leave them unread while the chain is far behind."""
+    def set_ready(self, ready: bool) -> None:
+        """Decode peers' transactions, or drop them unread while the chain is far behind."""
         if ready == self.relay.is_ready:
             return
         self.relay.is_ready = ready
@@ -284,7 +284,7 @@ class Core:
     # --- bytes ------------------------------------------------------------------------------------
 
     def received(self, peer: PeerId, data: bytes, now: int) -> list[Effect]:
-        """A peer's next bytes."""
+        """Handle bytes of a peer."""
         link = self._links.get(peer)
         if link is None:
             return []
@@ -363,10 +363,10 @@ class Core:
             block_id, reference = self._read_block(message.data)
         except ChainError as error:
             return self._unreadable(peer, message, error, now)
-        came = BlockReceived(peer, block_id, reference, message)
+        received = BlockReceived(peer, block_id, reference, message)
         if self.loader.expects(peer, block_id):
-            return self._carry_out(self.loader.handle(came, now), now)
-        return [] if self._is_invalid(block_id) else [ApplyBlock(came)]
+            return self._carry_out(self.loader.handle(received, now), now)
+        return [] if self._is_invalid(block_id) else [ApplyBlock(received)]
 
     def _heard_microblock(
         self,
@@ -378,8 +378,8 @@ class Core:
             total_id = microblocks.peek_total_id(message.data)
         except ChainError as error:
             return self._unreadable(peer, message, error, now)
-        came = MicroblockReceived(peer, total_id, message)
-        return self._carry_out(self.microblocks.handle(came, now), now)
+        received = MicroblockReceived(peer, total_id, message)
+        return self._carry_out(self.microblocks.handle(received, now), now)
 
     def _heard_snapshot(
         self,
@@ -392,8 +392,8 @@ class Core:
         except ChainError as error:
             return self._unreadable(peer, message, error, now)
         if isinstance(message, messages.BlockSnapshot):
-            came = SnapshotReceived(peer, block_id, message)
-            return self._carry_out(self.loader.handle(came, now), now)
+            received = SnapshotReceived(peer, block_id, message)
+            return self._carry_out(self.loader.handle(received, now), now)
         part = MicroblockSnapshotReceived(peer, block_id, message)
         return self._carry_out(self.microblocks.handle(part, now), now)
 
@@ -401,88 +401,88 @@ class Core:
         self, peer: PeerId, message: Message, error: Exception, now: int
     ) -> list[Effect]:
         legacy = isinstance(message, messages.LegacyBlock | messages.LegacyMicroblock)
-        # Others take no offence at protobuf that they cannot read: it may be of a later version.
+        # Invalid protobuf is no offence in the reference: it may be of a later version.
         verdict = Verdict.BLACKLIST if legacy else Verdict.CLOSE
         return self._blame(Blame(peer, f"{type(message).__name__}: {error}", verdict), now)
 
     # --- events of the node -----------------------------------------------------------------------
 
     def tick(self, now: int) -> list[Effect]:
-        """Time has passed."""
+        """Handle timeouts."""
         effects = self._end_silence(now) if self._silence_at <= now else []
         tick = Tick()
         effects += self._carry_out(self.book.handle(tick, now), now)
         effects += self._carry_out(self.scores.handle(tick, now), now)
         effects += self._carry_out(self.loader.handle(tick, now), now)
         effects += self._carry_out(self.microblocks.handle(tick, now), now)
-        due = [job for at, job in self._held if at <= now]
-        self._held = [each for each in self._held if each[0] > now]
+        due = [job for at, job in self._deferred if at <= now]
+        self._deferred = [each for each in self._deferred if each[0] > now]
         return [*effects, *due]
 
-    def hold(self, job: ApplyBlock | ApplyExtension, until: int) -> list[Effect]:
-        """Do a job again at a time: ``tick`` gives it back. Blocks that nobody asked for are let go
-        where too many wait.
+    def defer(self, job: ApplyBlock | ApplyExtension, until: int) -> list[Effect]:
+        """Retry a job at a time: ``tick`` returns it. Unsolicited blocks are dropped when there are
+        too many.
         """
-        if isinstance(job, ApplyExtension) or len(self._held) < MAX_HELD:
-            self._held.append((until, job))
+        if isinstance(job, ApplyExtension) or len(self._deferred) < MAX_DEFERRED:
+            self._deferred.append((until, job))
         return []
 
     def chain_moved(self, now: int) -> list[Effect]:
-        """The own chain has another last block, or that has grown or shrunk."""
+        """Handle a change of the last block."""
         moved = ChainMoved()
         self.relay.handle(moved)
         effects = self._carry_out(self.scores.handle(moved, now), now)
         return effects + self._carry_out(self.microblocks.handle(moved, now), now)
 
     def accepted(self, transaction_id: bytes, now: int) -> list[Effect]:
-        """The pool has taken a transaction of a client of ours."""
+        """Relay a client's transaction that was added to the pool."""
         return self._carry_out(self.relay.handle(Accepted(transaction_id)), now)
 
     def announce(
         self, message: Message, now: int, but: frozenset[PeerId] = frozenset()
     ) -> list[Effect]:
-        """Say something to all peers."""
+        """Send a message to all peers except ``but``."""
         return self._carry_out((Broadcast(message, but),), now)
 
     def reply(self, peer: PeerId, message: Message) -> bytes | None:
-        """The bytes of an answer; ``None`` when the peer has gone or does not understand it."""
+        """Encode an answer; ``None`` if the peer is gone or its version has no such message."""
         link = self._links.get(peer)
         return None if link is None else self._bytes_for(link, message)
 
     def blame(
         self, peer: PeerId, reason: str, now: int, verdict: Verdict = Verdict.BLACKLIST
     ) -> list[Effect]:
-        """A peer did wrong."""
+        """Punish a peer for a fault."""
         return self._blame(Blame(peer, reason, verdict), now)
 
-    def disbelieve(self, peer: PeerId, now: int) -> list[Effect]:
-        """A peer's score counts no more until it says it again; others are asked meanwhile."""
+    def distrust(self, peer: PeerId, now: int) -> list[Effect]:
+        """Ignore a peer's score until it sends it again, and use other peers meanwhile."""
         self.scores.doubt(peer)
         effects = self._carry_out(self.scores.handle(Tick(), now), now)
-        # Where the best one is still the same, the loader asks it now.
+        # If the best peer is still the same, the loader requests from it now.
         return effects + self._carry_out((self.scores.best,), now)
 
     # --- outcomes of jobs -------------------------------------------------------------------------
 
     def extension_applied(self, peer: PeerId, *, failed: bool, now: int) -> list[Effect]:
-        """An extension of a peer is on the chain, or not all of it is."""
+        """Handle the outcome of applying a peer's extension."""
         if not failed:
             self.scores.delivered(peer)
         return self._carry_out(self.loader.handle(Applied(failed=failed), now), now)
 
     def microblock_applied(self, total_id: bytes, *, failed: bool, now: int) -> list[Effect]:
-        """A microblock is on the last block, or was refused."""
+        """Handle the outcome of applying a microblock."""
         outcome = MicroblockApplied(total_id, failed=failed)
         return self._carry_out(self.microblocks.handle(outcome, now), now)
 
     def checked(
         self, check: CheckTransaction, transaction_id: bytes, *, is_new: bool, now: int
     ) -> list[Effect]:
-        """The check of a peer's transaction is over."""
+        """Handle the outcome of checking a peer's transaction."""
         return self._carry_out(self.relay.handle(Checked(check, transaction_id, is_new)), now)
 
     def remember_invalid(self, block_id: bytes, now: int) -> None:
-        """A block was refused for good."""
+        """Record that a block is invalid."""
         self._now = now
         self._invalid.pop(block_id, None)
         self._invalid[block_id] = now + self._settings.invalid
@@ -515,7 +515,7 @@ class Core:
                 case Blame():
                     effects += self._blame(action, now)
                 case NothingNew(peer=peer):
-                    effects += self.disbelieve(peer, now)
+                    effects += self.distrust(peer, now)
                 case BestPeer():
                     effects += self._carry_out(self.loader.handle(action, now), now)
                 case Dial() | ApplyExtension() | ApplyMicroblock() | CheckTransaction():
@@ -552,7 +552,7 @@ class Core:
             else:
                 kind = type_by_id(transaction.type_id)
                 if codec.is_protobuf(kind, transaction.version):
-                    # It has no form that old peers read.
+                    # It has no legacy encoding for old peers.
                     continue
                 if old is None:
                     old = messages.LegacyTransaction(codec.encode(transaction))
@@ -567,5 +567,5 @@ class Core:
             return []
         self.blames[blame.verdict.value] += 1
         effects = self._carry_out(self.book.handle(blame, now), now)
-        effects.append(HangUp(blame.peer, blame.reason))
+        effects.append(Disconnect(blame.peer, blame.reason))
         return effects + self._leave(blame.peer, now)

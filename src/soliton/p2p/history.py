@@ -1,7 +1,7 @@
-"""What peers may know of the chain: scores, ids, blocks, microblocks of the last block, snapshots.
+"""The chain as served to peers: scores, ids, blocks, microblocks of the last block, snapshots.
 
-What lives here: answers to their questions, read from the chain at that moment. What does not:
-changing the chain (``receiving``), who asks (``core``).
+What lives here: answers to requests, read from the present chain. What does not: changing the chain
+(``receiving``), connections (``core``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/HistoryReplierL1.scala``.
@@ -30,9 +30,9 @@ from soliton.wire.versions import BLOCK_IDS_FROM, Version
 FOLLOWING_IDS: Final = 100
 """How many ids an answer has after the common one."""
 MAX_MICROBLOCKS: Final = 1_000
-"""Of one block, kept for peers that ask: at the shortest interval there are fewer."""
+"""Microblocks of one block kept for peers: at the shortest interval there are fewer."""
 STEP_TRANSACTIONS: Final = 16
-"""Of so many it is told what they changed before others have their turn: some two milliseconds."""
+"""Transactions whose snapshots are encoded in one step, some two milliseconds."""
 
 Question = (
     messages.GetBlock
@@ -42,16 +42,16 @@ Question = (
     | messages.GetBlockSnapshot
     | messages.GetMicroblockSnapshot
 )
-"""What is answered from the chain."""
+"""Requests that are answered from the chain."""
 
 
 def block_message(block: Block) -> messages.LegacyBlock | messages.ProtobufBlock:
-    """A block as it travels, in the encoding of its version."""
+    """Return the message with a block, in the encoding of its version."""
     return _message(block.data)
 
 
 class NodeHistory:
-    """The chain of a node as its peers see it; it is ``soliton.sync.model.History`` as well."""
+    """The chain of a node as its peers see it; implements ``soliton.sync.model.History``."""
 
     def __init__(self, chain: ChainWriter) -> None:
         self._chain = chain
@@ -59,24 +59,24 @@ class NodeHistory:
         self._microblocks_height = 0
 
     def score(self) -> int:
-        """The score of the chain, its last block included."""
+        """Return the score of the chain, including the last block."""
         return int.from_bytes(self._chain.meta(self._chain.height).score, "big")
 
     def last_ids(self, count: int) -> Sequence[bytes]:
-        """The ids of the last blocks, the newest first."""
+        """Return the ids of the last blocks, the newest first."""
         top = self._chain.height
         return [self._chain.meta(each).id for each in range(top, max(0, top - count), -1)]
 
     def knows(self, block_id: bytes) -> bool:
-        """Whether a block is in the chain; any id that the last block had counts."""
+        """Whether a block is in the chain, also for earlier ids of the last block."""
         return self._chain.height_of(block_id) is not None
 
     def last_id(self) -> bytes:
-        """The id of the last block as far as it has grown."""
+        """Return the present id of the last block."""
         return self._chain.last_block.id
 
     def keep_microblock(self, total_id: bytes, message: Message) -> None:
-        """Have a microblock of the last block for those who ask; those of older ones go."""
+        """Keep a microblock of the last block for peers, and drop those of older blocks."""
         height = self._chain.height
         if height != self._microblocks_height or len(self._microblocks) >= MAX_MICROBLOCKS:
             self._microblocks.clear()
@@ -84,11 +84,11 @@ class NodeHistory:
         self._microblocks[total_id] = message
 
     def answer(self, question: Question, version: Version) -> Message | None:
-        """The answer for a peer of this version; ``None`` where others are silent, too."""
+        """Return the answer for a peer of this version; ``None`` where the reference sends none."""
         return run_steps(self.answering(question, version))
 
     def answering(self, question: Question, version: Version) -> Steps[Message | None]:
-        """The same in steps: the snapshots of a full block take their time."""
+        """Do the same in steps, since the snapshots of a full block take long."""
         if isinstance(question, messages.GetBlockSnapshot):
             return (yield from self._block_snapshot(question.block_id))
         return self._at_once(question, version)
@@ -114,7 +114,7 @@ class NodeHistory:
                 raise AssertionError("answered in steps")
 
     def _ids_after(self, ids: Sequence[bytes]) -> tuple[bytes, ...]:
-        """The first of these ids that the chain has, and those of the blocks after it."""
+        """Return the first of these ids in the chain, and the ids of the blocks after it."""
         chain = self._chain
         for each in ids:
             height = chain.height_of(each)
@@ -146,20 +146,18 @@ class NodeHistory:
         if height is None:
             return None
         forms = self._chain.liquid_outcomes(block_id)
-        told = BlockSnapshots(block_id)
+        encoder = BlockSnapshots(block_id)
         if forms:
             for number, outcome in enumerate(chain.from_iterable(forms), 1):
-                told.add(snapshot_of(outcome.changes, outcome.status))
+                encoder.add(snapshot_of(outcome.changes, outcome.status))
                 if number % STEP_TRANSACTIONS == 0:
                     yield
-        elif not (yield from self._add_stored(height, told)):
+        elif not (yield from self._add_stored(height, encoder)):
             return None
-        return messages.BlockSnapshot(told.encode())
+        return messages.BlockSnapshot(encoder.encode())
 
-    def _add_stored(self, height: int, told: BlockSnapshots) -> Steps[bool]:
-        """Add what the transactions of a stored block did, which was written down with each; says
-        whether all of it is there.
-        """
+    def _add_stored(self, height: int, encoder: BlockSnapshots) -> Steps[bool]:
+        """Add the stored changes of a block's transactions; return whether all exist."""
         store, chain_id = self._chain.store, self._chain.network.chain_id
         data = store.block_data(height) if self._chain.meta(height).transaction_count else None
         if data is None:
@@ -172,17 +170,17 @@ class NodeHistory:
             changes = store.transaction_changes(place)
             if location is None or changes is None:
                 return False
-            # An id that is there again later is one of the first years, when nothing failed.
+            # Duplicate ids are from the first years, when no transaction could fail.
             here = (location.height, location.index) == (height, number)
-            told.add(snapshot_of(changes, location.status if here else Status.SUCCEEDED))
+            encoder.add(snapshot_of(changes, location.status if here else Status.SUCCEEDED))
             if (number + 1) % STEP_TRANSACTIONS == 0:
                 yield
         return True
 
 
 def _snapshots(block_id: bytes, outcomes: Iterable[Outcome]) -> BlockSnapshot:
-    told = tuple(snapshot_of(each.changes, each.status) for each in outcomes)
-    return BlockSnapshot(block_id, told)
+    found = tuple(snapshot_of(each.changes, each.status) for each in outcomes)
+    return BlockSnapshot(block_id, found)
 
 
 def _message(data: bytes) -> messages.LegacyBlock | messages.ProtobufBlock:
@@ -191,7 +189,7 @@ def _message(data: bytes) -> messages.LegacyBlock | messages.ProtobufBlock:
 
 
 def _signatures(ids: Sequence[bytes]) -> tuple[bytes, ...]:
-    """Those that old peers can read: of the ids without the leading digests, up to the next one."""
+    """Return the ids that old peers understand: without leading digests, up to the next digest."""
     found: list[bytes] = []
     for each in ids:
         if len(each) == messages.SIGNATURE_BYTES:

@@ -1,7 +1,7 @@
-"""What a node's core needs of its settings and its network, whoever carries out its effects.
+"""Inputs of ``Core`` from the node's settings and network, for real and simulated networks.
 
-What lives here: settings of the machines, our handshake, reading the header of a block that came.
-What does not: sockets (``service``), the simulated network (``soliton.simulation``).
+What lives here: settings of the machines, the node's handshake, reading the header of a received
+block. What does not: sockets (``service``), the simulated network (``soliton.simulation``).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from soliton.sync.peers import PeerSettings
 from soliton.wire.handshake import Handshake, PeerAddress
 from soliton.wire.versions import ANNOUNCED, application_name
 
-_ONLY_PEER_AGAIN: Final = 1_000
-"""After so many ms the only peer is dialled again."""
+_REDIAL_MS: Final = 1_000
+"""The pause before the only peer is dialled again."""
 
 
 def core_settings(settings: Settings) -> CoreSettings:
-    """The settings of all machines; with ``network.only-peer`` there is nobody else to look for."""
+    """Return the settings of all machines; ``network.only-peer`` disables the search for peers."""
     own, sync = settings.peers, settings.synchronization
     only = own.only_peer is not None
     return CoreSettings(
@@ -33,7 +33,7 @@ def core_settings(settings: Settings) -> CoreSettings:
             max_candidates=0 if only else own.max_candidates,
             residence=own.residence_ms,
             blacklist=own.blacklist_ms,
-            suspension=_ONLY_PEER_AGAIN if only else own.suspension_ms,
+            suspension=_REDIAL_MS if only else own.suspension_ms,
             exchange=own.exchange and not only,
             blacklisting=own.blacklisting,
             ask_every=own.ask_every_ms,
@@ -49,7 +49,7 @@ def core_settings(settings: Settings) -> CoreSettings:
 
 
 def own_handshake(node: Node, nonce: int, declared: PeerAddress | None) -> Handshake:
-    """How a node introduces itself."""
+    """Return the node's handshake."""
     network = node.network
     return Handshake(
         application=application_name(network.family, network.chain_id),
@@ -62,6 +62,6 @@ def own_handshake(node: Node, nonce: int, declared: PeerAddress | None) -> Hands
 
 
 def read_block(chain_id: int, data: bytes) -> tuple[bytes, bytes]:
-    """The id and the reference of a block; raises ``ChainError``."""
+    """Return the id and the reference of a block; raises ``ChainError``."""
     header, signature = blocks.decode_header(data, chain_id)
     return blocks.id_of(header, signature), header.reference

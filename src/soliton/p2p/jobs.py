@@ -1,10 +1,10 @@
-"""What the machines want done with the chain and the pool, one job after the other.
+"""Jobs of the machines for the chain and the pool, executed one after the other.
 
-Work is done in short steps; whoever owns the jobs says when the next one is taken (``soon``): an
-event loop, or the simulator.
+Work is done in short steps; the owner (an event loop, or the simulator) schedules each next one
+through ``call_soon``.
 
-What lives here: the order of jobs, what an outcome means for the peer, and telling peers of what
-was made here. What does not: applying (``receiving``), connections (``service``).
+What lives here: the order of jobs, the consequences of an outcome for the peer, and announcing the
+node's own blocks. What does not: applying (``receiving``), connections (``service``).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from soliton.chain import blocks, microblocks
 from soliton.chain.blocks import Block
 from soliton.node.challenger import CannotChallenge
 from soliton.node.events import BlockAppended, BlockExtended, NodeEvent, PoolAccepted, RolledBack
-from soliton.node.held_keys import HeldKey
 from soliton.node.miner import microblock_of
 from soliton.node.mining import mining_account
 from soliton.node.node import Node
 from soliton.node.peering import FaultyFork
+from soliton.node.remote_keys import RemoteKey
 from soliton.p2p.checks import TransactionChecks
 from soliton.p2p.core import ApplyBlock, Core, Effect, Job
 from soliton.p2p.history import NodeHistory, block_message
-from soliton.p2p.pace import Pace
+from soliton.p2p.rate import RateCounter
 from soliton.p2p.receiving import Outcome, Receiver, Verdict, Work
 from soliton.sync.extensions import ApplyExtension, BlockReceived
 from soliton.sync.microblocks import ApplyMicroblock
@@ -41,21 +41,21 @@ from soliton.wire.messages import Message
 _log = logging.getLogger(__name__)
 
 MAX_JOBS: Final = 16
-"""Blocks that nobody asked for and that wait for the chain; more are let go."""
+"""Length of the queue of unsolicited blocks; more are dropped."""
 MAX_FAULTY_FORKS: Final = 400
 EARLY_MS: Final = 5_000
-"""A block whose time comes within this is kept until then: clocks of miners differ. What is earlier
-still is let go.
+"""How early a block may be to be kept until its time, since miners' clocks differ. Earlier ones are
+dropped.
 """
 STEP_SECONDS: Final = 0.01
-"""How long blocks are applied before others get their turn; a single step may take longer."""
+"""The length of a time slice; a single step may take longer."""
 
 
 def own_microblock(
     block: Block, reference: bytes, added: int, private_key: bytes, signature: bytes = b""
 ) -> Message:
-    """What brings a block from the form with the id ``reference`` to this one, which has ``added``
-    transactions more; with this ``signature``, or signed with the key of its generator.
+    """Return the message with the microblock that extends the form with the id ``reference`` to
+    this block by ``added`` transactions, with this ``signature`` or signed with ``private_key``.
     """
     micro = microblock_of(block, reference, added, signature)
     if not signature:
@@ -69,7 +69,7 @@ REFUSED: Final = (Verdict.INVALID, Verdict.WRONG_STATE_HASH)
 
 
 class Jobs:
-    """Does what the machines want done, and tells them what came of it."""
+    """Executes the machines' jobs, and passes the outcomes back."""
 
     def __init__(
         self,
@@ -80,13 +80,13 @@ class Jobs:
         now: Callable[[], int],
         carry_out: Callable[[Iterable[Effect]], None],
         name: Callable[[PeerId], str],
-        soon: Callable[[Callable[[], None]], object],
-        when_done: Callable[[Future[None], Callable[[], None]], object],
+        call_soon: Callable[[Callable[[], None]], object],
+        on_done: Callable[[Future[None], Callable[[], None]], object],
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """``now`` is the clock of the machines; ``name`` says who a peer is, for logs; ``soon``
-        calls something a moment later, after others had their turn, ``when_done`` when a future is
-        done. ``timer`` (s) says how long a step takes.
+        """``now`` is the clock of the machines; ``name`` returns a peer's name for logs;
+        ``call_soon`` schedules a call in a later turn of the event loop, ``on_done`` when a future
+        is done. ``timer`` (s) measures steps.
         """
         self._node = node
         self._core = core
@@ -95,45 +95,45 @@ class Jobs:
         self._now = now
         self._carry_out = carry_out
         self._name = name
-        self._soon = soon
-        self._when_done = when_done
+        self._call_soon = call_soon
+        self._on_done = on_done
         self._timer = timer
         self._max_rollback = node.settings.synchronization.loader.max_rollback
         self._jobs: deque[ApplyExtension | ApplyMicroblock | ApplyBlock] = deque()
         self._running: Work[None] | None = None
         self._working = False
-        self._checks = TransactionChecks(node, core, now, carry_out, soon, timer)
+        self._checks = TransactionChecks(node, core, now, carry_out, call_soon, timer)
         self._foreign = False
         self._stopped = False
         self._moved = False
         self.faulty_forks: dict[str, FaultyFork] = {}
         self.forks: dict[int, int] = {}
-        self.blocks = Pace()
+        self.blocks = RateCounter()
 
     def add(self, job: Job) -> None:
-        """Do this when its turn comes."""
+        """Queue a job."""
         if isinstance(job, CheckTransaction):
             self._checks.add(job)
         elif not isinstance(job, ApplyBlock) or len(self._jobs) < MAX_JOBS:
             self._jobs.append(job)
             if not self._working:
                 self._working = True
-                self._soon(self._step)
+                self._call_soon(self._step)
 
     @property
     def waiting(self) -> int:
-        """Jobs whose turn has not come."""
+        """The number of queued jobs."""
         return len(self._jobs) + self._checks.waiting
 
     @property
     def is_working(self) -> bool:
-        """Whether something is being done with the chain, or waits for that."""
+        """Whether a job for the chain is running or queued."""
         return self._working
 
     # --- the chain --------------------------------------------------------------------------------
 
     def on_event(self, event: NodeEvent) -> None:
-        """The node has done something; what it did by itself goes to the peers."""
+        """Handle an event of the node: announce its own blocks and transactions to peers."""
         match event:
             case PoolAccepted(transaction=transaction):
                 if not (self._foreign or self._checks.is_checking):
@@ -154,21 +154,21 @@ class Jobs:
     def _chain_moved(self) -> None:
         if not self._moved:
             self._moved = True
-            self._soon(self.tell_moved)
+            self._call_soon(self.notify_chain_moved)
 
-    def tell_moved(self) -> None:
-        """The chain has moved: tell the machines."""
+    def notify_chain_moved(self) -> None:
+        """Notify the machines that the chain has changed."""
         self._moved = False
-        self.be_ready()
+        self.set_ready()
         self._carry_out(self._core.chain_moved(self._now()))
 
-    def be_ready(self) -> None:
-        """Take transactions of peers, if the chain is near its end."""
+    def set_ready(self) -> None:
+        """Accept peers' transactions if the chain is nearly up to date."""
         age = self._node.clock() - self._node.chain.last_block.header.timestamp
-        self._core.be_ready(age < self._node.settings.miner.interval_after_last_block_ms)
+        self._core.set_ready(age < self._node.settings.miner.interval_after_last_block_ms)
 
     def _announce_own(self, event: BlockExtended) -> None:
-        """Tell the peers of a microblock that was made here."""
+        """Announce a microblock that was made here."""
         block, added, signature = event.block, event.added, event.micro_signature
         generator = block.header.generator
         chain_id = self._node.network.chain_id
@@ -177,7 +177,7 @@ class Jobs:
         if pair is None or len(forms) < 2:
             return
         reference = forms[-2].id
-        if isinstance(pair, HeldKey):
+        if isinstance(pair, RemoteKey):
             message = own_microblock(block, reference, added, b"", signature)
             announced = pair.announcements.get(block.id, b"")
             inv = messages.MicroblockInv(generator, block.id, reference, announced)
@@ -188,27 +188,27 @@ class Jobs:
         self._carry_out(self._core.announce(inv, self._now()))
 
     def stop(self) -> None:
-        """Do nothing any more: the job at hand is let go, of which nothing was seen."""
+        """Stop, and drop the current job, which has not changed the chain."""
         self._stopped = True
         self.receiver.close()
 
     def _step(self) -> None:
-        """Do some of the job at hand, or begin the next job."""
+        """Continue the current job for a time slice, or begin the next one."""
         if self._stopped:
             return
         since = self._timer()
         if self._running is None:
             self._running = self._begin(self._jobs.popleft(), since)
         while self._running is not None:
-            wanted = self._go_on(self._running)
+            wanted = self._resume(self._running)
             if wanted is not None and not wanted.done():
-                self._when_done(wanted, self._step)
+                self._on_done(wanted, self._step)
                 return
             if self._timer() - since > STEP_SECONDS:
                 break
         self._working = self._running is not None or bool(self._jobs)
         if self._working:
-            self._soon(self._step)
+            self._call_soon(self._step)
 
     def _begin(
         self, job: ApplyExtension | ApplyMicroblock | ApplyBlock, since: float
@@ -222,8 +222,8 @@ class Jobs:
             case ApplyMicroblock():
                 return self._microblock(job)
 
-    def _go_on(self, work: Work[None]) -> Future[None] | None:
-        # What others do between the steps is theirs.
+    def _resume(self, work: Work[None]) -> Future[None] | None:
+        # Events between the steps are not caused by peers.
         self._foreign = True
         try:
             return next(work)
@@ -239,7 +239,7 @@ class Jobs:
         took = self._timer() - since
         name = self._name(job.peer)
         now = self._now()
-        self.tell_moved()
+        self.notify_chain_moved()
         applied = outcome.verdict is Verdict.APPLIED
         if applied:
             count = len(job.blocks)
@@ -253,7 +253,7 @@ class Jobs:
             if outcome.depth:
                 self.forks[outcome.depth] = self.forks.get(outcome.depth, 0) + 1
             self.faulty_forks.pop(name, None)
-        elif self._put_off(job, outcome):
+        elif self._defer(job, outcome):
             return
         elif outcome.verdict in REFUSED:
             self._fork_alarm(name, outcome)
@@ -264,8 +264,8 @@ class Jobs:
             _log.info("blocks of %s are not taken: %s", name, outcome.reason)
             self._carry_out(self._core.blame(job.peer, outcome.reason, now, PeerVerdict.SUSPEND))
         elif outcome.verdict is not Verdict.MOVED:
-            # Nothing to gain there now: it is asked again when it says its score again.
-            self._carry_out(self._core.disbelieve(job.peer, now))
+            # Its chain is no better: wait until it sends its score again.
+            self._carry_out(self._core.distrust(job.peer, now))
         self._carry_out(self._core.extension_applied(job.peer, failed=not applied, now=now))
 
     def _fork_alarm(self, name: str, outcome: Outcome) -> None:
@@ -280,40 +280,40 @@ class Jobs:
         )
 
     def _block(self, job: ApplyBlock) -> Work[None]:
-        came = job.came
-        outcome = yield from self.receiver.block(came.message.data)
+        received = job.received
+        outcome = yield from self.receiver.block(received.message.data)
         now = self._now()
-        if self._put_off(job, outcome):
+        if self._defer(job, outcome):
             return
         match outcome.verdict:
             case Verdict.APPLIED:
                 self.blocks.add(1, now)
-                _log.info("block %d of peer %s", outcome.height, self._name(came.peer))
+                _log.info("block %d of peer %s", outcome.height, self._name(received.peer))
                 block = self._node.chain.last_block
                 if not block.transactions or block.header.challenged is not None:
-                    but = frozenset((came.peer,))
+                    but = frozenset((received.peer,))
                     self._carry_out(self._core.announce(block_message(block), now, but))
             case Verdict.BAD_SIGNATURE:
-                self._carry_out(self._core.blame(came.peer, outcome.reason, now))
+                self._carry_out(self._core.blame(received.peer, outcome.reason, now))
             case Verdict.INVALID:
-                _log.info("a block of %s is refused: %s", self._name(came.peer), outcome.reason)
+                _log.info("a block of %s is refused: %s", self._name(received.peer), outcome.reason)
                 self._remember(outcome)
             case Verdict.WRONG_STATE_HASH:
-                _log.info("a block of %s is refused: %s", self._name(came.peer), outcome.reason)
+                _log.info("a block of %s is refused: %s", self._name(received.peer), outcome.reason)
                 self._remember(outcome)
-                self._carry_out(self._core.blame(came.peer, outcome.reason, now))
-                wrong = blocks.decode(came.message.data, self._node.network.chain_id)
-                yield from self._challenge(came.peer, wrong)
+                self._carry_out(self._core.blame(received.peer, outcome.reason, now))
+                wrong = blocks.decode(received.message.data, self._node.network.chain_id)
+                yield from self._challenge(received.peer, wrong)
             case _:
-                _log.debug("a block of %s: %s", self._name(came.peer), outcome.reason)
+                _log.debug("a block of %s: %s", self._name(received.peer), outcome.reason)
 
     def _remember(self, outcome: Outcome) -> None:
         if outcome.block_id:
             self._core.remember_invalid(outcome.block_id, self._now())
 
-    def _put_off(self, job: ApplyBlock | ApplyExtension, outcome: Outcome) -> bool:
-        """Whether a job is done again later: when a block's time has come, or our disk is tried
-        again.
+    def _defer(self, job: ApplyBlock | ApplyExtension, outcome: Outcome) -> bool:
+        """Schedule a retry of a job for an early block, or after a write failure; return whether
+        that was the case.
         """
         match outcome.verdict:
             case Verdict.EARLY:
@@ -324,11 +324,11 @@ class Jobs:
                 wait = int(self._node.disk.pause * 1_000)
             case _:
                 return False
-        self._carry_out(self._core.hold(job, self._now() + max(1, wait)))
+        self._carry_out(self._core.defer(job, self._now() + max(1, wait)))
         return True
 
     def _challenge(self, peer: PeerId, wrong: Block) -> Work[None]:
-        """Challenge a block that a peer has sent, which has a wrong state hash, if we can."""
+        """Challenge a peer's block with a wrong state hash, if possible."""
         if wrong.header.challenged is not None:
             return
         try:
@@ -337,27 +337,31 @@ class Jobs:
             _log.info("no challenge of block %s: %s", wrong.id.hex(), error)
             return
         _log.warning("block %s is challenged with %s", wrong.id.hex(), block.id.hex())
-        came = BlockReceived(peer, block.id, block.header.reference, block_message(block))
-        yield from self._block(ApplyBlock(came))
+        received = BlockReceived(peer, block.id, block.header.reference, block_message(block))
+        yield from self._block(ApplyBlock(received))
 
     def _microblock(self, job: ApplyMicroblock) -> Work[None]:
-        came, told = job.microblock, job.snapshot
+        received, told = job.microblock, job.snapshot
         last = self._node.chain.last_block
         micro, outcome = self.receiver.microblock(
-            came.message.data, None if told is None else told.message.data
+            received.message.data, None if told is None else told.message.data
         )
         now = self._now()
         applied = outcome.verdict is Verdict.APPLIED
         if applied:
-            self._history.keep_microblock(self._history.last_id(), came.message)
+            self._history.keep_microblock(self._history.last_id(), received.message)
         elif outcome.verdict in (*REFUSED, Verdict.BAD_SIGNATURE):
-            _log.info("a microblock of %s is refused: %s", self._name(came.peer), outcome.reason)
+            _log.info(
+                "a microblock of %s is refused: %s", self._name(received.peer), outcome.reason
+            )
             if outcome.verdict is not Verdict.INVALID:
                 wrong_told = told is not None and outcome.verdict is Verdict.WRONG_STATE_HASH
-                guilty = told.peer if told is not None and wrong_told else came.peer
+                guilty = told.peer if told is not None and wrong_told else received.peer
                 self._carry_out(self._core.blame(guilty, outcome.reason, now))
-        self._carry_out(self._core.microblock_applied(came.total_id, failed=not applied, now=now))
+        self._carry_out(
+            self._core.microblock_applied(received.total_id, failed=not applied, now=now)
+        )
         if outcome.verdict is Verdict.WRONG_STATE_HASH and micro is not None:
             added, state_hash = micro.transactions, micro.state_hash
             wrong = blocks.extended(last, added, state_hash, micro.total_signature)
-            yield from self._challenge(came.peer, wrong)
+            yield from self._challenge(received.peer, wrong)

@@ -1,11 +1,11 @@
-"""What peers send, put on the node's chain: extensions, single blocks, microblocks.
+"""Applying what peers send: extensions, single blocks, microblocks.
 
-Blocks are put together on a branch beside the chain, in steps with others in between, while another
-process verifies signatures, if there are many. What is good is adopted in one atomic step; of what
-is bad nothing was ever seen.
+Blocks are applied to a branch of the chain, in steps between which the event loop serves other
+work, while another process verifies signatures, if there are many. A valid branch is adopted in one
+atomic step; an invalid one is dropped without effect.
 
-What lives here: where a branch begins, when it is adopted, and what an outcome says about the peer.
-What does not: the rules (``soliton.node.chain_writer`` and below), who is asked (``core``).
+What lives here: where a branch begins, when it is adopted, and the verdict on the peer's data. What
+does not: the rules (``soliton.node.chain_writer`` and below), choosing peers (``core``).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/appender/{ExtensionAppender,BlockAppender,MicroblockAppender}.scala``.
@@ -46,44 +46,44 @@ from soliton.node.chain_writer import ChainWriter
 from soliton.node.challenger import CannotChallenge, challenging
 from soliton.node.mining import check_base_target, mining_accounts
 from soliton.node.node import Node
-from soliton.parallel.beside import Batch, Beside
+from soliton.parallel.bulk_verifier import Batch, BulkVerifier
 from soliton.storage.errors import StorageProblem
 
 ADOPTED_TRANSACTIONS: Final = 3_000
 ADOPTED_BLOCKS: Final = 100
-"""So many of what only makes the chain longer are put on it together."""
+"""Limits of a batch of blocks that only extend the chain, adopted together."""
 MANY_BLOCKS: Final = 50
-"""After fewer of them at once nobody is far behind any more."""
+"""An extension with fewer blocks ends a long synchronization."""
 
 T = TypeVar("T")
 Work = Generator[Future[None] | None, None, T]
-"""Work in steps; one that gives a future goes on when that is done."""
+"""Work in steps; when a step yields a future, the next step waits for it."""
 
 
 class Verdict(Enum):
-    """What became of something that a peer sent."""
+    """The outcome of applying something that a peer sent."""
 
     APPLIED = auto()
     KNOWN = auto()
-    """It is on the chain already, or no better than what is: nobody did wrong."""
+    """It is already on the chain, or no better than the chain; no fault of the peer."""
     NOT_OURS = auto()
-    """It does not build on what we have: a matter of who was faster."""
+    """It does not build on our chain; no fault of the peer."""
     EARLY = auto()
-    """Its time has not come."""
+    """Its timestamp is in the future."""
     INVALID = auto()
     WRONG_STATE_HASH = auto()
-    """The same; but for its state hash it may be good."""
+    """It is invalid, perhaps only for its state hash."""
     BAD_SIGNATURE = auto()
     MOVED = auto()
-    """Our chain changed meanwhile: it may be tried again at once."""
+    """Our chain has changed meanwhile: retry at once."""
     NOT_WRITTEN = auto()
-    """Our disk refused: it may be tried again later."""
+    """Our store could not be written: retry later."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A verdict and its reason; ``height`` of the chain or of the block that was refused, whose
-    ``block_id`` is empty where it may come again; ``depth``: blocks of ours that were given up;
-    ``due``: when (ms) an early block may be taken.
+    """A verdict and its reason. ``height`` is that of the chain or of the refused block, whose
+    ``block_id`` is empty if it may be sent again. ``depth`` is the number of own blocks removed,
+    ``due`` the time (ms) from which an early block is valid.
     """
 
     verdict: Verdict
@@ -95,27 +95,27 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class _Stop(Exception):
-    """An outcome that ends the work."""
+    """Ends the work with an outcome."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.reason)
         self.outcome = outcome
 
 
-class _Came(NamedTuple):
-    """A block whose transactions are not read before its header was found good; with what came of
-    them in place of execution, where that was asked for.
+class _Received(NamedTuple):
+    """A received block: its transactions are decoded only after its header was checked. Light nodes
+    also have the ``snapshots`` of its transactions.
     """
 
     head: SignedHeader
     data: bytes
     snapshots: bytes | None = None
     is_signed: Callable[[], Work[bool]] | None = None
-    """Is to be asked before anything else of it is, where its signature is being checked."""
+    """Returns whether its signature is valid, if that is being verified concurrently."""
 
 
 class Receiver:
-    """Puts on a node's chain what peers send."""
+    """Applies what peers send to a node's chain."""
 
     def __init__(
         self,
@@ -124,52 +124,52 @@ class Receiver:
         *,
         alone: bool = False,
     ) -> None:
-        """``clock`` gives the network's time in ms; ``alone``: start no process."""
+        """``clock`` returns the time in ms; ``alone`` starts no process."""
         self._node = node
         self._chain = node.chain
         self._clock = clock
         self._alone = alone
-        self._beside = Beside(starts=not alone)
+        self._verifier = BulkVerifier(starts=not alone)
         self.is_busy = False
-        """Whether something is being put on the chain: nobody mines meanwhile."""
+        """Whether something is being applied: mining pauses meanwhile."""
 
     def close(self) -> None:
-        """Let the process beside end."""
-        self._beside.close()
+        """End the verifying process."""
+        self._verifier.close()
 
     def _rest(self) -> None:
-        """The same until there are many signatures again."""
-        self._beside.close()
-        self._beside = Beside(starts=not self._alone)
+        """End the verifying process until there are many signatures again."""
+        self._verifier.close()
+        self._verifier = BulkVerifier(starts=not self._alone)
 
     def extension(
         self, data: Sequence[bytes], max_rollback: int, snapshots: Sequence[bytes] = ()
     ) -> Work[Outcome]:
-        """Blocks in the order of the chain that a peer says is better than ours; none of them is
-        executed where it sent ``snapshots``.
+        """Apply consecutive blocks of a peer's better chain; with ``snapshots`` without executing
+        them.
         """
         if len(data) < MANY_BLOCKS:
             self._rest()
         else:
-            self._beside.begin()
+            self._verifier.begin()
         return (yield from self._working(self._extension(data, snapshots, max_rollback)))
 
     def block(self, data: bytes) -> Work[Outcome]:
-        """A block that a peer has just heard of or made itself."""
+        """Apply a single new block."""
         try:
-            came = self._came(data)
+            received = self._received(data)
         except ChainError as error:
             return _unreadable(error)
         self._rest()
-        return (yield from self._working(self._block(came)))
+        return (yield from self._working(self._block(received)))
 
-    def _came(self, data: bytes, snapshots: bytes | None = None) -> _Came:
+    def _received(self, data: bytes, snapshots: bytes | None = None) -> _Received:
         head = blocks.decode_signed_header(data, self._chain.network.chain_id)
-        return _Came(head, data, snapshots)
+        return _Received(head, data, snapshots)
 
     def challenge(self, wrong: Block) -> Work[Block]:
-        """A block of an account of ours that challenges one with a wrong state hash, which came on
-        our last block, in place of it, or as a longer form of it. It is not on the chain yet.
+        """Make a block that challenges one with a wrong state hash, which was received on top of
+        the last block, in place of it, or as a longer form of it. It is not appended.
 
         Raises ``CannotChallenge``.
         """
@@ -187,10 +187,10 @@ class Receiver:
                 branch = chain.branch(height - 1)
             elif (form := chain.liquid_form(reference)) is not None:
                 branch = chain.branch(height - 1)
-                yield from self._put(branch, self._came(form.data))
+                yield from self._put(branch, self._received(form.data))
             else:
                 raise CannotChallenge("our chain has moved meanwhile")
-            # A signer would have to be waited for: those who hold their keys challenge.
+            # Only local keys: a remote signer would take too long.
             accounts = [it for it in mining_accounts(self._node) if isinstance(it, KeyPair)]
             votes = miner.votes(self._node.settings, chain)
             return (yield from challenging(branch, wrong, accounts, *votes))
@@ -211,20 +211,20 @@ class Receiver:
         finally:
             self.is_busy = False
 
-    # --- where it belongs -------------------------------------------------------------------------
+    # --- placement --------------------------------------------------------------------------------
 
     def _extension(
         self, data: Sequence[bytes], snapshots: Sequence[bytes], max_rollback: int
     ) -> Work[Outcome]:
         chain = self._chain
-        new: list[_Came] = []
+        new: list[_Received] = []
         for each, told in zip_longest(data, snapshots):
             try:
-                came = self._came(each, told)
+                received = self._received(each, told)
             except ChainError as error:
                 return _unreadable(error)
-            if new or chain.height_of(came.head.id) is None:
-                new.append(came)
+            if new or chain.height_of(received.head.id) is None:
+                new.append(received)
             yield None
         if not new:
             return Outcome(Verdict.KNOWN)
@@ -237,7 +237,7 @@ class Receiver:
         if depth and not self._is_better(height, new):
             return Outcome(Verdict.KNOWN, "its chain has not the score that it says")
         if new[0].head.header.reference == chain.last_block.id:
-            # Each when its turn comes: others are checked while the first ones are applied.
+            # Pipelined: later signatures are verified while the first blocks are applied.
             yield from self._switch(self._being_checked(new), height)
             return Outcome(Verdict.APPLIED, height=chain.height)
         forged = yield from self._first_forged([each.head for each in new])
@@ -248,72 +248,76 @@ class Receiver:
             return _forgery(height + 1 + forged)
         return Outcome(Verdict.APPLIED, depth=depth, height=chain.height)
 
-    def _being_checked(self, new: Sequence[_Came]) -> list[_Came]:
-        """The same, while their generators' signatures are checked, the first ones first."""
-        batch = self._beside.batch()
+    def _being_checked(self, new: Sequence[_Received]) -> list[_Received]:
+        """Start verifying the generators' signatures, in order, and return the blocks with
+        ``is_signed``.
+        """
+        batch = self._verifier.batch()
         found, count = [], 0
-        for came in new:
-            messages = blocks.signed_messages(came.head)
+        for received in new:
+            messages = blocks.signed_messages(received.head)
             batch.gather(messages)
             places = range(count, count + len(messages))
-            found.append(came._replace(is_signed=partial(_are_valid, batch, came.head, places)))
+            found.append(
+                received._replace(is_signed=partial(_are_valid, batch, received.head, places))
+            )
             count += len(messages)
         batch.hurry()
         return found
 
     def _first_forged(self, heads: Sequence[SignedHeader]) -> Work[int | None]:
-        """The place of the first block that its generator has not signed: found before any
-        transaction is read.
+        """Return the index of the first block with an invalid generator's signature, before any
+        transaction is decoded.
         """
         for place, head in enumerate(heads):
             if blocks.has_weak_key(head):
                 return place
-        signed = _Signed(self._beside.batch())
+        signed = _Signed(self._verifier.batch())
         for place, head in enumerate(heads):
             signed.add(place, blocks.signed_messages(head))
         return (yield from signed.first_invalid())
 
-    def _is_better(self, height: int, new: Sequence[_Came]) -> bool:
-        """Whether blocks above a height make a better chain than those that are there."""
+    def _is_better(self, height: int, new: Sequence[_Received]) -> bool:
+        """Whether new blocks above a height make a better chain than the present ones."""
         chain = self._chain
         score = int.from_bytes(chain.meta(height).score, "big")
         score += sum(pos.block_score(each.head.header.base_target) for each in new)
         return score > int.from_bytes(chain.meta(chain.height).score, "big")
 
-    def _block(self, came: _Came) -> Work[Outcome]:
-        chain, head = self._chain, came.head
+    def _block(self, received: _Received) -> Work[Outcome]:
+        chain, head = self._chain, received.head
         if chain.height_of(head.id) is not None:
             return Outcome(Verdict.KNOWN)
         if not blocks.signature_is_valid(head):
             return Outcome(Verdict.BAD_SIGNATURE, "invalid signature of a block")
         reference, last = head.header.reference, chain.last_block
         if reference == last.id or chain.knows_liquid(reference):
-            yield from self._switch((came,), chain.height)
+            yield from self._switch((received,), chain.height)
             return Outcome(Verdict.APPLIED, height=chain.height)
         if reference != last.header.reference or chain.height == 1:
             return Outcome(Verdict.NOT_OURS, "it builds on another block than our last one")
         if head.header.timestamp >= last.header.timestamp:
             return Outcome(Verdict.KNOWN, "our last block is older")
-        yield from self._switch((came,), chain.height - 1)
+        yield from self._switch((received,), chain.height - 1)
         return Outcome(Verdict.APPLIED, height=chain.height, depth=1)
 
     # --- branches ---------------------------------------------------------------------------------
 
-    def _switch(self, new: Sequence[_Came], height: int) -> Work[None]:
-        """Let new blocks, which are signed, stand above our block at a height; a bad one raises
-        ``_Stop``.
+    def _switch(self, new: Sequence[_Received], height: int) -> Work[None]:
+        """Switch to new blocks, with verified signatures, above our block at a height; raises
+        ``_Stop`` for an invalid one.
         """
         chain = self._chain
         head = new[0].head
         form = chain.liquid_form(head.header.reference)
         if form is not None and form.id != chain.last_block.id:
-            # Our last block ends with an earlier form. That is put together again, which costs
-            # more than to see whether the header can be right.
+            # They build on an earlier form of our last block, which has to be applied again. Check
+            # the header first, which is cheaper.
             try:
                 headers.check_header(chain, head.header, head.id, self._clock(), settled=True)
             except BlockRejected as error:
                 raise _Stop(_refusal(chain.height + 1, head, head.id, error)) from error
-            yield from self._adopt_above(height - 1, (self._came(form.data), *new), known=1)
+            yield from self._adopt_above(height - 1, (self._received(form.data), *new), known=1)
             return
         if chain.height > height:
             yield from self._adopt_above(height, new)
@@ -323,28 +327,28 @@ class Receiver:
             new = new[taken:]
 
     def _adopt_above(
-        self, height: int, new: Sequence[_Came], most: int = 0, known: int = 0
+        self, height: int, new: Sequence[_Received], most: int = 0, known: int = 0
     ) -> Work[int]:
-        """Put blocks on a branch above a height and adopt it: how many were put, where no more than
-        ``most`` are wanted at once. Of a branch that only makes the chain longer what comes before
-        a bad block is kept. The first ``known`` are good.
+        """Apply blocks to a branch above a height, at most ``most`` (0: all), adopt it, and return
+        their number. If the branch only extends the chain, the blocks before an invalid one are
+        kept. The first ``known`` are already verified.
         """
         chain = self._chain
         last = chain.last_block
         branch = chain.branch(height)
-        signed = _Signed(self._beside.batch())
+        signed = _Signed(self._verifier.batch())
         refused: Outcome | None = None
         put: list[Block] = []
         changes: Changes | None = None
         count = 0
-        for place, came in enumerate(new):
+        for place, received in enumerate(new):
             try:
-                block, applied = yield from self._put(branch, came)
+                block, applied = yield from self._put(branch, received)
             except _Stop as stop:
                 refused = stop.outcome
                 break
             put.append(block)
-            # Of several blocks this is not worth the while: everything is checked again.
+            # Only for a single block; after several the pool is rechecked completely.
             changes = None if place else applied.changes
             count += len(block.transactions)
             if place >= known:
@@ -359,7 +363,7 @@ class Receiver:
             bad_id = _id_of_whole(put[place_of_bad])
             refused = _refusal(at, new[place_of_bad].head, bad_id, wrong)
             del put[place_of_bad:]
-            # The branch has what stands on it.
+            # The branch contains later blocks.
             branch = chain.branch(height)
             for each in new[:place_of_bad]:
                 yield from self._put(branch, each)
@@ -375,34 +379,34 @@ class Receiver:
             raise _Stop(refused)
         return len(put)
 
-    def _put(self, branch: ChainWriter, came: _Came) -> Work[tuple[Block, AppliedBlock]]:
-        """Put a block on a branch, its header first: the block, and what it does, of which the
-        signatures are still to be verified.
+    def _put(self, branch: ChainWriter, received: _Received) -> Work[tuple[Block, AppliedBlock]]:
+        """Apply a block to a branch, checking its header first. The signatures of its transactions
+        are still to be verified.
 
-        Raises ``_Stop`` with the reason for a block that is bad.
+        Raises ``_Stop`` with the reason for an invalid block.
         """
         height, now = branch.height + 1, self._clock()
-        if came.is_signed is not None and not (yield from came.is_signed()):
+        if received.is_signed is not None and not (yield from received.is_signed()):
             raise _Stop(_forgery(height))
-        if came.head.header.reference != branch.last_block.id:
-            # It may be good elsewhere.
+        if received.head.header.reference != branch.last_block.id:
+            # It may be valid elsewhere.
             raise _Stop(Outcome(Verdict.INVALID, "it does not follow the block before it", height))
         try:
-            hit_source = branch.check_header(came.head, now)
-            check_base_target(self._node, branch, came.head.header.base_target)
+            hit_source = branch.check_header(received.head, now)
+            check_base_target(self._node, branch, received.head.header.base_target)
         except BlockRejected as error:
-            raise _Stop(_refusal(height, came.head, came.head.id, error)) from error
+            raise _Stop(_refusal(height, received.head, received.head.id, error)) from error
         try:
-            block = blocks.decode(came.data, self._chain.network.chain_id)
+            block = blocks.decode(received.data, self._chain.network.chain_id)
         except ChainError as error:
             raise _Stop(_unreadable(error, height)) from error
         try:
-            told = None if came.snapshots is None else self._unread(came.snapshots)
+            told = None if received.snapshots is None else self._unread(received.snapshots)
             applied = yield from branch.appending(block, hit_source, now=now, snapshots=told)
         except InputError as error:
-            # With other snapshots it may be good.
-            bad_id = _id_of_whole(block) if came.snapshots is None else b""
-            raise _Stop(_refusal(height, came.head, bad_id, error)) from error
+            # It may be valid with other snapshots.
+            bad_id = _id_of_whole(block) if received.snapshots is None else b""
+            raise _Stop(_refusal(height, received.head, bad_id, error)) from error
         return block, applied
 
     def _unread(self, data: bytes) -> Unread:
@@ -411,7 +415,7 @@ class Receiver:
     def _follow(
         self, new: Sequence[Block], removed: Sequence[Block], changes: Changes | None
     ) -> None:
-        """Let the node follow what the chain has done; ``changes`` of the state, where known."""
+        """Update the node after the chain has changed; ``changes`` of the state, if known."""
         mined = tuple(each for block in new for each in block.transactions)
         ids = {each.id for each in mined} if removed else set()
         returned = [
@@ -425,7 +429,7 @@ class Receiver:
     def microblock(
         self, data: bytes, snapshots: bytes | None = None
     ) -> tuple[Microblock | None, Outcome]:
-        """A microblock that was asked for, and its ``snapshots`` where these were."""
+        """Apply a requested microblock, with its ``snapshots`` on a light node."""
         chain, node = self._chain, self._node
         try:
             micro = microblocks.decode(data, chain.network.chain_id)
@@ -463,9 +467,9 @@ class Receiver:
         return micro, Outcome(Verdict.APPLIED, height=chain.height)
 
     def _verified(self, micro: Microblock) -> set[bytes]:
-        """The ids of those whose signatures were verified when they came into the pool."""
+        """Return the ids of transactions whose signatures the pool has verified."""
         pool = self._node.pool
-        # Who is impersonated there may send without a signature.
+        # Impersonated accounts send without signatures.
         if self._chain.waived:
             return set()
         same = {each.id for each in micro.transactions if pool.get(each.id) == each}
@@ -473,26 +477,26 @@ class Receiver:
 
 
 class _Signed:
-    """What is signed in some blocks, each of which has a place."""
+    """The signatures of some blocks, which are numbered by places."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
         self._places: list[int] = []
 
     def add(self, place: int, messages: Sequence[SignedMessage]) -> None:
-        """Have these of a block checked."""
+        """Add the signatures of a block."""
         self._batch.add(messages)
         self._places += [place] * len(messages)
 
     def first_invalid(self) -> Work[int | None]:
-        """The place of the first block with a wrong signature."""
+        """Return the place of the first block with an invalid signature."""
         verdicts = yield from self._batch.checking()
         pairs = zip(self._places, verdicts, strict=True)
         return next((place for place, is_valid in pairs if not is_valid), None)
 
 
 def _are_valid(batch: Batch, head: SignedHeader, places: range) -> Work[bool]:
-    """Whether a block's signatures, which have these places in a batch, are right."""
+    """Whether a block's signatures, at these places in a batch, are valid."""
     if blocks.has_weak_key(head):
         return False
     for place in places:
@@ -511,8 +515,8 @@ def _refusal(height: int, head: SignedHeader, block_id: bytes, error: InputError
 
 
 def _id_of_whole(block: Block) -> bytes:
-    """The id of a block, which is signed, unless it stands for another body: anybody can put that
-    below the id of a good block.
+    """Return the id of a signed block; empty if the body does not belong to the header, since
+    anybody can combine the header of a valid block with another body.
     """
     header = block.header
     if header.version >= blocks.PROTOBUF_VERSION:
@@ -527,5 +531,5 @@ def _unreadable(error: ChainError, height: int = 0) -> Outcome:
 
 
 def _forgery(height: int) -> Outcome:
-    """That of a block whose header its generator has not signed: the id may come again."""
+    """Return the outcome of an invalid signature, without the id, which may be a valid block's."""
     return Outcome(Verdict.INVALID, str(BlockRejected(height, "invalid signature")), height)

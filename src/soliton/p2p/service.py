@@ -1,7 +1,7 @@
-"""Sockets and timers for the node's conversations with its peers.
+"""Sockets and timers of the node's peer-to-peer network.
 
-What lives here: who is connected, dialling, timers, and what operators may know. What does not:
-what is said (``core``), budgets of one connection (``sockets``), the chain (``jobs``).
+What lives here: connections, dialling, timers, and status for operators. What does not: the
+protocol (``core``), budgets of one connection (``sockets``), the chain (``jobs``).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from soliton.p2p import addresses
 from soliton.p2p.core import (
     Answer,
     Core,
+    Disconnect,
     Effect,
-    HangUp,
     Write,
 )
 from soliton.p2p.history import NodeHistory, Question
@@ -44,9 +44,9 @@ from soliton.wire.messages import Message
 _log = logging.getLogger(__name__)
 
 LONELY_SECONDS: Final = 30.0
-"""After this time without any peer the operator is warned, and then each ten minutes."""
+"""After this time without a peer a warning is logged, and then every ten minutes."""
 RESOLVE_SECONDS: Final = 600.0
-"""How often names of peers are looked up again, and those who are known are written down."""
+"""How often names of peers are resolved again, and known peers are saved."""
 
 
 class P2pService(Peering):
@@ -56,17 +56,17 @@ class P2pService(Peering):
         self,
         node: Node,
         *,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> None:
-        """``chance`` decides whom to dial and ask, where others are as good."""
+        """``rng`` chooses between equally good peers."""
         self.node = node
         settings = node.settings
         self._settings: NetworkSettings = settings.peers
         self._only = node.settings.peers.only_peer
-        self._chance = chance or random.Random()  # noqa: S311 - nothing secret hangs on it
+        self._rng = rng or random.Random()  # noqa: S311 - nothing secret hangs on it
         self._wall = node.clock() - time.monotonic_ns() // 1_000_000
         nonce = self._settings.nonce
-        self._nonce = self._chance.randrange(1, 2**31) if nonce is None else nonce
+        self._nonce = self._rng.randrange(1, 2**31) if nonce is None else nonce
         self._declared: PeerAddress | None = None
         self.history = NodeHistory(node.chain)
         self.core = Core(
@@ -77,7 +77,7 @@ class P2pService(Peering):
             partial(read_block, node.network.chain_id),
             node.pool.get,
             core_settings(node.settings),
-            self._chance,
+            self._rng,
         )
         self.jobs = Jobs(
             node,
@@ -87,8 +87,8 @@ class P2pService(Peering):
             self.now,
             self.carry_out,
             self._name,
-            self._soon,
-            self._when_done,
+            self._call_soon,
+            self._on_done,
         )
         self._links: dict[PeerId, PeerSocket] = {}
         self._next_id = 1
@@ -100,23 +100,23 @@ class P2pService(Peering):
     # --- time, identity ---------------------------------------------------------------------------
 
     def now(self) -> int:
-        """Ms since 1970 as the start knew them, that never go back."""
+        """Return monotonic ms, which began as ms since 1970."""
         return self._wall + time.monotonic_ns() // 1_000_000
 
     def _handshake(self) -> Handshake:
         return own_handshake(self.node, self._nonce, self._declared)
 
-    # --- life -------------------------------------------------------------------------------------
+    # --- lifecycle --------------------------------------------------------------------------------
 
     @property
     def port(self) -> int | None:
-        """Where peers can dial this node, once it has started."""
+        """The port that peers can dial, once it has started."""
         if self._server is None:
             return None
         return cast("int", self._server.sockets[0].getsockname()[1])
 
     async def start(self) -> None:
-        """Listen where the settings say, and begin to dial; raises ``OSError`` for a busy port."""
+        """Listen, and begin to dial; raises ``OSError`` for a port in use."""
         loop = asyncio.get_running_loop()
         own = self._settings
         if own.bind_address is not None:
@@ -131,13 +131,13 @@ class P2pService(Peering):
         await self._find_peers()
         self.node.peering = self
         self.node.events.subscribe(self.jobs.on_event)
-        self.jobs.be_ready()
+        self.jobs.set_ready()
         self._spawn(self._keep())
         self._spawn(self._warn_when_alone())
         self._tick()
 
     async def stop(self) -> None:
-        """Close all connections and write down who is known."""
+        """Close all connections and save the known peers."""
         self.node.peering = None
         self.node.events.unsubscribe(self.jobs.on_event)
         if self._timer is not None:
@@ -157,18 +157,18 @@ class P2pService(Peering):
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
-    def _when_done(self, future: Future[None], then: Callable[[], None]) -> None:
+    def _on_done(self, future: Future[None], then: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._guarded, then))
 
-    def _soon(self, work: Callable[[], None]) -> None:
+    def _call_soon(self, work: Callable[[], None]) -> None:
         asyncio.get_running_loop().call_soon(self._guarded, work)
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """Work for the chain: where it fails unforeseen, the node must not go on."""
+        """Run work for the chain, and stop the node on an unexpected exception."""
         try:
             work()
-        except Exception:  # noqa: BLE001 - whatever it is, it is told and ends the node
+        except Exception:  # noqa: BLE001 - logged, and stops the node
             _log.exception("work of the network failed")
             self.node.request_stop()
 
@@ -179,7 +179,7 @@ class P2pService(Peering):
             self.node.request_stop()
 
     async def _keep(self) -> None:
-        """Resolve names again now and then, and write down who is known."""
+        """Resolve names again and save the known peers, periodically."""
         while True:
             await asyncio.sleep(RESOLVE_SECONDS)
             await self._find_peers()
@@ -230,14 +230,14 @@ class P2pService(Peering):
     # --- effects ----------------------------------------------------------------------------------
 
     def carry_out(self, effects: Iterable[Effect]) -> None:
-        """Do what the core wants, and be there when it wants to be woken."""
+        """Execute effects of the core, and schedule its next tick."""
         for effect in effects:
             match effect:
                 case Write(peer=peer, data=data):
                     link = self._links.get(peer)
                     if link is not None:
                         link.write(data)
-                case HangUp(peer=peer, reason=reason):
+                case Disconnect(peer=peer, reason=reason):
                     link = self._links.pop(peer, None)
                     if link is not None:
                         _log.info("peer %s: %s", link.name, reason)
@@ -277,7 +277,7 @@ class P2pService(Peering):
             self._wake()
 
     def opened(self, link: PeerSocket, address: PeerAddress, *, inbound: bool) -> None:
-        """A connection is there."""
+        """Handle a new connection."""
         now = self.now()
         if inbound:
             why = self.core.book.admit(address.ip, now)
@@ -291,7 +291,7 @@ class P2pService(Peering):
         self.carry_out(self.core.opened(link.peer, address, inbound=inbound, now=now))
 
     def received(self, link: PeerSocket, data: bytes) -> None:
-        """A peer's next bytes."""
+        """Handle bytes of a peer."""
         before = self.core.connected
         self.carry_out(self.core.received(link.peer, data, self.now()))
         if not self._reached and self.core.connected > before:
@@ -299,7 +299,7 @@ class P2pService(Peering):
             _log.info("the first peer: %s", link.name)
 
     def closed(self, link: PeerSocket) -> None:
-        """A connection has ended."""
+        """Handle a closed connection."""
         self._links.pop(link.peer, None)
         self.carry_out(self.core.closed(link.peer, self.now()))
 
@@ -308,22 +308,22 @@ class P2pService(Peering):
         return "a peer that has gone" if link is None else link.name
 
     def answer(self, peer: PeerId, question: Message) -> Steps[bytes | None]:
-        """The bytes that answer a question, if there is an answer; made in steps."""
+        """Make the bytes that answer a request, if there is an answer, in steps."""
         version = self.core.version_of(peer)
         if version is None:
             return None
         message = yield from self.history.answering(cast("Question", question), version)
         return None if message is None else self.core.reply(peer, message)
 
-    # --- for those who ask ------------------------------------------------------------------------
+    # --- Peering ----------------------------------------------------------------------------------
 
     @property
     def faulty_forks(self) -> Mapping[str, FaultyFork]:
-        """By peer: better chains that were refused."""
+        """Better chains that were refused, by peer."""
         return self.jobs.faulty_forks
 
     def connected(self) -> list[ConnectedPeer]:
-        """All peers that the node is talking to."""
+        """Return all connected peers."""
         found = []
         for peer, each in self.core.book.connections.items():
             shake = each.handshake
@@ -338,23 +338,23 @@ class P2pService(Peering):
         return found
 
     def known(self) -> dict[PeerAddress, int]:
-        """Addresses that have worked: when they were last heard."""
+        """Return known working addresses, with the time (ms) of the last contact."""
         return self.core.book.known(self.now())
 
     def blacklisted(self) -> dict[IpAddress, Restriction]:
-        """Who is refused, and why."""
+        """Return blacklisted addresses, with reasons."""
         return self.core.book.blacklisted(self.now())
 
     def suspended(self) -> dict[IpAddress, Restriction]:
-        """Who is not dialled for now, and why."""
+        """Return addresses that are temporarily not dialled, with reasons."""
         return self.core.book.suspended(self.now())
 
     def clear_blacklist(self) -> None:
-        """Refuse nobody any more."""
+        """Remove all addresses from the blacklist."""
         self.core.book.clear_blacklist()
 
     def ban(self, ip: IpAddress, reason: str) -> None:
-        """Refuse an address for a while, and close what is open to it."""
+        """Blacklist an address, and close its connections."""
         now = self.now()
         self.core.book.ban(ip, reason, now)
         for peer, each in list(self.core.book.connections.items()):
@@ -362,7 +362,7 @@ class P2pService(Peering):
                 self.carry_out(self.core.blame(peer, reason, now))
 
     def begin_to_connect(self, where: HostPort) -> None:
-        """Dial somebody now, whatever the book would choose; nobody waits for it."""
+        """Dial a peer now, in the background."""
         self._spawn(self._connect(where))
 
     async def _connect(self, where: HostPort) -> None:
@@ -371,26 +371,26 @@ class P2pService(Peering):
 
     @property
     def has_quorum(self) -> bool:
-        """Whether there are as many peers as mining wants."""
+        """Whether there are enough peers for mining."""
         return self.core.connected >= self.node.settings.miner.quorum
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing that peers sent is being put on the chain."""
+        """Whether nothing of peers is being applied to the chain."""
         return not self.jobs.receiver.is_busy
 
     def best_score(self) -> int:
-        """The best score that a peer has; 0 when nobody is known to have one."""
+        """Return the best score of a peer; 0 if none is known."""
         scores = (self.core.scores.score_of(each) or 0 for each in self.core.book.connections)
         return max(scores, default=0)
 
     def lag(self) -> int:
-        """How many blocks the best peer is ahead, as its score tells: about so many."""
+        """Return about how many blocks the best peer is ahead, estimated from its score."""
         one = pos.block_score(self.node.chain.last_block.header.base_target)
         return -(-self.core.scores.ahead() // max(1, one))
 
     def figures(self) -> NetworkFigures:
-        """What was counted since the start."""
+        """Return the counters since the start."""
         traffic, jobs = self.core.traffic, self.jobs
         return NetworkFigures(
             traffic.messages_in,

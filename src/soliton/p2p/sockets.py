@@ -1,9 +1,9 @@
-"""One connection: its transport, and the budgets of whoever is at its other end.
+"""One connection: its transport, and the budgets of its peer.
 
-Bytes that wait to be written, questions that wait for their answer, and the time of the event loop
-have limits. Who exceeds one is not read from for a while; nobody else waits for that.
+Unwritten bytes, unanswered requests, and the time of the event loop have limits. Reading from a
+peer that exceeds one pauses; other peers are not affected.
 
-What lives here: backpressure. What does not: what the bytes mean (``core``).
+What lives here: backpressure. What does not: the meaning of the bytes (``core``).
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from soliton.wire.messages import Message
 _log = logging.getLogger(__name__)
 
 WRITE_HIGH: Final = 1024 * 1024
-"""Bytes that wait for a peer to read them before no more of its questions are answered."""
+"""Unread bytes above which no more requests of the peer are answered."""
 WRITE_LIMIT: Final = 32 * 1024 * 1024
-"""Who lets more than this wait does not read: its connection is closed."""
+"""Unread bytes above which the connection is closed."""
 MAX_QUESTIONS: Final = 400
-"""Questions of one peer that wait for their answers; it is not read from above that."""
+"""Unanswered requests of one peer above which reading from it pauses."""
 DEBT_SECONDS: Final = 0.05
-"""How much more of the loop's time than its share one peer may use before it has to pause."""
+"""How far one peer may exceed its share of the loop's time before it has to pause."""
 SHARE: Final = 0.25
-"""Of the loop's time, how much one peer may use."""
+"""The share of the loop's time that one peer may use."""
 SLICE_SECONDS: Final = 0.005
-"""How long questions or transactions are worked on before others get their turn."""
+"""The length of a time slice for requests."""
 
 
 class Owner(Protocol):
-    """What a connection tells, and whom it asks."""
+    """The owner of the connections."""
 
     def opened(self, link: PeerSocket, address: PeerAddress, *, inbound: bool) -> None:
-        """A connection is there; it gets its ``peer`` now, or is aborted."""
+        """Handle a new connection: set its ``peer``, or abort it."""
 
     def received(self, link: PeerSocket, data: bytes) -> None:
-        """A peer's next bytes."""
+        """Handle bytes of a peer."""
 
     def closed(self, link: PeerSocket) -> None:
-        """A connection has ended."""
+        """Handle a closed connection."""
 
     def answer(self, peer: PeerId, question: Message) -> Steps[bytes | None]:
-        """The bytes that answer a question, if there is an answer; made in steps."""
+        """Make the bytes that answer a request, if there is an answer, in steps."""
 
 
 class PeerSocket(asyncio.Protocol):
-    """One connection: its transport, its budgets, and the questions that wait."""
+    """One connection: its transport, its budgets, and its unanswered requests."""
 
     def __init__(self, owner: Owner, address: PeerAddress | None) -> None:
-        """``address`` is whom we dialled."""
+        """``address`` is the dialled one, ``None`` for an inbound connection."""
         self._owner = owner
         self._address = address
         self._inbound = address is None
@@ -72,11 +72,11 @@ class PeerSocket(asyncio.Protocol):
 
     @property
     def name(self) -> str:
-        """Where the peer is."""
+        """The peer's address."""
         return str(self._address)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there."""
+        """Register the connection."""
         self.transport = cast("asyncio.Transport", transport)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH)
         if self._address is None:
@@ -90,14 +90,14 @@ class PeerSocket(asyncio.Protocol):
         self._owner.opened(self, self._address, inbound=self._inbound)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """The connection has ended."""
+        """Drop the unanswered requests."""
         self._questions.clear()
         self._answering = None
         if self.peer:
             self._owner.closed(self)
 
     def data_received(self, data: bytes) -> None:
-        """The peer's next bytes."""
+        """Pass bytes to the owner, and charge its time to the peer."""
         if not self.peer:
             return
         since = time.perf_counter()
@@ -107,7 +107,7 @@ class PeerSocket(asyncio.Protocol):
     # --- budgets ----------------------------------------------------------------------------------
 
     def _charge(self, seconds: float) -> None:
-        """Who uses more than his share of the time rests until that is even."""
+        """Charge time to the peer; above its share, pause it until the debt is paid."""
         now = time.monotonic()
         self._debt = max(0.0, self._debt - SHARE * (now - self._measured)) + seconds
         self._measured = now
@@ -122,7 +122,7 @@ class PeerSocket(asyncio.Protocol):
         self._serve_soon()
 
     def _hold(self) -> None:
-        """Read from the peer, or not, as its budgets are."""
+        """Pause or resume reading, by the budgets."""
         if self.transport.is_closing():
             return
         if self._resting or len(self._questions) >= MAX_QUESTIONS:
@@ -131,28 +131,28 @@ class PeerSocket(asyncio.Protocol):
             self.transport.resume_reading()
 
     def write(self, data: bytes) -> None:
-        """Send bytes; a peer that does not read them is let go."""
+        """Send bytes; close the connection if the peer does not read them."""
         if self.transport.get_write_buffer_size() > WRITE_LIMIT:
             _log.info("peer %s does not read what it is sent", self.name)
             self.transport.abort()
             return
         self.transport.write(data)
 
-    # --- questions --------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     def ask(self, question: Message) -> None:
-        """Answer a question when its turn comes."""
+        """Queue a request."""
         self._questions.append(question)
         if len(self._questions) >= MAX_QUESTIONS:
             self._hold()
         self._serve_soon()
 
     def pause_writing(self) -> None:
-        """Enough waits for the peer to read it."""
+        """The write buffer is full."""
         self._blocked = True
 
     def resume_writing(self) -> None:
-        """The peer has read."""
+        """The write buffer has been drained."""
         self._blocked = False
         self._serve_soon()
 

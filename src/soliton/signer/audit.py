@@ -1,7 +1,7 @@
-"""The audit log for people: its last lines, and whether all of it is as it was written.
+"""The audit log over HTTP: its last lines, and the verification of the whole log.
 
-What lives here: reading the files beside the process that writes them, within bounds, and what is
-shown of a line. What does not: the files (``journal``), and who may see it (``audit_routes``).
+What lives here: reading the files while this process appends to them, within limits, and the JSON
+of a line. What does not: the files (``journal``), and permissions (``audit_routes``).
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from soliton.signer.records import Entry, Event, from_line, line_hash
 
 MAX_LINES: Final = 200
 """Lines of one answer."""
-MAX_LOOKED_BYTES: Final = 64 * 1024 * 1024
-"""How far back an answer looks; ``soliton signer audit export`` has no such end."""
+MAX_READ_BYTES: Final = 64 * 1024 * 1024
+"""How far back an answer reads; ``soliton signer audit export`` has no such limit."""
 _CHUNK: Final = 256 * 1024
 _NUMBER: Final = b'{"number":'
 
 
 class AuditLog:
-    """What is read of the log of a running signer. Its methods block: call them on a thread."""
+    """Reads the log of a running signer. Its methods block: call them on a thread."""
 
     def __init__(self, journal: Journal, clock: Callable[[], int]) -> None:
         self._journal = journal
         self._clock = clock
         self.verified: dict[str, Any] | None = None
-        """What came of the last check."""
+        """The result of the last verification."""
 
     def recent(self, before: int | None, count: int) -> list[dict[str, Any]]:
-        """The last lines, or those before a number, the newest first. Raises
+        """Return the last lines, or those before a number, the newest first. Raises
         ``AuditUnavailable``.
         """
         found: list[dict[str, Any]] = []
@@ -60,8 +60,8 @@ class AuditLog:
         return found
 
     def verify(self, written: tuple[int, str]) -> dict[str, Any]:
-        """Check all of it, and that it has the line which this process has ``written`` last: its
-        number and hash.
+        """Check the whole log, and that it contains the last line that this process has
+        ``written``: its number and hash.
         """
         at = self._clock()
         try:
@@ -84,7 +84,7 @@ class AuditLog:
 
 
 def shown(entry: Entry) -> dict[str, Any]:
-    """What people see of a line."""
+    """Return the JSON of a line."""
     return {
         "number": entry.number,
         "at": entry.at,
@@ -94,7 +94,7 @@ def shown(entry: Entry) -> dict[str, Any]:
         "rule": entry.rule,
         "lines": list(entry.lines),
         "reason": entry.reason,
-        "told": list(entry.told),
+        "told": list(entry.sentences),
         "ids": list(entry.ids),
         "pending": entry.pending,
     }
@@ -106,8 +106,8 @@ def _number(line: bytes) -> int | None:
 
 
 def _backwards(directory: Path) -> Iterator[bytes]:
-    """The whole lines of all files from the last one back, as far as ``MAX_LOOKED_BYTES``."""
-    left = MAX_LOOKED_BYTES
+    """Yield the complete lines of all files from the last one back, up to ``MAX_READ_BYTES``."""
+    left = MAX_READ_BYTES
     for segment in reversed(segments(directory)):
         with segment_path(directory, segment).open("rb") as file:
             at = file.seek(0, os.SEEK_END)
@@ -118,10 +118,10 @@ def _backwards(directory: Path) -> Iterator[bytes]:
                 at = file.seek(at - size)
                 left -= size
                 rest, *lines = (file.read(size) + rest).split(b"\n")
-                # A line of many pieces is put together of longer and longer ones.
+                # A long line is joined from chunks of doubling size: linear time.
                 size = _CHUNK if lines else 2 * size
                 if is_last and lines:
-                    # What stands behind the last end of a line is not finished.
+                    # The text after the last newline is an incomplete line.
                     lines.pop()
                     is_last = False
                 yield from reversed(lines)

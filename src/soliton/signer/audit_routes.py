@@ -1,7 +1,7 @@
-"""The routes of a signer about itself: who asks, and the audit log.
+"""The routes about the signer itself: the caller, and the audit log.
 
-What lives here: bodies and answers. What does not: reading the log (``audit``), signing and
-deciding (``key_routes``).
+What lives here: parameters and answers. What does not: reading the log (``audit``), signing and
+approving (``key_routes``).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from soliton.signer.audit import MAX_LINES, AuditLog
 from soliton.signer.callers import Callers
-from soliton.signer.desk import Desk
 from soliton.signer.errors import AUDIT_TROUBLE, BUSY, WRONG_SHAPE, RequestRefused
 from soliton.signer.journal import AuditUnavailable
+from soliton.signer.pipeline import SigningPipeline
 from soliton.web.request import Request
 
 LINES: Final = 50
@@ -21,21 +21,21 @@ _DIGITS: Final = 18
 
 
 class AuditRoutes:
-    """The routes; each gives what becomes JSON."""
+    """The handlers; each returns the value of a JSON answer."""
 
-    def __init__(self, desk: Desk, callers: Callers) -> None:
-        self._desk = desk
+    def __init__(self, pipeline: SigningPipeline, callers: Callers) -> None:
+        self._pipeline = pipeline
         self._callers = callers
-        self._log = AuditLog(desk.journal, desk.clock)
+        self._log = AuditLog(pipeline.journal, pipeline.clock)
         self._is_checking = False
 
     def caller(self, request: Request) -> dict[str, Any]:
-        """Who asks, and what that one may do; raises ``RequestRefused``."""
+        """Return the caller and its scopes; raises ``RequestRefused``."""
         caller = self._callers.caller_of(request, None)
         return {"name": caller.name, "may": sorted(caller.may), "rate": caller.rate}
 
     async def recent(self, request: Request) -> dict[str, Any]:
-        """The last lines; raises ``RequestRefused``."""
+        """Return the last lines; raises ``RequestRefused``."""
         limit = _whole(request, "limit") or LINES
         if limit > MAX_LINES:
             raise RequestRefused(WRONG_SHAPE, f"limit should be at most {MAX_LINES}", "limit")
@@ -43,21 +43,21 @@ class AuditRoutes:
             lines = await asyncio.to_thread(self._log.recent, _whole(request, "before"), limit)
         except AuditUnavailable as error:
             raise RequestRefused(AUDIT_TROUBLE, str(error)) from None
-        number, head = self._desk.journal.head
+        number, head = self._pipeline.journal.head
         return {
             "lines": lines,
             "head": {"number": number, "hash": head},
-            "rulesSince": self._desk.rules_since,
+            "rulesSince": self._pipeline.rules_since,
             "verified": self._log.verified,
         }
 
     async def verify(self) -> dict[str, Any]:
-        """Check the whole log, one at a time; raises ``RequestRefused``."""
+        """Check the whole log, one request at a time; raises ``RequestRefused``."""
         if self._is_checking:
             raise RequestRefused(BUSY, "the log is being checked", after=1)
         self._is_checking = True
         try:
-            return await asyncio.to_thread(self._log.verify, self._desk.journal.written)
+            return await asyncio.to_thread(self._log.verify, self._pipeline.journal.written)
         finally:
             self._is_checking = False
 

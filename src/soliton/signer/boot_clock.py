@@ -1,10 +1,10 @@
-"""The time that windows are measured in: milliseconds that only go on while this machine does.
+"""The clock of spending windows: monotonic milliseconds that advance only while the machine runs.
 
-It follows the system's clock since boot, which nobody sets, and goes on where the journal left it.
-While the machine was off, or its boot cannot be told from another, no time has passed: a window
-then forgets later than it could, never earlier.
+It follows the system's clock since boot, which nobody can set, and continues from the last line of
+the journal. Time while the machine was off, or across boots that cannot be told apart, does not
+count: a window then forgets later than it could, never earlier.
 
-What lives here: the clock. What does not: the wall clock, which audit lines and orders have.
+What lives here: the clock. What does not: the wall clock, which audit lines and orders use.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def boot_ms() -> int:
-    """Milliseconds since boot, sleep included where the system counts it."""
+    """Return milliseconds since boot, including sleep where the system counts it."""
     return time.clock_gettime_ns(_CLOCK) // 1_000_000
 
 
 def boot_id() -> str:
-    """What names this boot; empty where the system has no name for it."""
+    """Return the id of this boot; empty where the system has none."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip()[:64]
     except (OSError, UnicodeDecodeError):
@@ -32,7 +32,7 @@ def boot_id() -> str:
 
 
 class BootClock:
-    """The time of windows."""
+    """The clock of windows."""
 
     def __init__(
         self, since_boot: Callable[[], int] = boot_ms, boot: Callable[[], str] = boot_id
@@ -44,23 +44,23 @@ class BootClock:
         self.resume(0, 0, "", 0)
 
     def resume(self, last: int, start: int, start_boot: str, start_since_boot: int) -> None:
-        """Go on after ``last``: ``start`` is the time of a start of ours, that of the boot
-        ``start_boot`` so many milliseconds since it.
+        """Continue after ``last``. ``start`` is the time of an earlier start of the signer, which
+        was ``start_since_boot`` milliseconds after the boot ``start_boot``.
         """
         now = self._since_boot()
         self._last = last
         if self.boot and self.boot == start_boot:
             self._offset = start - start_since_boot
-            # A machine that was taken back to an earlier moment goes on from what was written.
+            # A machine restored from a snapshot continues from the last line instead.
             if now + self._offset >= last:
                 return
         self._offset = last - now
 
     def now(self) -> int:
-        """The time in milliseconds; it never goes back."""
+        """Return the time in milliseconds; it never goes back."""
         self._last = max(self._last, self._since_boot() + self._offset)
         return self._last
 
     def since_boot(self) -> int:
-        """Milliseconds since boot, of this moment's ``now``."""
+        """Return the milliseconds since boot that correspond to ``now()``."""
         return self.now() - self._offset

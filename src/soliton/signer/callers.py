@@ -1,8 +1,8 @@
-"""Who asks: API keys, users of this machine and certificates with what they may do, how fast, and
-under which host names.
+"""Authentication of callers: API keys, local users and certificates; scopes, rate limits and the
+allowed ``Host`` headers.
 
-What lives here: telling a caller by its key or as a peer, scopes, rates, the list of hosts. What
-does not: the settings' file (``node.signer_settings``), and what a key may sign (``policy``).
+What lives here: those checks. What does not: the settings' file (``node.signer_settings``), and
+what a key may sign (``policy``).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from soliton.signer.errors import NO_CALLER, NO_HOST, TOO_FAST, RequestRefused
 from soliton.web.request import Request, header_text
 
 SCOPES: Final = ("sign", "list", "unlock", "approve", "operate")
-"""What a caller may do: have things signed; see which keys there are; unlock and lock them; approve
-and refuse what waits; load the rules again.
+"""What a caller may do: request signatures; list the keys; unlock and lock them; approve and refuse
+pending requests; reload the rules and read the audit log.
 """
 MAX_KEY_CHARACTERS: Final = 1_024
 LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -27,8 +27,8 @@ KEY_HEADER: Final = b"x-api-key"
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A caller of the settings: who shows the API key with this hash (empty for none), or who is
-    one of ``peers`` (``web.peers``); ``rate`` is requests in a second, 0 for no limit.
+    """A caller of the settings, known by the hash of its API key (empty for none) or as one of
+    ``peers`` (``web.peers``). ``rate`` is in requests a second, 0 for no limit.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class Callers:
-    """All callers; ``now`` gives milliseconds that nobody sets."""
+    """All callers; ``now`` returns monotonic milliseconds."""
 
     def __init__(
         self, callers: Iterable[Caller], hosts: Iterable[str], now: Callable[[], int]
@@ -50,41 +50,39 @@ class Callers:
         self._known: dict[bytes, Caller] = {}
         self._peers = {peer: it for it in self._callers for peer in it.peers}
         self._left: dict[str, tuple[int, int]] = {}
-        """Of callers with a rate: thousandths of requests that are left, and when that was so."""
+        """The token bucket of each caller with a rate: thousandths of a request, and its time."""
 
     def caller_of(self, request: Request, scope: str | None) -> Caller:
-        """Who asks for something that takes this scope, or any; raises ``RequestRefused``."""
+        """Return the caller of a request that needs this scope, or none; raises
+        ``RequestRefused``.
+        """
         self._check_host(request)
         key = request.headers.get(KEY_HEADER, b"")
         caller = self._find(key) if key else self._peers.get(request.peer)
         if caller is None or (scope is not None and scope not in caller.may):
-            words = "this takes an API key" + (f" that may {scope}" if scope else "")
-            raise RequestRefused(NO_CALLER, words)
+            message = "this takes an API key" + (f" that may {scope}" if scope else "")
+            raise RequestRefused(NO_CALLER, message)
         if caller.rate:
             self._count(caller)
         return caller
 
     def _check_host(self, request: Request) -> None:
-        """A page of a stranger's host name that leads here says that name."""
+        """Refuse other host names, against DNS rebinding."""
         host = header_text(request.headers.get(b"host", b"")).lower()
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         if name not in self._hosts:
             raise RequestRefused(NO_HOST, "signer.hosts does not name this host")
 
     def _find(self, key: bytes) -> Caller | None:
-        if not key or len(key) > MAX_KEY_CHARACTERS:
+        if len(key) > MAX_KEY_CHARACTERS:
             return None
-        known = self._known.get(key)
-        if known is not None:
+        if (known := self._known.get(key)) is not None:
             return known
-        offered = secure_hash(key)
-        found = None
+        key_hash = secure_hash(key)
         for caller in self._callers:
-            if caller.key_hash and hmac.compare_digest(offered, caller.key_hash):
-                found = caller
-        if found is not None:
-            self._known[key] = found
-        return found
+            if caller.key_hash and hmac.compare_digest(key_hash, caller.key_hash):
+                self._known[key] = caller
+        return self._known.get(key)
 
     def _count(self, caller: Caller) -> None:
         now, most = self._now(), caller.rate * 1_000

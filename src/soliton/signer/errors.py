@@ -1,8 +1,8 @@
-"""Every refusal of the signer: its number, its HTTP status, and when it comes.
+"""The table of the signer's errors: code, HTTP status, and meaning.
 
 What lives here: the table, from which the page, the OpenAPI document and the answers are made.
-What does not: the codes of the node (0 to 5031), which are passed on as they are. The numbers here
-keep away from them.
+What does not: the codes of the node (0 to 5031), which are passed on unchanged. The codes here do
+not overlap with them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from soliton.errors import EnvironmentProblem, InputError
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One row: what ``error`` holds, the HTTP status, and the meaning."""
+    """One row: the code in ``error``, the HTTP status, and the meaning."""
 
     code: int
     status: int
@@ -74,7 +74,7 @@ KEY_FAULTS: Final = (
     *(NOT_CONFIRMED, TOO_MANY_KEPT, WRONG_POLICY, KEY_STORE_TROUBLE, AUDIT_TROUBLE),
     SIGNED_BEFORE,
 )
-"""Those of a signer that keeps keys; ``FAULTS`` are those of ``POST /data``."""
+"""Errors of the routes of stored keys; ``FAULTS`` are those of ``POST /data``."""
 
 FAULTS: Final = (
     *(NOT_JSON, WRONG_SHAPE, INTEGER_RANGE, NOT_INTEGER, BYTE_RANGE, NO_SUCH_TYPE, RULE_BROKEN),
@@ -85,7 +85,7 @@ FAULTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """What a client gets: the HTTP status, and the members of the JSON object."""
+    """An error answer: the HTTP status, and the members of the JSON object."""
 
     status: int
     code: int
@@ -93,12 +93,12 @@ class ErrorAnswer:
     more: dict[str, object] = field(default_factory=dict)
 
     def json(self) -> dict[str, object]:
-        """The body."""
+        """Return the body."""
         return {"error": self.code, "message": self.message, **self.more}
 
 
 class RequestRefused(InputError):
-    """The client has to send something else. Messages name places, never what stood there."""
+    """The request is refused. Messages name members of it, never their values."""
 
     def __init__(self, fault: Fault, message: str, path: str | None = None, **more: object) -> None:
         super().__init__(message)
@@ -108,10 +108,10 @@ class RequestRefused(InputError):
 
 
 class NodeRefused(InputError):
-    """The node looked at the transaction and does not want it; its code and words are kept.
+    """The node has rejected the transaction; its code and message are kept.
 
-    ``details`` are reasons by address, which say more than the message where an account has no
-    funds.
+    ``details`` are reasons by address, which are more precise than the message where an account
+    lacks funds.
     """
 
     def __init__(self, status: int, code: int, message: str, details: object) -> None:
@@ -123,9 +123,9 @@ class NodeRefused(InputError):
 
 
 class NodeTrouble(EnvironmentProblem):
-    """No usable answer came from the node.
+    """The node gave no usable answer.
 
-    ``transaction_id`` is what was sent, since it may have arrived all the same.
+    ``transaction_id`` is the id of the transaction sent, which may have arrived nevertheless.
     """
 
     def __init__(self, fault: Fault, message: str, transaction_id: str | None = None) -> None:

@@ -1,10 +1,10 @@
-"""Keys that are brought here at the start: from the environment, a command, or Vault's KV engine.
+"""Keys fetched at the start: from the environment, a command, or Vault's KV engine.
 
-Whoever starts the signer can read them there, so no password opens them; they are here until they
-are locked, or the process ends. The public key stands in the settings: another secret stops the
-start.
+Whoever starts the signer can read them at their source, so no password protects them here. They
+stay unlocked until they are locked, or the process ends. The settings hold the public key: a secret
+of another key stops the start.
 
-What lives here: the three ways, and the check. What does not: keys that never come here
+What lives here: the three sources, and the check. What does not: keys that stay in a store
 (``stores``).
 
 Source: hashicorp/vault ``website/content/api-docs/secret/kv/kv-v2.mdx`` (read secret version).
@@ -32,14 +32,14 @@ from soliton.signer.settings import FetchedSettings
 from soliton.signer.stores import StoreTrouble, Vault
 
 COMMAND_SECONDS: Final = 60.0
-"""Somebody may have to touch a device."""
+"""Enough for somebody to touch a device."""
 MAX_OUTPUT_BYTES: Final = 64 * 1024
 _READERS: Final = {"phrase": phrase, "account-seed": account_seed, "private-key": private_key}
 
 
 def fetch(settings: FetchedSettings) -> KeyPair:
-    """The key that the settings lead to; raises ``StoreTrouble`` and ``KeyProblem``, neither of
-    which says what was found.
+    """Return the key that the settings name; raises ``StoreTrouble`` and ``KeyProblem``, neither of
+    which quotes the secret.
     """
     text = _text(settings)
     if not 0 < len(text) <= MAX_PHRASE_CHARACTERS:
@@ -60,7 +60,7 @@ def fetch(settings: FetchedSettings) -> KeyPair:
 
 def _text(settings: FetchedSettings) -> str:
     if settings.kind == "environment":
-        # Programs that are started from here shall not have it.
+        # Child processes must not inherit it.
         return os.environ.pop(settings.where, "")
     if settings.kind == "command":
         return _output(settings)
@@ -68,10 +68,10 @@ def _text(settings: FetchedSettings) -> str:
 
 
 def _output(settings: FetchedSettings) -> str:
-    """The first line that a command prints, as password managers print secrets."""
+    """Return the first line that a command prints, as password managers print secrets."""
     trouble: str
     try:
-        # What it says on the way may be a secret: nothing of that is kept.
+        # Its diagnostics may contain the secret, so they are discarded.
         ended = subprocess.run(  # noqa: S603 - the operator's own command
             settings.command,
             stdin=subprocess.DEVNULL,
@@ -94,8 +94,8 @@ def _output(settings: FetchedSettings) -> str:
 
 def _from_vault(settings: FetchedSettings) -> str:
     vault = Vault(settings.where, Path(settings.token_file))
-    told = vault.ask("GET", f"{settings.within}/data/{settings.path}")
-    held = told.get("data") if isinstance(told, dict) else None
+    data = vault.ask("GET", f"{settings.within}/data/{settings.path}")
+    held = data.get("data") if isinstance(data, dict) else None
     found = held.get(settings.field) if isinstance(held, dict) else None
     if not isinstance(found, str):
         raise StoreTrouble(f"{settings.name}: Vault has no text {settings.field} there")

@@ -1,14 +1,15 @@
-"""Signing for a node that makes blocks: proofs of its turn, blocks, microblocks, none twice.
+"""Signing for a node that generates blocks: VRF proofs, blocks and microblocks, none twice.
 
-The node sends what it wants signed as a block or a microblock with empty signatures. It is read as
-such, so that nothing else can be signed this way, and it is on the disk before its signature leaves
-that this parent, or this form of the block, has its successor.
+The node sends a block or a microblock with empty signatures. It is decoded as such, so that nothing
+else can be signed this way. Before the signature is returned, the journal on the disk says that
+this parent, or this form of the block, has its successor.
 
-A block's height stands nowhere in it: it is what the node says. Parents are what protects, heights
-are a second line.
+A block does not contain its height: the node states it. The check of parents is the protection,
+that of heights a second line of defence.
 
-What lives here: these bytes, and the order of checks. What does not: what was signed (``marks``),
-whether the rules let the key sign blocks (``policy``), HTTP (``key_routes``).
+What lives here: the signed bytes, and the order of checks. What does not: the record of what was
+signed (``signed_blocks``), whether the rules let the key sign blocks (``policy``), HTTP
+(``key_routes``).
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from soliton.chain.microblocks import Microblock
 from soliton.crypto import base58
 from soliton.crypto.errors import CryptoError
 from soliton.signer.boot_clock import boot_ms
-from soliton.signer.desk import Desk, refused
 from soliton.signer.errors import (
     NOT_SIGNABLE,
     REFUSED,
@@ -40,32 +40,33 @@ from soliton.signer.errors import (
     RequestRefused,
 )
 from soliton.signer.keyring import Account
-from soliton.signer.marks import MAX_REORGANIZATIONS, OnParent
 from soliton.signer.measures import Kind, Measures
+from soliton.signer.pipeline import SigningPipeline, refused
 from soliton.signer.policy import Allowed, Question
 from soliton.signer.records import Entry, Event, Mark, MarkKind
-from soliton.signer.wanted import MAX_KEY_CHARACTERS
+from soliton.signer.sign_request import MAX_KEY_CHARACTERS
+from soliton.signer.signed_blocks import MAX_REORGANIZATIONS, OnParent
 from soliton.wire.messages import MicroblockInv
 
 MAX_HEIGHT: Final = 2**31 - 1
 MAX_KEPT_BYTES: Final = 4_096
-"""A block is kept up to here, to be given to a node that has lost its own."""
+"""A block up to this size is kept, for a node that has lost its own."""
 HIT_SOURCE_BYTES: Final = 32
 _UNSIGNED: Final = bytes(SIGNATURE_LENGTH)
 
 
 class Generating:
-    """What a generator has signed, one thing after the other for each key."""
+    """Signs for generators; a lock for each key serialises its requests."""
 
-    def __init__(self, desk: Desk, chain_id: int) -> None:
-        self._desk = desk
+    def __init__(self, pipeline: SigningPipeline, chain_id: int) -> None:
+        self._pipeline = pipeline
         self._chain_id = chain_id
         self._locks: dict[str, asyncio.Lock] = {}
 
-    # --- what is asked for ------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     async def prove(self, caller: str, value: dict[str, Any]) -> dict[str, Any]:
-        """The VRF proof of a hit source, which is a block's generation signature; raises
+        """Return the VRF proof of a hit source, which is a block's generation signature; raises
         ``RequestRefused``.
         """
         account = self._account(value)
@@ -73,25 +74,25 @@ class Generating:
         if len(source) != HIT_SOURCE_BYTES:
             words = f"message should be a hit source of {HIT_SOURCE_BYTES} bytes in base58"
             raise RequestRefused(NOT_SIGNABLE, words, "message")
-        told = f"VRF proof of {base58.encode(source)}"
-        async with self._refusals(caller, account, told):
-            allowed = self._allowed(caller, account, Kind.BLOCK, blocks.PROTOBUF_VERSION)
+        summary = f"VRF proof of {base58.encode(source)}"
+        async with self._refusals(caller, account, summary):
+            allowed = self._authorize(caller, account, Kind.BLOCK, blocks.PROTOBUF_VERSION)
             proof = account.prove(source, boot_ms())
-            await self._desk.written(self._entry(caller, account, allowed, told))
+            await self._pipeline.written(self._entry(caller, account, allowed, summary))
             return {"proof": base58.encode(proof)}
 
     async def block(self, caller: str, value: dict[str, Any]) -> dict[str, Any]:
-        """The signature of a block; raises ``RequestRefused``."""
+        """Return the signature of a block; raises ``RequestRefused``."""
         account, height = self._account(value), _height(value)
-        wanted = self._signed_header(value, "block", account)
-        header = wanted.header
-        told = f"block (version {header.version}) at height {height} on {_shown(header)}"
-        async with self._lock(account), self._refusals(caller, account, told):
-            return await self._block(caller, account, height, wanted, told)
+        signed_header = self._signed_header(value, "block", account)
+        header = signed_header.header
+        summary = f"block (version {header.version}) at height {height} on {_shown(header)}"
+        async with self._lock(account), self._refusals(caller, account, summary):
+            return await self._block(caller, account, height, signed_header, summary)
 
     async def microblock(self, caller: str, value: dict[str, Any]) -> dict[str, Any]:
-        """The signatures of a microblock, of the block that it makes, and of its announcement;
-        raises ``RequestRefused``.
+        """Return the signatures of a microblock, of the resulting block, and of the microblock's
+        announcement; raises ``RequestRefused``.
         """
         account, height = self._account(value), _height(value)
         total = self._signed_header(value, "total", account)
@@ -103,27 +104,27 @@ class Generating:
         if micro.generator != account.public_key:
             raise RequestRefused(NOT_SIGNABLE, "the microblock is of another key", "microblock")
         parent, count = _shown(total.header), len(micro.transactions)
-        told = f"microblock at height {height} with {count} transactions on {parent}"
-        async with self._lock(account), self._refusals(caller, account, told):
-            return await self._microblock(caller, account, height, total, micro, told)
+        summary = f"microblock at height {height} with {count} transactions on {parent}"
+        async with self._lock(account), self._refusals(caller, account, summary):
+            return await self._microblock(caller, account, height, total, micro, summary)
 
     def _account(self, value: dict[str, Any]) -> Account:
         text = value.get("key")
         if not isinstance(text, str) or not 0 < len(text) <= MAX_KEY_CHARACTERS:
             words = "key should be a name, an address or a public key"
             raise RequestRefused(WRONG_SHAPE, words, "key")
-        return self._desk.keyring.find(text)
+        return self._pipeline.keyring.find(text)
 
     def _lock(self, account: Account) -> asyncio.Lock:
         return self._locks.setdefault(account.text, asyncio.Lock())
 
     def _signed_header(self, value: dict[str, Any], name: str, account: Account) -> SignedHeader:
-        """The header of what should be a block with an empty signature."""
+        """Decode a block with an empty signature and return its header."""
         chain_id = self._chain_id
 
         def read(text: str) -> SignedHeader:
             data = decode_base64(text)
-            # Of older versions the transactions are signed with it, so all of it is read.
+            # In older versions the signature covers the transactions, so all of it is decoded.
             blocks.decode(data, chain_id)
             return blocks.decode_signed_header(data, chain_id)
 
@@ -133,46 +134,44 @@ class Generating:
         return found
 
     @contextlib.asynccontextmanager
-    async def _refusals(self, caller: str, account: Account, told: str) -> AsyncIterator[None]:
-        """Write down what is refused here by the rules, or because there was another one."""
+    async def _refusals(self, caller: str, account: Account, summary: str) -> AsyncIterator[None]:
+        """Write a refusal by the rules, or because of another signed block, to the journal."""
         try:
             yield
         except RequestRefused as error:
             if error.answer.code in (REFUSED.code, SIGNED_BEFORE.code):
-                entry = self._desk.entry(
+                entry = self._pipeline.entry(
                     Event.REFUSE,
                     caller=caller,
                     key=account.name,
                     rule=str(error.answer.more.get("rule", "")),
                     reason=str(error),
-                    told=(told,),
+                    sentences=(summary,),
                 )
-                await self._desk.written(entry)
+                await self._pipeline.written(entry)
             raise
 
     # --- signing ----------------------------------------------------------------------------------
 
     async def _block(
-        self, caller: str, account: Account, height: int, wanted: SignedHeader, told: str
+        self, caller: str, account: Account, height: int, signed_header: SignedHeader, summary: str
     ) -> dict[str, Any]:
-        header, digest = wanted.header, _digest(wanted.signed)
+        header, digest = signed_header.header, _digest(signed_header.signed)
         parent = _shown(header)
-        marks = self._desk.book.marks
-        before = marks.on_parent(account.text, parent)
+        signed_blocks = self._pipeline.state.signed_blocks
+        before = signed_blocks.on_parent(account.text, parent)
         if before is not None:
             return _block_again(before, digest)
-        allowed = self._allowed(caller, account, Kind.BLOCK, header.version)
-        least = marks.highest(account.text) - min(
-            allowed.rule.reorganizations, MAX_REORGANIZATIONS - 1
-        )
-        if height <= least:
-            words = f"a block of height {marks.highest(account.text)} was signed, this is {height}"
+        allowed = self._authorize(caller, account, Kind.BLOCK, header.version)
+        highest = signed_blocks.highest(account.text)
+        if height <= highest - min(allowed.rule.reorganizations, MAX_REORGANIZATIONS - 1):
+            words = f"a block of height {highest} was signed, this is {height}"
             raise RequestRefused(SIGNED_BEFORE, words, "height")
-        (signature,) = await self._signatures(account, [wanted.signed])
+        (signature,) = await self._signatures(account, [signed_header.signed])
         form = base58.encode(blocks.id_of(header, signature))
-        kept = _without_transactions(wanted)
+        kept = _without_transactions(signed_header)
         mark = Mark(MarkKind.BLOCK, account.text, height, parent, form, digest, kept)
-        await self._write(caller, account, allowed, told, mark, [signature])
+        await self._write(caller, account, allowed, summary, mark, [signature])
         return {"signature": base58.encode(signature)}
 
     async def _microblock(
@@ -182,10 +181,10 @@ class Generating:
         height: int,
         total: SignedHeader,
         micro: Microblock,
-        told: str,
+        summary: str,
     ) -> dict[str, Any]:
         parent = _shown(total.header)
-        on_parent = self._desk.book.marks.on_parent(account.text, parent)
+        on_parent = self._pipeline.state.signed_blocks.on_parent(account.text, parent)
         digest = _digest(total.signed, micro.signed)
         if on_parent is None:
             raise RequestRefused(NOT_SIGNABLE, "no block on this parent was signed here", "total")
@@ -196,11 +195,11 @@ class Generating:
         if base58.encode(micro.reference) != on_parent.form:
             words = f"the newest form of the block on {parent} is {on_parent.form}"
             raise RequestRefused(SIGNED_BEFORE, words, "microblock")
-        allowed = self._allowed(caller, account, Kind.MICROBLOCK, total.header.version)
+        allowed = self._authorize(caller, account, Kind.MICROBLOCK, total.header.version)
         signatures = await self._of_microblock(account, total, micro)
         form = base58.encode(blocks.id_of(total.header, signatures[0]))
         mark = Mark(MarkKind.MICROBLOCK, account.text, height, parent, form, digest)
-        await self._write(caller, account, allowed, told, mark, signatures)
+        await self._write(caller, account, allowed, summary, mark, signatures)
         return _micro_answer(tuple(map(base58.encode, signatures)))
 
     async def _of_microblock(
@@ -227,9 +226,9 @@ class Generating:
 
     # --- rules and lines --------------------------------------------------------------------------
 
-    def _allowed(self, caller: str, account: Account, kind: Kind, version: int) -> Allowed:
-        """What the rules say; raises ``RequestRefused``."""
-        desk = self._desk
+    def _authorize(self, caller: str, account: Account, kind: Kind, version: int) -> Allowed:
+        """Evaluate the rules; raises ``RequestRefused``."""
+        pipeline = self._pipeline
         measures = Measures(
             kind=kind,
             type_id=0,
@@ -239,9 +238,11 @@ class Generating:
             binds_chain=True,
         )
         question = Question(
-            measures, account.name, account.public_key, caller, self._chain_id, desk.clock()
+            measures, account.name, account.public_key, caller, self._chain_id, pipeline.clock()
         )
-        decided = desk.policy.decide(question, desk.book.windows, desk.book.clock.now())
+        decided = pipeline.policy.decide(
+            question, pipeline.state.windows, pipeline.state.clock.now()
+        )
         if not isinstance(decided, Allowed):
             raise refused(decided)
         if decided.rule.approvals is not None:
@@ -254,15 +255,15 @@ class Generating:
         caller: str,
         account: Account,
         allowed: Allowed,
-        told: str,
+        summary: str,
         **more: Any,  # noqa: ANN401 - members of an entry
     ) -> Entry:
-        return self._desk.entry(
+        return self._pipeline.entry(
             Event.SIGN,
             caller=caller,
             key=account.name,
             rule=allowed.rule.name,
-            told=(told,),
+            sentences=(summary,),
             **more,
         )
 
@@ -271,32 +272,32 @@ class Generating:
         caller: str,
         account: Account,
         allowed: Allowed,
-        told: str,
+        summary: str,
         mark: Mark,
         signatures: list[bytes],
     ) -> None:
-        desk = self._desk
+        pipeline = self._pipeline
         entry = self._entry(
             caller,
             account,
             allowed,
-            told,
+            summary,
             ids=(mark.form,),
             proofs=tuple(map(base58.encode, signatures)),
             charges=allowed.charges,
             mark=mark,
         )
-        desk.book.windows.charge(allowed.charges, entry.time)
+        pipeline.state.windows.charge(allowed.charges, entry.time)
         try:
-            await desk.written(entry)
+            await pipeline.written(entry)
         except RequestRefused:
-            desk.book.windows.take_back(allowed.charges, entry.time)
+            pipeline.state.windows.take_back(allowed.charges, entry.time)
             raise
 
 
 def _block_again(before: OnParent, digest: str) -> dict[str, Any]:
-    """The same signature for the same block; raises ``RequestRefused`` for another one, with what
-    was signed: a node that has lost it can go on from there.
+    """Return the same signature for the same block. For another block raise ``RequestRefused``
+    with the signed one, from which a node that has lost it can continue.
     """
     mark, (signature, *_) = before.block.mark, before.block.proofs
     assert mark is not None
@@ -308,7 +309,7 @@ def _block_again(before: OnParent, digest: str) -> dict[str, Any]:
 
 
 def _check_extends(before: OnParent, header: BlockHeader, micro: Microblock) -> None:
-    """Raise ``RequestRefused`` unless this is the signed block with other transactions."""
+    """Raise ``RequestRefused`` unless this is the signed block with other transactions in it."""
     mark = before.block.mark
     assert mark is not None
     if not mark.unsigned:
@@ -320,13 +321,13 @@ def _check_extends(before: OnParent, header: BlockHeader, micro: Microblock) -> 
         raise RequestRefused(NOT_SIGNABLE, "microblock and total do not fit", "microblock")
 
 
-def _without_transactions(wanted: SignedHeader) -> str:
-    """The block with an empty signature, in base64: of older versions with its transactions, which
-    are signed with it, and nothing where that is long.
+def _without_transactions(signed_header: SignedHeader) -> str:
+    """Return the block with an empty signature, in base64: in older versions with its
+    transactions, which the signature covers. Empty if longer than ``MAX_KEPT_BYTES``.
     """
-    data = wanted.signed + _UNSIGNED
-    if wanted.header.version >= blocks.PROTOBUF_VERSION:
-        data = blocks.assemble(wanted.header, (), _UNSIGNED).data
+    data = signed_header.signed + _UNSIGNED
+    if signed_header.header.version >= blocks.PROTOBUF_VERSION:
+        data = blocks.assemble(signed_header.header, (), _UNSIGNED).data
     return base64.b64encode(data).decode() if len(data) <= MAX_KEPT_BYTES else ""
 
 

@@ -1,13 +1,12 @@
-"""The audit log on the disk: lines that are there before what they tell of leaves the process.
+"""The audit log on the disk: a write-ahead log, synced before the signatures in it are returned.
 
-Lines of requests that come together share one ``fsync``, on a thread beside the event loop. A last
-line that was not finished is dropped at the start, since nothing that it tells of has left;
-whatever else is wrong stops the start and names its place. A disk that is full fails the requests
-whose lines it could not take: the file goes back to its last good line, and the next request tries
-again.
+Requests that arrive together share one ``fsync``, on a separate thread. An incomplete last line is
+dropped at the start, since its result was never returned; any other damage stops the start with a
+message that names its place. When the disk is full, the requests whose lines could not be written
+fail, the file is truncated to its last good line, and the next request tries again.
 
 What lives here: the files, their lock, appending and reading. What does not: what lines mean
-(``records``, ``book``).
+(``records``, ``state``).
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ FILE_MODE: Final = 0o600
 DIRECTORY_MODE: Final = 0o700
 LOCK_NAME: Final = "lock"
 SEGMENT_BYTES: Final = 32 * 1024 * 1024
-"""A file grows up to this and a group of lines; the next one begins with all that is remembered, so
-that a start reads the last one, and those that have ids of the last day.
+"""Size, plus one group of lines, at which the log is rotated. A file begins with a checkpoint of
+the state, so a start reads the last file, and those with ids of the last day.
 """
 MAX_LINE_BYTES: Final = 256 * 1024 * 1024
 MAX_SEGMENTS: Final = 1_000_000
@@ -43,55 +42,55 @@ Done = Callable[[OSError | None], None]
 
 
 class AuditProblem(InputError):
-    """The audit log is not as it was written; the message has the file and the line."""
+    """The audit log is damaged or was changed; the message has the file and the line."""
 
 
 class AuditUnavailable(EnvironmentProblem):
-    """The directory of the log cannot be used, or another process uses it."""
+    """The directory of the log cannot be used, or another process has locked it."""
 
 
 class _Item(NamedTuple):
     line: bytes
     done: Done
     segment: int
-    """That which it begins, 0 for none."""
+    """The segment that it begins, 0 for none."""
     number: int
     hash: str
 
 
 class Journal:
-    """The lines of one directory, which no other process writes."""
+    """The log in one directory, which is locked against other processes."""
 
     def __init__(self, directory: Path, *, durable: bool = True) -> None:
-        """Take the directory; raises ``AuditUnavailable``. With ``durable`` off, lines survive the
-        end of the process and not that of the machine.
+        """Lock the directory; raises ``AuditUnavailable``. With ``durable`` off, lines survive a
+        crash of the process, but not of the machine.
         """
         self.directory = directory
         self._durable = durable
-        self._lock = _take(directory)
+        self._lock = _lock(directory)
         self._file = -1
         self._segment = 0
         self._length = 0
-        """That of the file up to its last line which is surely there."""
+        """The length of the file up to its last synced line."""
         self._number, self._before = 0, FIRST_BEFORE
         self._sure = (0, FIRST_BEFORE, 0)
         self._size = 0
         self._queue: list[_Item] = []
         self._is_writing = False
-        """Whether a group is being written, or begins with the next turn of the event loop."""
+        """Whether a group is being written, or scheduled for the next turn of the event loop."""
         self._is_broken = False
         self._thread = ThreadPoolExecutor(1, "audit")
 
     # --- the start --------------------------------------------------------------------------------
 
     def load(self, apply: Callable[[Entry, int], None]) -> None:
-        """Give every remembered line and its segment to ``apply``, and get ready for more. Raises
-        ``AuditProblem``, ``AuditUnavailable``.
+        """Pass every line that is still needed to ``apply``, with its segment, and open the log for
+        appending. Raises ``AuditProblem``, ``AuditUnavailable``.
         """
         try:
             numbers = segments(self.directory)
             while numbers and not _has_line(segment_path(self.directory, numbers[-1])):
-                # It was begun, and the process ended before its first line was there.
+                # The process ended between creating the file and syncing its first line.
                 segment_path(self.directory, numbers.pop()).unlink()
             begin = self._oldest(numbers)
             before = self._hash_before(begin)
@@ -115,7 +114,7 @@ class Journal:
         return max(numbers[0], min(first.oldest or numbers[-1], numbers[-1]))
 
     def _hash_before(self, segment: int) -> str | None:
-        """The hash of the last line before a file; nobody knows it where older ones are gone."""
+        """Return the hash of the last line before a file; ``None`` if older files were removed."""
         if segment == 1:
             return FIRST_BEFORE
         path = segment_path(self.directory, segment - 1)
@@ -136,12 +135,12 @@ class Journal:
 
     @property
     def head(self) -> tuple[int, str]:
-        """The number of the last line and its hash."""
+        """The number of the last appended line and its hash."""
         return self._number, self._before
 
     @property
     def written(self) -> tuple[int, str]:
-        """The same of the last line that is surely there."""
+        """The number of the last synced line and its hash."""
         number, line, _ = self._sure
         return number, line
 
@@ -152,12 +151,12 @@ class Journal:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next line should be a checkpoint, which begins another file."""
+        """Whether the next line should be a checkpoint, which begins a new file."""
         return self._size >= SEGMENT_BYTES
 
     def append(self, entry: Entry, done: Done) -> None:
-        """Write a line, whose ``number`` and ``before`` are filled in here; ``done`` is called when
-        it is there, or with the error because of which it is not. A checkpoint begins a file.
+        """Append a line, whose ``number`` and ``before`` are filled in here. ``done`` is called
+        once it is synced, or with the error. A checkpoint begins a new file.
         """
         begins = 0
         if entry.event is Event.CHECKPOINT and self._number:
@@ -171,12 +170,12 @@ class Journal:
         if not self._durable:
             self._write_some()
         elif not self._is_writing:
-            # What comes in this turn from whomever goes with it.
+            # Group commit: further lines of this turn of the event loop join it.
             self._is_writing = True
             asyncio.get_running_loop().call_soon(self._write_some)
 
     def append_now(self, entry: Entry) -> None:
-        """Write a line and wait for it, before there is an event loop. Raises
+        """Append a line synchronously, before there is an event loop. Raises
         ``AuditUnavailable``.
         """
         number = self._number + 1
@@ -189,7 +188,7 @@ class Journal:
         self._sure = number, item.hash, self._segment
 
     def _write_some(self) -> None:
-        """Hand what waits to the thread, up to the next beginning of a file."""
+        """Pass the queue to the thread, up to the next beginning of a file."""
         count = next((i for i, each in enumerate(self._queue) if each.segment and i), None)
         group, self._queue = self._queue[:count], self._queue[count:] if count else []
         if not self._durable:
@@ -211,7 +210,7 @@ class Journal:
             last = group[-1]
             self._sure = last.number, last.hash, group[0].segment or self._sure[2]
         else:
-            # What waits rests on lines that are not there.
+            # The queued lines contain the hashes of lines that were not written.
             group, self._queue = group + self._queue, []
             self._number, self._before, self._segment = self._sure
             self._size = self._length
@@ -228,7 +227,7 @@ class Journal:
 
     def _write(self, group: list[_Item]) -> None:
         if self._is_broken:
-            # Take away what is there of lines that were refused.
+            # Remove the partly written lines.
             os.ftruncate(self._file, self._length)
             os.fsync(self._file)
             self._is_broken = False
@@ -259,7 +258,7 @@ class Journal:
         self._file, self._length = file, len(data)
 
     def close(self) -> None:
-        """Write what waits, and let the directory go. Idempotent."""
+        """Finish writing, and unlock the directory. Idempotent."""
         self._thread.shutdown()
         for descriptor in (self._file, self._lock):
             if descriptor >= 0:
@@ -271,18 +270,14 @@ class Journal:
 
 
 def segments(directory: Path) -> list[int]:
-    """The numbers of the files there, in their order; raises ``OSError``."""
-    found = []
-    for each in directory.iterdir():
-        match = _NAME.fullmatch(each.name)
-        if match is not None:
-            found.append(int(match[1]))
-    return sorted(found)
+    """Return the numbers of the log's files, in order; raises ``OSError``."""
+    names = (_NAME.fullmatch(each.name) for each in directory.iterdir())
+    return sorted(int(match[1]) for match in names if match is not None)
 
 
 def read_all(directory: Path) -> Iterator[tuple[Entry, bytes]]:
-    """Every line of a log from the first on, checked, and as it stands; a last line that was not
-    finished is left out. Raises ``AuditProblem``, ``AuditUnavailable``.
+    """Yield every line of a log, checked: the entry and its bytes. An incomplete last line is left
+    out. Raises ``AuditProblem``, ``AuditUnavailable``.
     """
     try:
         numbers = segments(directory)
@@ -300,8 +295,8 @@ def read_all(directory: Path) -> Iterator[tuple[Entry, bytes]]:
 def read_lines(
     path: Path, before: str | None, *, ends_early: bool = False
 ) -> Iterator[tuple[Entry, bytes]]:
-    """The lines of a file, each checked against the one before it; ``before`` is the hash of the
-    last one of the file before, if that is known. Raises ``AuditProblem``, ``OSError``.
+    """Yield the lines of a file, each checked against the previous one. ``before`` is the hash of
+    the last line of the previous file, if known. Raises ``AuditProblem``, ``OSError``.
     """
     number: int | None = None
     with path.open("rb") as file:
@@ -327,17 +322,17 @@ def read_lines(
 
 
 def _nothing(_problem: OSError | None) -> None:
-    """For a line that nobody waits for."""
+    """The callback of a line without a waiter."""
 
 
 def _check_numbers(directory: Path, numbers: list[int]) -> None:
-    """Files may have been put away from the beginning on, and not in between."""
+    """Refuse gaps. The oldest files may have been removed."""
     if numbers and numbers != list(range(numbers[0], numbers[-1] + 1)):
         raise AuditProblem(f"{directory}: a file of the audit log is missing")
 
 
 def _last_line(path: Path) -> bytes:
-    """The last line of a file that has ended."""
+    """Return the last line of a file that is complete."""
     size, length = path.stat().st_size, 65_536
     with path.open("rb") as file:
         while True:
@@ -357,7 +352,7 @@ def _has_line(path: Path) -> bool:
 
 
 def _drop_tail(path: Path) -> None:
-    """Cut off a last line without an end."""
+    """Truncate an incomplete last line."""
     size = path.stat().st_size
     with path.open("rb+") as file:
         at = size
@@ -376,12 +371,12 @@ def _drop_tail(path: Path) -> None:
 
 
 def segment_path(directory: Path, segment: int) -> Path:
-    """Where a file of the log is."""
+    """Return the path of a file of the log."""
     return directory / f"audit-{segment:08d}.jsonl"
 
 
-def _take(directory: Path) -> int:
-    """Lock the directory for this process."""
+def _lock(directory: Path) -> int:
+    """Lock the directory for this process, and return the descriptor that holds the lock."""
     try:
         directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC

@@ -1,18 +1,18 @@
-"""What the OpenAPI document says of a signer that keeps keys.
+"""The part of the OpenAPI document about stored keys.
 
-What lives here: its operations, and the shapes of bodies and answers. What does not: ``POST /data``
-(``openapi``), and the shapes of transactions and orders, which are those of the node's document.
+What lives here: operations, and the schemas of bodies and answers. What does not: ``POST /data``
+(``openapi``), and the schemas of transactions and orders, which are in the node's document.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from soliton.signer.asked import MAX_PROOF_PLACE
 from soliton.signer.errors import KEY_FAULTS
 from soliton.signer.keyring import MAX_UNLOCKED_SECONDS
 from soliton.signer.measures import Kind
-from soliton.signer.wanted import MAX_CONFIRMATIONS, MAX_PACKAGE, MAX_WAIT_SECONDS
+from soliton.signer.sign_request import MAX_CONFIRMATIONS, MAX_PACKAGE, MAX_WAIT_SECONDS
+from soliton.signer.signable import MAX_PROOF_PLACE
 from soliton.web import openapi
 
 Schema = dict[str, Any]
@@ -51,7 +51,7 @@ _KEYS: Final[Schema] = {"type": "array", "items": _TEXT, "description": "Names; 
 
 
 def key_paths() -> Schema:
-    """The paths, each with its operation."""
+    """Return the paths, each with its operation."""
     pending = openapi.parameter("id", "path", "What waits.", example="FGp3BXBtz9CeZR6bpSuqGF")
     paths = {
         "/sign": _post("sign", "Sign a thing or a package", openapi.ref("SignRequest"), "Signed"),
@@ -103,7 +103,7 @@ def key_paths() -> Schema:
 
 
 def key_schemas() -> Schema:
-    """What bodies and answers are made of."""
+    """Return the schemas of bodies and answers."""
     refusal = {
         "error": _LONG,
         **dict.fromkeys(("message", "path", "rule", "condition", "signed", "signature"), _TEXT),
@@ -207,7 +207,7 @@ def _log_schemas(rows: Schema) -> Schema:
 
 
 def key_security() -> Schema:
-    """The header that says who asks."""
+    """Return the security scheme: the header with the API key."""
     return {"ApiKey": openapi.api_key("X-API-Key", "The key of one of signer.callers.")}
 
 

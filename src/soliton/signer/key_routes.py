@@ -1,14 +1,12 @@
-"""The routes of a signer that keeps keys.
+"""The routes of a signer with stored keys.
 
-What lives here: who may ask for what, bodies, and answers. What does not: what is done (``desk``,
-``approvals``, ``sending``, ``keyring``), and ``POST /data``, which has a seed in each request
-(``app``).
+What lives here: required scopes, bodies, and answers. What does not: the work (``pipeline``,
+``approvals``, ``sending``, ``keyring``), and ``POST /data``, with a seed in each request (``app``).
 """
 
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final
@@ -16,20 +14,23 @@ from typing import Any, Final
 import msgspec
 
 from soliton.keystore.keys import KeyProblem
-from soliton.signer.approvals import Pending, Tell, signed_line
+from soliton.signer.answers import (
+    fault_answer,
+    internal_error,
+    json_answer,
+    method_not_allowed,
+    refusal,
+)
+from soliton.signer.approvals import ApprovalQueue, Notify
 from soliton.signer.audit_routes import AuditRoutes
 from soliton.signer.boot_clock import boot_ms
 from soliton.signer.callers import Caller, Callers
-from soliton.signer.desk import Desk, Judged, Signed, raise_stopped, refused
 from soliton.signer.errors import (
     BUSY,
-    INTERNAL,
     KEY_STORE_TROUBLE,
-    NO_SUCH_METHOD,
     NO_SUCH_PATH,
     WRONG_POLICY,
     WRONG_SHAPE,
-    ErrorAnswer,
     NodeRefused,
     NodeTrouble,
     RequestRefused,
@@ -41,12 +42,13 @@ from soliton.signer.keyring import (
     MAX_UNLOCKED_SECONDS,
     Account,
 )
+from soliton.signer.pipeline import Grant, Signed, SigningPipeline, journal_stopped, refused
 from soliton.signer.policy import Policy, Refusal
 from soliton.signer.policy_file import PolicyProblem
 from soliton.signer.records import Entry, Event
 from soliton.signer.sending import check_can_be_sent, send, wait
-from soliton.signer.wanted import Wanted, read_json, read_wanted
-from soliton.web.answers import APPLICATION_JSON, Answer, Awaited, Deferred, Whole
+from soliton.signer.sign_request import SignRequest, read_json, read_sign_request
+from soliton.web.answers import Answer, Awaited, Deferred, Whole
 from soliton.web.request import Request
 
 PATHS: Final = {
@@ -69,7 +71,6 @@ PENDING: Final = "/pending/"
 UNLOCKED_SECONDS: Final = 60 * 60
 MAX_NAMES: Final = 10_000
 
-_encode: Final = msgspec.json.Encoder().encode
 logger = logging.getLogger("soliton.signer")
 
 ReadPolicy = Callable[[], Policy]
@@ -77,27 +78,27 @@ Generate = Callable[[str, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
 
 class Denied(msgspec.Struct, frozen=True):
-    """What the rules refuse: the line to be written, and the refusal."""
+    """A refusal by the rules, with the line for the audit log."""
 
     entry: Entry
     reason: Refusal
 
 
 class KeyRoutes:
-    """The routes; ``read_policy`` reads the rules again, ``tell`` tells others what waits."""
+    """The handlers. ``read_policy`` reloads the rules, ``notify`` receives pending requests."""
 
     def __init__(
         self,
-        desk: Desk,
+        pipeline: SigningPipeline,
         callers: Callers,
         read_policy: ReadPolicy,
         requests_at_once: int,
         generating: Generating,
-        tell: Tell | None = None,
+        notify: Notify | None = None,
     ) -> None:
-        self.desk = desk
-        self.pending = Pending(desk, tell)
-        self._audit = AuditRoutes(desk, callers)
+        self.pipeline = pipeline
+        self.pending = ApprovalQueue(pipeline, notify)
+        self._audit = AuditRoutes(pipeline, callers)
         self._callers = callers
         self._read_policy = read_policy
         self._most = requests_at_once
@@ -120,118 +121,119 @@ class KeyRoutes:
         }
 
     def takes(self, path: str) -> bool:
-        """Whether a path is one of these."""
+        """Whether a path belongs to these routes."""
         return path in PATHS or path.startswith(PENDING)
 
     def respond(self, request: Request) -> Answer:
-        """The answer to a request for one of these paths."""
+        """Return the answer to a request for one of these paths."""
         try:
             handler = self._handlers.get(request.path)
             if handler is None:
                 return self._one_pending(request)
             method = PATHS[request.path]
             if request.method != method and not (method == "GET" and request.method == "HEAD"):
-                return _no_method(method)
+                return method_not_allowed(method)
             return handler(request)
         except RequestRefused as error:
             return refusal(error.answer)
-        except Exception as error:  # noqa: BLE001 - as in ``app``: no words of others are logged
-            return _own_fault(error)
+        except Exception as error:  # noqa: BLE001 - the last line of defence, as in ``app``
+            return internal_error(error)
 
     # --- signing ----------------------------------------------------------------------------------
 
     def _sign(self, request: Request) -> Answer:
         caller = self._callers.caller_of(request, "sign")
-        wanted = read_wanted(read_json(request.body))
-        begun = self._begin(caller, wanted)
-        if isinstance(begun, Whole):
-            return begun
-        if isinstance(begun, Judged):
-            if begun.takes_time:
-                return self._begun(begun)
-            self.desk.check_unlocked(begun)
-            signed = self.desk.sign(begun)
-            # Those who wait for the disk at a time wait for one write of it.
+        sign_request = read_sign_request(read_json(request.body))
+        decision = self._authorize(caller, sign_request)
+        if isinstance(decision, Whole):
+            return decision
+        if isinstance(decision, Grant):
+            if decision.takes_time:
+                return self._start(decision)
+            self.pipeline.check_unlocked(decision)
+            signed = self.pipeline.sign(decision)
+            # Requests that arrive together share one sync of the disk.
             return Deferred(
-                partial(self.desk.write_signed, begun, signed),
-                partial(_signed, wanted, signed),
+                partial(self.pipeline.write_signed, decision, signed),
+                partial(_signed, sign_request, signed),
                 lets_next_begin=True,
             )
         return Deferred(
-            partial(self.desk.write, begun.entry),
-            partial(_refused, begun.reason),
+            partial(self.pipeline.write, decision.entry),
+            partial(_refused, decision.reason),
             lets_next_begin=True,
         )
 
-    def _begin(self, caller: Caller, wanted: Wanted) -> Whole | Judged | Denied:
-        """What was answered before, or what the rules say."""
-        desk = self.desk
-        account = desk.account_of(wanted)
-        before = desk.answered_before(caller.name, wanted, account)
+    def _authorize(self, caller: Caller, sign_request: SignRequest) -> Whole | Grant | Denied:
+        """Return the earlier answer to the same request, or the decision of the rules."""
+        pipeline = self.pipeline
+        account = pipeline.account_of(sign_request)
+        before = pipeline.answered_before(caller.name, sign_request, account)
         if before is not None:
-            return json_answer(_shape(wanted, before))
-        waiting = self.pending.of_request(caller.name, wanted)
+            return json_answer(_shape(sign_request, before))
+        waiting = self.pending.of_request(caller.name, sign_request)
         if waiting is not None:
             return json_answer(self.pending.shown(waiting, caller), 202)
-        asked = desk.read(wanted, account)
-        judged = desk.judge(caller.name, wanted, account, asked, "")
-        if isinstance(judged, Refusal):
-            words = judged.words
-            return Denied(desk.refusal_entry(caller.name, account, asked, words, judged), judged)
-        return judged
+        signables = pipeline.read(sign_request, account)
+        grant = pipeline.authorize(caller.name, sign_request, account, signables, "")
+        if isinstance(grant, Refusal):
+            words = grant.words
+            entry = pipeline.refusal_entry(caller.name, account, signables, words, grant)
+            return Denied(entry, grant)
+        return grant
 
-    def _begun(self, judged: Judged) -> Answer:
-        mark = judged.caller, judged.wanted.id
-        answer = self._awaited(_held(self.desk, judged, self._sign_later))
+    def _start(self, grant: Grant) -> Answer:
+        mark = grant.caller, grant.request.id
+        answer = self._awaited(_releasing(self.pipeline, grant, self._sign_later))
         if isinstance(answer, Awaited):
-            # From now on: the work itself begins after what else comes in this turn.
-            self.desk.hold(*mark)
+            # Reserve the id now: the coroutine starts in a later turn of the event loop.
+            self.pipeline.acquire(*mark)
         else:
-            self.desk.take_back(judged)
+            self.pipeline.take_back(grant)
         return answer
 
-    async def _sign_later(self, judged: Judged, *, sends: bool = False) -> Whole:
-        """Sign what needs an approval, or an answer of the node."""
-        if judged.needs_approval:
-            pending = await self.pending.ask(judged, sends=sends)
-            wanted_by = Caller(judged.caller, b"", frozenset())
-            return json_answer(self.pending.shown(pending, wanted_by), 202)
-        return json_answer(_shape(judged.wanted, (await self._signed(judged)).answers))
+    async def _sign_later(self, grant: Grant, *, sends: bool = False) -> Whole:
+        """Sign a request that needs an approval, the node or a key store."""
+        if grant.needs_approval:
+            pending = await self.pending.submit(grant, sends=sends)
+            requester = Caller(grant.caller, b"", frozenset())
+            return json_answer(self.pending.shown(pending, requester), 202)
+        return json_answer(_shape(grant.request, (await self._signed(grant)).answers))
 
-    async def _signed(self, judged: Judged) -> Signed:
-        self.desk.check_unlocked(judged)
-        if judged.asks_node:
-            await self.desk.check_with_node(judged)
-            self.desk.check_unlocked(judged)
-        signed = await self.desk.sign_anywhere(judged)
-        raise_stopped(await signed_line(self.desk, judged, signed))
+    async def _signed(self, grant: Grant) -> Signed:
+        self.pipeline.check_unlocked(grant)
+        if grant.asks_node:
+            await self.pipeline.check_with_node(grant)
+            self.pipeline.check_unlocked(grant)
+        signed = await self.pipeline.sign_anywhere(grant)
+        await self.pipeline.written_signed(grant, signed)
         return signed
 
     def _sign_and_broadcast(self, request: Request) -> Answer:
         caller = self._callers.caller_of(request, "sign")
-        wanted = read_wanted(read_json(request.body), sends=True)
-        check_can_be_sent(wanted)
-        return self._awaited(self._send(caller, wanted))
+        sign_request = read_sign_request(read_json(request.body), sends=True)
+        check_can_be_sent(sign_request)
+        return self._awaited(self._send(caller, sign_request))
 
-    async def _send(self, caller: Caller, wanted: Wanted) -> Whole:
-        desk = self.desk
-        account = desk.account_of(wanted)
-        answers = desk.answered_before(caller.name, wanted, account)
+    async def _send(self, caller: Caller, sign_request: SignRequest) -> Whole:
+        pipeline = self.pipeline
+        account = pipeline.account_of(sign_request)
+        answers = pipeline.answered_before(caller.name, sign_request, account)
         if answers is None:
-            begun = self._begin(caller, wanted)
-            if isinstance(begun, Whole):
-                return begun
-            if isinstance(begun, Denied):
-                await desk.written(begun.entry)
-                raise refused(begun.reason)
-            if begun.needs_approval:
-                return await self._sign_later(begun, sends=True)
-            answers = (await self._signed(begun)).answers
-        await send(desk.node, answers)
-        shown = _shape(wanted, answers)
-        if wanted.confirmations:
+            decision = self._authorize(caller, sign_request)
+            if isinstance(decision, Whole):
+                return decision
+            if isinstance(decision, Denied):
+                await pipeline.written(decision.entry)
+                raise refused(decision.reason)
+            if decision.needs_approval:
+                return await self._sign_later(decision, sends=True)
+            answers = (await self._signed(decision)).answers
+        await send(pipeline.node, answers)
+        shown = _shape(sign_request, answers)
+        if sign_request.confirmations:
             shown["confirmed"] = await wait(
-                desk.node, answers, wanted.confirmations, wanted.timeout
+                pipeline.node, answers, sign_request.confirmations, sign_request.timeout
             )
         return json_answer(shown)
 
@@ -243,7 +245,7 @@ class KeyRoutes:
 
     def _keys(self, request: Request) -> Answer:
         self._callers.caller_of(request, "list")
-        return json_answer({"keys": [_shown(each) for each in self.desk.keyring.accounts()]})
+        return json_answer({"keys": [_shown(each) for each in self.pipeline.keyring.accounts()]})
 
     def _unlock(self, request: Request) -> Answer:
         caller = self._callers.caller_of(request, "unlock")
@@ -259,28 +261,32 @@ class KeyRoutes:
     async def _unlocked(
         self, caller: Caller, password: str, names: tuple[str, ...], seconds: int
     ) -> Whole:
-        desk = self.desk
+        pipeline = self.pipeline
         try:
-            found = await desk.keyring.unlock(password, names, seconds)
+            found = await pipeline.keyring.unlock(password, names, seconds)
         except RequestRefused as error:
             reason = str(error)
-            await desk.written(desk.entry(Event.WRONG_PASSWORD, caller=caller.name, reason=reason))
+            await pipeline.written(
+                pipeline.entry(Event.WRONG_PASSWORD, caller=caller.name, reason=reason)
+            )
             raise
-        told = tuple(each.name for each in found)
+        sentences = tuple(each.name for each in found)
         reason = f"for {seconds} s"
-        await desk.written(desk.entry(Event.UNLOCK, caller=caller.name, told=told, reason=reason))
+        await pipeline.written(
+            pipeline.entry(Event.UNLOCK, caller=caller.name, sentences=sentences, reason=reason)
+        )
         return json_answer({"keys": [_shown(each) for each in found]})
 
     def _lock(self, request: Request) -> Answer:
         caller = self._callers.caller_of(request, "unlock")
         names = _names(read_json(request.body)) if request.body else ()
-        found = self.desk.keyring.lock(names)
-        entry = self.desk.entry(
-            Event.LOCK, caller=caller.name, told=tuple(each.name for each in found)
+        found = self.pipeline.keyring.lock(names)
+        entry = self.pipeline.entry(
+            Event.LOCK, caller=caller.name, sentences=tuple(each.name for each in found)
         )
-        # They are locked, whatever becomes of the line.
+        # They are locked even if the line cannot be written.
         answer = json_answer({"keys": [_shown(each) for each in found]})
-        return Deferred(partial(self.desk.write, entry), lambda _problem: answer)
+        return Deferred(partial(self.pipeline.write, entry), lambda _problem: answer)
 
     # --- approvals --------------------------------------------------------------------------------
 
@@ -291,28 +297,22 @@ class KeyRoutes:
     def _one_pending(self, request: Request) -> Answer:
         pending, _, verb = request.path.removeprefix(PENDING).partition("/")
         if verb not in ("", "approve", "refuse", "simulation"):
-            return refusal(
-                ErrorAnswer(NO_SUCH_PATH.status, NO_SUCH_PATH.code, NO_SUCH_PATH.meaning)
-            )
-        if not verb:
+            return fault_answer(NO_SUCH_PATH)
+        if verb in ("", "simulation"):
             if request.method not in ("GET", "HEAD"):
-                return _no_method("GET")
-            return json_answer(
-                self.pending.shown(pending, self._one_of(request, "approve", "sign"))
-            )
-        if verb == "simulation":
-            if request.method not in ("GET", "HEAD"):
-                return _no_method("GET")
+                return method_not_allowed("GET")
             caller = self._one_of(request, "approve", "sign")
+            if not verb:
+                return json_answer(self.pending.shown(pending, caller))
             return self._awaited(_as_answer(self.pending.simulated(pending, caller)))
         if request.method != "POST":
-            return _no_method("POST")
+            return method_not_allowed("POST")
         caller = self._callers.caller_of(request, "approve")
         work = self.pending.approve if verb == "approve" else self.pending.reject
         return self._awaited(_as_answer(work(pending, caller)))
 
     def _one_of(self, request: Request, *scopes: str) -> Caller:
-        """The caller, who may do one of these."""
+        """Return the caller if it has one of these scopes."""
         *first, last = scopes
         for scope in first:
             try:
@@ -325,31 +325,31 @@ class KeyRoutes:
 
     def _policy(self, request: Request) -> Answer:
         self._callers.caller_of(request, "operate")
-        return json_answer(_policy_shown(self.desk))
+        return json_answer(_policy_shown(self.pipeline))
 
     def _reload(self, request: Request) -> Answer:
         caller = self._callers.caller_of(request, "operate")
-        wanted = read_json(request.body).get("policyHash")
-        if not isinstance(wanted, str):
+        expected_hash = read_json(request.body).get("policyHash")
+        if not isinstance(expected_hash, str):
             raise RequestRefused(WRONG_SHAPE, "policyHash should be a text", "policyHash")
-        return self._awaited(self._reloaded(caller, wanted))
+        return self._awaited(self._reloaded(caller, expected_hash))
 
-    async def _reloaded(self, caller: Caller, wanted: str) -> Whole:
-        desk = self.desk
+    async def _reloaded(self, caller: Caller, expected_hash: str) -> Whole:
+        pipeline = self.pipeline
         try:
             policy = self._read_policy()
-            desk.keyring.refresh()
+            pipeline.keyring.refresh()
         except PolicyProblem as error:
             raise RequestRefused(WRONG_POLICY, str(error)) from None
         except KeyProblem as error:
             raise RequestRefused(KEY_STORE_TROUBLE, str(error)) from None
-        if policy.hash != wanted:
+        if policy.hash != expected_hash:
             message = f"{policy.file} has the hash {policy.hash}"
             raise RequestRefused(WRONG_POLICY, message, "policyHash")
-        await desk.written(desk.entry(Event.POLICY, caller=caller.name, policy=policy.hash))
-        desk.policy, desk.rules_since = policy, desk.journal.head[0]
+        await pipeline.written(pipeline.entry(Event.POLICY, caller=caller.name, policy=policy.hash))
+        pipeline.policy, pipeline.rules_since = policy, pipeline.journal.head[0]
         logger.info("rules of %s loaded, %d of them", policy.file, len(policy.rules))
-        return json_answer(_policy_shown(self.desk))
+        return json_answer(_policy_shown(self.pipeline))
 
     # --- the log ----------------------------------------------------------------------------------
 
@@ -361,13 +361,12 @@ class KeyRoutes:
         self._callers.caller_of(request, "operate")
         return self._awaited(_as_answer(self._audit.verify()))
 
-    # --- work that takes time ---------------------------------------------------------------------
+    # --- asynchronous requests --------------------------------------------------------------------
 
     def _awaited(self, work: Coroutine[Any, Any, Whole]) -> Answer:
         if self._running >= self._most:
             work.close()
-            answer = ErrorAnswer(BUSY.status, BUSY.code, BUSY.meaning)
-            return Whole(_encode(answer.json()), APPLICATION_JSON, 503, ((b"retry-after", b"1"),))
+            return fault_answer(BUSY, (b"retry-after", b"1"))
         return Awaited(self._guarded(work))
 
     async def _guarded(self, work: Coroutine[Any, Any, Whole]) -> Whole:
@@ -377,48 +376,45 @@ class KeyRoutes:
         except (RequestRefused, NodeRefused, NodeTrouble) as error:
             return refusal(error.answer)
         except Exception as error:  # noqa: BLE001 - as above
-            return _own_fault(error)
+            return internal_error(error)
         finally:
             self._running -= 1
 
 
-async def _held(
-    desk: Desk, judged: Judged, work: Callable[[Judged], Coroutine[Any, Any, Whole]]
+async def _releasing(
+    pipeline: SigningPipeline,
+    grant: Grant,
+    work: Callable[[Grant], Coroutine[Any, Any, Whole]],
 ) -> Whole:
     try:
-        return await work(judged)
+        return await work(grant)
     finally:
-        desk.let_go(judged.caller, judged.wanted.id)
+        pipeline.release(grant.caller, grant.request.id)
 
 
 async def _as_answer(work: Coroutine[Any, Any, dict[str, Any]]) -> Whole:
     return json_answer(await work)
 
 
-def _shape(wanted: Wanted, answers: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"signed": answers if wanted.is_package else answers[0]}
+def _shape(sign_request: SignRequest, answers: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"signed": answers if sign_request.is_package else answers[0]}
 
 
-def _signed(wanted: Wanted, signed: Signed, problem: OSError | None) -> Whole:
-    try:
-        raise_stopped(problem)
-    except RequestRefused as error:
-        return refusal(error.answer)
-    return json_answer(_shape(wanted, signed.answers))
+def _signed(sign_request: SignRequest, signed: Signed, problem: OSError | None) -> Whole:
+    if problem is not None:
+        return refusal(journal_stopped(problem).answer)
+    return json_answer(_shape(sign_request, signed.answers))
 
 
 def _refused(reason: Refusal, problem: OSError | None) -> Whole:
-    try:
-        raise_stopped(problem)
-    except RequestRefused as error:
-        return refusal(error.answer)
-    return refusal(refused(reason).answer)
+    error = refused(reason) if problem is None else journal_stopped(problem)
+    return refusal(error.answer)
 
 
-def _policy_shown(desk: Desk) -> dict[str, Any]:
-    policy = desk.policy
+def _policy_shown(pipeline: SigningPipeline) -> dict[str, Any]:
+    policy = pipeline.policy
     rules = [{"name": rule.name, "line": rule.line} for rule in policy.rules]
-    number, head = desk.journal.head
+    number, head = pipeline.journal.head
     audit = {"lines": number, "head": head}
     shown = {"file": policy.file, "hash": policy.hash, "rules": rules, "audit": audit}
     return {**shown, "source": policy.source}
@@ -444,27 +440,3 @@ def _names(value: dict[str, Any]) -> tuple[str, ...]:
     ):
         raise RequestRefused(WRONG_SHAPE, "keys should be a list of names", "keys")
     return tuple(names)
-
-
-def json_answer(value: object, status: int = 200) -> Whole:
-    """A value as an answer."""
-    return Whole(_encode(value), APPLICATION_JSON, status)
-
-
-def refusal(answer: ErrorAnswer) -> Whole:
-    """A refusal as an answer."""
-    after = answer.more.get("after")
-    headers = ((b"retry-after", str(after).encode()),) if isinstance(after, int) else ()
-    return Whole(_encode(answer.json()), APPLICATION_JSON, answer.status, headers)
-
-
-def _no_method(method: str) -> Whole:
-    answer = ErrorAnswer(NO_SUCH_METHOD.status, NO_SUCH_METHOD.code, NO_SUCH_METHOD.meaning)
-    headers = ((b"allow", method.encode()),)
-    return Whole(_encode(answer.json()), APPLICATION_JSON, answer.status, headers)
-
-
-def _own_fault(error: Exception) -> Whole:
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    logger.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
-    return refusal(ErrorAnswer(INTERNAL.status, INTERNAL.code, INTERNAL.meaning))

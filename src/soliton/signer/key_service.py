@@ -1,4 +1,4 @@
-"""Putting a signer that keeps keys together, and taking it apart.
+"""Assembling a signer with stored keys, and closing it.
 
 What lives here: the order in which its parts are opened, and what stops a start. What does not: the
 parts.
@@ -9,10 +9,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from soliton.signer.book import Book
 from soliton.signer.boot_clock import BootClock, boot_ms
 from soliton.signer.callers import Callers
-from soliton.signer.desk import Desk
 from soliton.signer.fetched import fetch
 from soliton.signer.generating import Generating
 from soliton.signer.journal import Journal
@@ -20,16 +18,18 @@ from soliton.signer.key_routes import KeyRoutes
 from soliton.signer.keyring import Keyring
 from soliton.signer.node_client import NodeClient
 from soliton.signer.origins import Origins
+from soliton.signer.pipeline import SigningPipeline
 from soliton.signer.pkcs11 import Pkcs11
 from soliton.signer.policy_file import PolicyProblem, read_policy
 from soliton.signer.records import Entry, Event
 from soliton.signer.settings import KeySettings, SignerSettings, StoreSettings
+from soliton.signer.state import SignerState
 from soliton.signer.stores import StoredKey, VaultTransit
 from soliton.signer.webhook import Webhook
 
 
 def stored_key(settings: StoreSettings) -> StoredKey:
-    """A key in its store; raises ``StoreTrouble``."""
+    """Return a key in its store; raises ``StoreTrouble``."""
     it = settings
     if it.kind == "pkcs11":
         return StoredKey(Pkcs11(Path(it.where), it.within, it.key, it.secret_file))
@@ -37,7 +37,7 @@ def stored_key(settings: StoreSettings) -> StoredKey:
 
 
 class KeyService:
-    """The routes, and what is to be closed with them."""
+    """The routes, and the resources to close with them."""
 
     def __init__(
         self, settings: SignerSettings, keys: KeySettings, node: NodeClient, clock: BootClock | None
@@ -58,35 +58,37 @@ class KeyService:
         keyring = Keyring(keys.directory, chain_id, boot_ms, self._stored, fetched)
         self.journal = Journal(keys.state_directory, durable=keys.durable)
         try:
-            book = Book(clock or BootClock())
-            self.journal.load(book.replay)
-            book.resume()
-            # From here on the windows' time goes on from this line.
+            state = SignerState(clock or BootClock())
+            self.journal.load(state.replay)
+            state.resume()
+            # The clock of windows continues from this line.
             start = Entry(
-                *(0, "", settings.clock(), book.clock.now(), Event.START),
-                boot=book.clock.boot,
-                since_boot=book.clock.since_boot(),
+                *(0, "", settings.clock(), state.clock.now(), Event.START),
+                boot=state.clock.boot,
+                since_boot=state.clock.since_boot(),
                 policy=policy.hash,
             )
             self.journal.append_now(start)
         except BaseException:
             self.journal.close()
             raise
-        self.desk = Desk(keyring, policy, self.journal, book, node, chain_id, settings.clock)
+        self.pipeline = SigningPipeline(
+            keyring, policy, self.journal, state, node, chain_id, settings.clock
+        )
         callers = Callers(keys.callers, keys.hosts, boot_ms)
         self.origins = Origins(keys.origins)
         self.webhook = None if keys.webhook is None else Webhook(keys.webhook, settings.clock)
-        tell = None if self.webhook is None else self.webhook.tell
-        most, generating = settings.limits.requests_at_once, Generating(self.desk, chain_id)
-        self.routes = KeyRoutes(self.desk, callers, read, most, generating, tell)
+        notify = None if self.webhook is None else self.webhook.notify
+        most, generating = settings.limits.requests_at_once, Generating(self.pipeline, chain_id)
+        self.routes = KeyRoutes(self.pipeline, callers, read, most, generating, notify)
 
     def begin(self) -> None:
-        """Tell what still waits; from within the event loop."""
-        self.routes.pending.tell_again()
+        """Notify of pending requests; called in the event loop."""
+        self.routes.pending.notify_all()
 
     def close(self) -> None:
-        """Lock all keys, and let the audit log go."""
-        self.desk.keyring.lock(())
+        """Lock all keys, and close the audit log."""
+        self.pipeline.keyring.lock(())
         if self.webhook is not None:
             self.webhook.close()
         for each in self._stored.values():

@@ -1,10 +1,9 @@
-"""The keys that a signer has: found by name, address or public key, locked until a password opens
-them, and for as long as that said.
+"""The signer's keys: found by name, address or public key, and unlocked by a password for a time.
 
-What lives here: which keys there are, unlocking, locking, signing. What does not: key files
-(``soliton.keystore``), keys that others keep (``stores``), and what may be signed (``policy``).
+What lives here: the list of keys, unlocking, locking, signing. What does not: key files
+(``soliton.keystore``), keys in external stores (``stores``), and what may be signed (``policy``).
 
-A wrong password costs the time that deriving a key takes, and a pause that doubles with each.
+A wrong password costs the time of the key derivation, and a pause that doubles with each attempt.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ FIRST_PAUSE_MS: Final = 1_000
 LONGEST_PAUSE_MS: Final = 60_000
 MAX_UNLOCKED_SECONDS: Final = 366 * 24 * 60 * 60
 FOR_EVER_SECONDS: Final = 100 * MAX_UNLOCKED_SECONDS
-"""For so long a key is open that was brought here at the start."""
+"""How long a key fetched at the start stays unlocked."""
 
 
 class Account:
@@ -49,7 +48,7 @@ class Account:
         self.name = name
         self.public_key = public_key
         self.store = store
-        """What signs in its place, for as long as that lets us."""
+        """The external store that signs with it, if the key is in one."""
         self.text = base58.encode(public_key)
         self.address = address_text(from_public_key(public_key, chain_id))
         self._keys: KeyPair | None = None
@@ -57,7 +56,7 @@ class Account:
         self._until = 0
 
     def unlock(self, keys: KeyPair, until: int) -> None:
-        """Let it sign until a time; the later one counts."""
+        """Unlock it until a time, or until an earlier call's time if that is later."""
         if self._keys is None:
             self._point = curve25519.signing_point(keys.private_key)
         self._keys = keys
@@ -68,39 +67,39 @@ class Account:
         self._keys, self._point, self._until = None, b"", 0
 
     def is_locked(self, now: int) -> bool:
-        """Whether it signs nothing at this time."""
+        """Whether it is locked at this time; forgets an expired secret."""
         if self._keys is not None and now >= self._until:
             self.lock()
         return self._keys is None and self.store is None
 
     def left_ms(self, now: int) -> int:
-        """For how long it still signs."""
+        """Return for how many milliseconds it stays unlocked; 0 for a key in a store."""
         return 0 if self.is_locked(now) or self.store is not None else self._until - now
 
     def sign(self, message: bytes, now: int) -> bytes:
-        """The signature of a message; raises ``RequestRefused`` when the key is locked."""
-        if self._keys is None or now >= self._until:
-            self.lock()
-            raise RequestRefused(LOCKED, f"the key {self.name} is locked")
-        return curve25519.sign(self._keys.private_key, message, None, self._point)
+        """Return the signature of a message; raises ``RequestRefused`` when the key is locked."""
+        return curve25519.sign(self._private_key(now), message, None, self._point)
 
     def prove(self, message: bytes, now: int) -> bytes:
-        """The VRF proof of a message, the same each time; raises ``RequestRefused`` when the key is
-        locked, or in a store.
+        """Return the deterministic VRF proof of a message; raises ``RequestRefused`` when the key
+        is locked, or in a store.
         """
         if self.store is not None:
-            words = f"the store of the key {self.name} makes no VRF proofs"
-            raise RequestRefused(KEY_STORE_TROUBLE, words)
+            problem = f"the store of the key {self.name} makes no VRF proofs"
+            raise RequestRefused(KEY_STORE_TROUBLE, problem)
+        # The nonce is derived from the key and the message; randomness would add nothing.
+        return vrf.prove(self._private_key(now), message, bytes(vrf.RANDOM_BYTES))
+
+    def _private_key(self, now: int) -> bytes:
         if self._keys is None or now >= self._until:
             self.lock()
             raise RequestRefused(LOCKED, f"the key {self.name} is locked")
-        # The secret number comes of the key and the message; chance would add nothing to it.
-        return vrf.prove(self._keys.private_key, message, bytes(vrf.RANDOM_BYTES))
+        return self._keys.private_key
 
 
 class Keyring:
-    """All keys of a directory, and those of stores by their names. ``now`` gives milliseconds that
-    nobody sets.
+    """All keys: those of a directory, those in stores and those fetched. ``now`` returns monotonic
+    milliseconds.
     """
 
     def __init__(
@@ -111,7 +110,7 @@ class Keyring:
         stored: Mapping[str, StoredKey] | None = None,
         fetched: Mapping[str, KeyPair] | None = None,
     ) -> None:
-        """Raises ``KeyProblem`` with the place of a file that is wrong, ``StoreUnavailable``."""
+        """Raises ``KeyProblem`` with the place of an invalid file, ``StoreUnavailable``."""
         self._directory = directory
         self._stored = {
             name: Account(name, key.public_key, chain_id, key)
@@ -130,7 +129,7 @@ class Keyring:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read which keys there are; those that are unlocked stay it. Raises as the constructor."""
+        """Read the list of keys; unlocked keys stay unlocked. Raises like the constructor."""
         self._take(FileStore(self._directory))
 
     def _take(self, store: FileStore) -> None:
@@ -147,23 +146,23 @@ class Keyring:
             if name in accounts or account.text in by_text:
                 raise KeyProblem(f"the key {name} is in two places, one is {self._directory}")
             accounts[name] = by_text[account.text] = by_text[account.address] = account
-        # A name comes last: nobody can give a key the address of another.
+        # Addresses take precedence: a key cannot be named like the address of another.
         self._by_text = {**accounts, **by_text}
         self._accounts = accounts
 
     def find(self, text: str) -> Account:
-        """The key of this name, address or public key; raises ``RequestRefused``."""
+        """Return the key with this name, address or public key; raises ``RequestRefused``."""
         found = self._by_text.get(text)
         if found is None:
             raise RequestRefused(NO_KEY, "there is no such key here", "key")
         return found
 
     def accounts(self) -> Iterable[Account]:
-        """All keys, by name."""
+        """Return all keys."""
         return self._accounts.values()
 
     async def unlock(self, password: str, names: tuple[str, ...], seconds: int) -> list[Account]:
-        """Let keys sign for a time: all, or those named. Raises ``RequestRefused``."""
+        """Unlock keys for a time: all, or those named. Raises ``RequestRefused``."""
         async with self._opening:
             pause = self._next_ms - self._now()
             if pause > 0:
@@ -194,7 +193,7 @@ class Keyring:
             raise RequestRefused(KEY_STORE_TROUBLE, str(error)) from None
 
     def _refuse_password(self) -> NoReturn:
-        """Note a wrong password, and raise ``RequestRefused``."""
+        """Count a wrong password, and raise ``RequestRefused``."""
         self._next_ms = self._now() + min(FIRST_PAUSE_MS << self._wrong, LONGEST_PAUSE_MS)
         self._wrong = min(self._wrong + 1, 16)
         message = "the password does not open what was asked for"

@@ -1,12 +1,12 @@
-"""What a request asks a key to sign, as the rules see it.
+"""The properties of a signing request that rules are evaluated on.
 
-What lives here: the kinds of what is signed, the record of what one asks for (whose account, what
-leaves it, to whom, for which fee, which function, which keys, which pair), how it follows from a
-transaction or an order, and a sentence that tells a person. What does not: reading JSON
-(``asked``), and whether it is allowed (``policy``).
+What lives here: the kinds of things to sign, the record of their properties (account, amounts,
+recipients, fee, called function, data keys, pair), how it follows from a transaction or an order,
+and a sentence about it for people. What does not: reading JSON (``signable``), and the decision
+(``policy``).
 
-Nothing here knows single types: what a type spends, calls and names is said by its own row
-(``TransactionType.spends``, ``calls``, ``accounts``).
+Nothing here depends on single transaction types: what a type spends, calls and names is declared in
+its row (``TransactionType.spends``, ``calls``, ``accounts``).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from soliton.crypto import base58
 
 COIN_DECIMALS: Final = 8
 COIN: Final = "WAVES"
-"""How the native coin is called in rules and sentences, on every network, as in orders."""
+"""The name of the native coin in rules and sentences, on every network, as in orders."""
 PRICE_DECIMALS: Final = 8
-MAX_TOLD: Final = 3
-"""Recipients and keys that a sentence names; of more it tells how many there are."""
-MAX_TOLD_CHARACTERS: Final = 120
+MAX_NAMED: Final = 3
+"""Recipients and keys that a sentence names; the rest is counted."""
+MAX_NAMED_CHARACTERS: Final = 120
 _PRICE_MODE_VERSION: Final = 4
 
 Decimals = Mapping[AssetId | None, int]
 
 
 class Kind(Enum):
-    """What there is to sign."""
+    """The kinds of things to sign."""
 
     TRANSACTION = "transaction"
     ORDER = "order"
@@ -54,12 +54,12 @@ class Kind(Enum):
 
 
 class Measures(msgspec.Struct, frozen=True, gc=False):
-    """What is asked for. ``name`` and ``version`` tell the form: the name of a type or a kind.
+    """The properties of one thing to sign. ``name`` is that of a transaction type or of a kind.
 
-    ``sender`` is the public key of the account that it is for, which may be another one than the
-    key's (an account with a script). ``spends`` are the amounts that leave it beside ``fee``, by
-    asset; where they cannot be told, ``is_uncertain`` says why. ``binds_chain`` tells whether the
-    signed bytes say which chain they are for.
+    ``sender`` is the public key of the account that it is for, which may differ from the signing
+    key (an account with a script). ``spends`` are the amounts that leave it, without the ``fee``,
+    by asset; where they are unknown, ``is_uncertain`` says why. ``binds_chain`` says whether the
+    signed bytes determine the chain.
     """
 
     kind: Kind
@@ -82,12 +82,12 @@ class Measures(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """Those of the called function."""
+        """The arguments of the called function."""
         return () if self.call is None else self.call.args
 
 
 def of_transaction(transaction: AnyTransaction) -> Measures:
-    """What a transaction asks for."""
+    """Return the properties of a transaction."""
     kind = type_by_id(transaction.type_id)
     payload = transaction.payload
     d_app = kind.calls(payload)
@@ -115,7 +115,7 @@ def of_transaction(transaction: AnyTransaction) -> Measures:
 
 
 def of_order(order: Order, decimals: Decimals) -> Measures:
-    """What an order asks for: it can take away what it offers, and the matcher's fee."""
+    """Return the properties of an order, which can spend what it offers and the matcher's fee."""
     spends: tuple[tuple[AssetId | None, int], ...] = ()
     uncertain = ""
     if order.side is Side.SELL:
@@ -148,7 +148,7 @@ def _binds_chain(
         return True
     if "chain_id" in kind.binary[transaction.version].fields:
         return True
-    # An address or alias holds it, where it stands in the signed bytes.
+    # An address or alias in the signed bytes contains the chain id.
     values = (getattr(transaction.payload, field.attribute) for field in kind.fields)
     named = (*accounts, *(each for each in values if isinstance(each, Alias)))
     written = (each.to_bytes() if isinstance(each, Alias) else each for each in named)
@@ -156,7 +156,7 @@ def _binds_chain(
 
 
 def _sets_script(kind: TransactionType, payload: object) -> bool:
-    """A type that is about scripts also takes one away; others may bring one along."""
+    """Types about scripts alone also remove one; other types may carry one."""
     has_script = any(field.attribute == "script" for field in kind.fields)
     return has_script and (len(kind.fields) <= 2 or getattr(payload, "script", None) is not None)
 
@@ -174,8 +174,8 @@ def _summed(
 
 
 def price_of(order: Order, decimals: Decimals) -> Fraction | None:
-    """The price as people say it: whole units of the price asset for one of the amount asset.
-    ``None`` where the decimals that it takes are not known.
+    """Return the price in whole units of the price asset for one of the amount asset, ``None``
+    where the decimals of the assets are needed and unknown.
     """
     if _is_fixed(order):
         return Fraction(order.price, PRICE_CONSTANT)
@@ -184,7 +184,7 @@ def price_of(order: Order, decimals: Decimals) -> Fraction | None:
 
 
 def _cost(order: Order, decimals: Decimals) -> int | None:
-    """What a buyer pays at most, in the smallest unit of the price asset, rounded up."""
+    """Return the most that a buyer pays, in the smallest unit of the price asset, rounded up."""
     product = Fraction(order.amount * order.price, PRICE_CONSTANT)
     if _is_fixed(order):
         shift = _shift(order, decimals)
@@ -195,9 +195,9 @@ def _cost(order: Order, decimals: Decimals) -> int | None:
 
 
 def _is_fixed(order: Order) -> bool:
-    """Whether the price has 8 decimals, whatever its assets have."""
-    later = order.version >= _PRICE_MODE_VERSION
-    return later and order.price_mode is not PriceMode.ASSET_DECIMALS
+    """Whether the price has 8 decimals, whatever the decimals of its assets."""
+    has_mode = order.version >= _PRICE_MODE_VERSION
+    return has_mode and order.price_mode is not PriceMode.ASSET_DECIMALS
 
 
 def _shift(order: Order, decimals: Decimals) -> int | None:
@@ -207,7 +207,7 @@ def _shift(order: Order, decimals: Decimals) -> int | None:
 
 
 def decimals_of(asset: AssetId | None, decimals: Decimals) -> int | None:
-    """How many decimals an asset has; ``None`` if nobody has said it."""
+    """Return the decimals of an asset; ``None`` if unknown."""
     return COIN_DECIMALS if asset is None else decimals.get(asset)
 
 
@@ -219,12 +219,12 @@ def _ten_to(power: int) -> Fraction:
 
 
 def asset_text(asset: AssetId | None) -> str:
-    """An asset as rules and sentences call it."""
+    """Return the name of an asset in rules and sentences."""
     return COIN if asset is None else base58.encode(asset)
 
 
 def amount_text(asset: AssetId | None, amount: int, decimals: Decimals) -> str:
-    """An amount with its decimals, or in smallest units where those are not known."""
+    """Return an amount with its decimals, or in smallest units where those are unknown."""
     places = decimals_of(asset, decimals)
     if places is None:
         return f"{amount} units of {asset_text(asset)}"
@@ -233,46 +233,46 @@ def amount_text(asset: AssetId | None, amount: int, decimals: Decimals) -> str:
     return f"{sign}{whole}{'.' if rest else ''}{rest} {asset_text(asset)}"
 
 
-def sentence(asked: Measures, decimals: Decimals) -> str:
-    """What a person who is to approve it reads."""
-    parts = [f"{asked.name.replace('_', ' ')} (version {asked.version})"]
-    if asked.order is not None:
-        parts.append(_of_an_order(asked.order, decimals))
-    elif asked.spends:
-        spent = (amount_text(asset, amount, decimals) for asset, amount in asked.spends)
+def sentence(measures: Measures, decimals: Decimals) -> str:
+    """Return a description for approvers."""
+    parts = [f"{measures.name.replace('_', ' ')} (version {measures.version})"]
+    if measures.order is not None:
+        parts.append(_of_an_order(measures.order, decimals))
+    elif measures.spends:
+        spent = (amount_text(asset, amount, decimals) for asset, amount in measures.spends)
         parts.append("of " + " and ".join(spent))
-    if asked.recipients:
-        parts.append("to " + _some(tuple(map(recipient_text, asked.recipients))))
-    if asked.d_app is not None and asked.call is not None:
-        arguments = ", ".join(map(_argument_text, asked.call.args))
-        called = f"{asked.call.function}({arguments})"
-        if len(called) > MAX_TOLD_CHARACTERS:
-            called = called[:MAX_TOLD_CHARACTERS] + "…"
-        parts.append(f"calling {called} of {recipient_text(asked.d_app)}")
-    if asked.data_keys:
-        parts.append("under " + _some(tuple(map(repr, asked.data_keys))))
-    if asked.sets_script:
+    if measures.recipients:
+        parts.append("to " + _some(tuple(map(recipient_text, measures.recipients))))
+    if measures.d_app is not None and measures.call is not None:
+        arguments = ", ".join(map(_argument_text, measures.call.args))
+        called = f"{measures.call.function}({arguments})"
+        if len(called) > MAX_NAMED_CHARACTERS:
+            called = called[:MAX_NAMED_CHARACTERS] + "…"
+        parts.append(f"calling {called} of {recipient_text(measures.d_app)}")
+    if measures.data_keys:
+        parts.append("under " + _some(tuple(map(repr, measures.data_keys))))
+    if measures.sets_script:
         parts.append("with a script")
-    if asked.host:
-        parts.append(f"for {asked.host!r}")
-    if asked.fee:
-        parts.append(f"for a fee of {amount_text(asked.fee_asset, asked.fee, decimals)}")
+    if measures.host:
+        parts.append(f"for {measures.host!r}")
+    if measures.fee:
+        parts.append(f"for a fee of {amount_text(measures.fee_asset, measures.fee, decimals)}")
     return " ".join(parts)
 
 
 def _of_an_order(order: Order, decimals: Decimals) -> str:
     price = price_of(order, decimals)
-    told = f"{order.price} (as written)" if price is None else f"{float(price):.10g}"
+    price_text = f"{order.price} (as written)" if price is None else f"{float(price):.10g}"
     verb = "selling" if order.side is Side.SELL else "buying"
     return (
-        f"{verb} {amount_text(order.amount_asset, order.amount, decimals)} at {told} "
+        f"{verb} {amount_text(order.amount_asset, order.amount, decimals)} at {price_text} "
         f"{asset_text(order.price_asset)} each"
     )
 
 
 def _some(names: tuple[str, ...]) -> str:
-    shown = ", ".join(each[:MAX_TOLD_CHARACTERS] for each in names[:MAX_TOLD])
-    more = len(names) - MAX_TOLD
+    shown = ", ".join(each[:MAX_NAMED_CHARACTERS] for each in names[:MAX_NAMED])
+    more = len(names) - MAX_NAMED
     return f"{shown} and {more} more" if more > 0 else shown
 
 
@@ -281,4 +281,4 @@ def _argument_text(argument: Argument) -> str:
         return base58.encode(argument[:32])
     if isinstance(argument, tuple):
         return f"[{', '.join(map(_argument_text, argument))}]"
-    return repr(argument)[:MAX_TOLD_CHARACTERS]
+    return repr(argument)[:MAX_NAMED_CHARACTERS]

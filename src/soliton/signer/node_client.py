@@ -1,7 +1,7 @@
 """The signer's HTTP client of the node.
 
-What lives here: broadcasting one transaction, asking for heights, aliases and what a transaction
-would do, and what every kind of answer or silence means. What does not: what is sent.
+What lives here: broadcasting and simulating a transaction, reading heights, aliases and balances,
+and the error for each kind of failure. What does not: the transactions.
 
 Source of the routes: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/TransactionsApiRoute.scala``.
@@ -38,12 +38,12 @@ _MAYBE: Final = "; the transaction may have arrived all the same, look for its i
 
 
 class NodeClient:
-    """Connections to one node."""
+    """A pool of connections to one node."""
 
     __slots__ = ("_client",)
 
     def __init__(self, settings: SignerSettings) -> None:
-        """Raises ``InputError`` for an address that is none."""
+        """Raises ``InputError`` for an invalid address."""
         limits = settings.limits
         try:
             self._client = HttpClient(
@@ -75,36 +75,38 @@ class NodeClient:
         raise _senseless(status, transaction_id)
 
     async def height(self) -> int:
-        """The height of the node's chain; raises ``NodeTrouble``."""
-        status, answer = await self._call("GET", "/blocks/height", None, None)
+        """Return the height of the node's chain; raises ``NodeTrouble``."""
+        status, answer = await self._call("GET", "/blocks/height")
         height = answer.get("height")
         if status != HTTPStatus.OK or type(height) is not int:
-            raise _senseless(status, None)
+            raise _senseless(status)
         return height
 
     async def height_of(self, transaction_id: str) -> tuple[int, str] | None:
-        """The height of a transaction's block, and how it ended there; raises ``NodeTrouble``."""
-        status, answer = await self._call("GET", f"/transactions/info/{transaction_id}", None, None)
+        """Return the height of a transaction's block, and its application status, or ``None``
+        while it is in no block; raises ``NodeTrouble``.
+        """
+        status, answer = await self._call("GET", f"/transactions/info/{transaction_id}")
         height = answer.get("height")
         if status == HTTPStatus.NOT_FOUND:
             return None
         if status != HTTPStatus.OK or type(height) is not int:
-            raise _senseless(status, None)
+            raise _senseless(status)
         return height, str(answer.get("applicationStatus", "succeeded"))
 
     async def address_of(self, alias: str) -> str:
-        """The address that an alias stands for, empty for none; raises ``NodeTrouble``."""
-        status, answer = await self._call("GET", f"/alias/by-alias/{quote(alias)}", None, None)
+        """Return the address of an alias, empty for none; raises ``NodeTrouble``."""
+        status, answer = await self._call("GET", f"/alias/by-alias/{quote(alias)}")
         address = answer.get("address")
         if status == HTTPStatus.OK and isinstance(address, str):
             return address
         if 400 <= status < 500:
             return ""
-        raise _senseless(status, None)
+        raise _senseless(status)
 
     async def fault_of(self, transaction: dict[str, object]) -> str | None:
-        """Why a transaction that is not signed yet would fail, if it would; raises
-        ``NodeTrouble``, also for a node that cannot say.
+        """Return why an unsigned transaction would fail, or ``None``; raises ``NodeTrouble``, also
+        for a node without simulation.
         """
         answer = await self.simulated(transaction)
         return None if answer["valid"] else str(answer["message"])
@@ -112,28 +114,28 @@ class NodeClient:
     async def simulated(
         self, transaction: dict[str, object], *, alone: bool = False
     ) -> dict[str, Any]:
-        """What the node says that it would do; where it is not ``valid``, ``message`` says why.
-        ``alone`` leaves out what waits for a block. Raises ``NodeTrouble``.
+        """Return the node's simulation; unless it is ``valid``, ``message`` says why. ``alone``
+        leaves out unconfirmed transactions. Raises ``NodeTrouble``.
         """
         path = "/transactions/simulate" + ("?unconfirmed=false" if alone else "")
-        status, answer = await self._call("POST", path, transaction, None)
+        status, answer = await self._call("POST", path, transaction)
         valid, error = answer.get("valid"), answer.get("error")
         if status == HTTPStatus.OK and isinstance(valid, bool):
-            said = error.get("message") if isinstance(error, dict) else error
-            return {**answer, "message": str(said or "it would fail")[:_MAX_MESSAGE]}
+            message = error.get("message") if isinstance(error, dict) else error
+            return {**answer, "message": str(message or "it would fail")[:_MAX_MESSAGE]}
         if status == HTTPStatus.BAD_REQUEST and isinstance(answer.get("message"), str):
             return {"valid": False, "message": str(answer["message"])[:_MAX_MESSAGE]}
         raise NodeTrouble(NODE_SENSELESS, "the node has no POST /transactions/simulate")
 
     async def balance(self, address: str, asset: str | None) -> int:
-        """What an account has on the node's chain; raises ``NodeTrouble``."""
+        """Return an account's balance on the node's chain; raises ``NodeTrouble``."""
         path = f"/addresses/balance/{quote(address)}"
         if asset is not None:
             path = f"/assets/balance/{quote(address)}/{quote(asset)}"
-        status, answer = await self._call("GET", path, None, None)
+        status, answer = await self._call("GET", path)
         balance = answer.get("balance")
         if status != HTTPStatus.OK or type(balance) is not int:
-            raise _senseless(status, None)
+            raise _senseless(status)
         return balance
 
     def close(self) -> None:
@@ -141,9 +143,13 @@ class NodeClient:
         self._client.close()
 
     async def _call(
-        self, method: str, path: str, body: dict[str, object] | None, transaction_id: str | None
+        self,
+        method: str,
+        path: str,
+        body: dict[str, object] | None = None,
+        transaction_id: str | None = None,
     ) -> tuple[int, dict[str, object]]:
-        """Status and JSON object of an answer; an answer that is none counts as empty."""
+        """Return status and JSON object of an answer; the object is empty if it is no object."""
         maybe = _MAYBE if transaction_id is not None else ""
         data = b"" if body is None else json.dumps(body).encode()
         trouble: tuple[Fault, str]
@@ -162,7 +168,7 @@ class NodeClient:
         raise NodeTrouble(*trouble, transaction_id)
 
 
-def _senseless(status: int, transaction_id: str | None) -> NodeTrouble:
+def _senseless(status: int, transaction_id: str | None = None) -> NodeTrouble:
     message = f"the node answered {status}, but not as a node does"
     if transaction_id is not None:
         message += _MAYBE

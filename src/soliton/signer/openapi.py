@@ -1,8 +1,8 @@
 """The OpenAPI document of the signer.
 
-What lives here: the document, made from the table of faults, the limits and the network, and the
-example that the page shows as well. What does not: the page, and what a signer that keeps keys has
-beside (``key_openapi``).
+What lives here: the document, made from the table of errors, the limits and the network, and the
+example that the page also shows. What does not: the page, and the operations on stored keys
+(``key_openapi``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NOT_OF_DATA: Final = (404, 405)
 
 
 def openapi_document(settings: SignerSettings) -> dict[str, object]:
-    """The document, ready to be printed as JSON."""
+    """Return the document."""
     network = settings.network
     answers = {"200": "It does; with its height.", "503": "It does not, with the reason."}
     paths = {
@@ -71,7 +71,7 @@ def _data_operation(fee: int) -> dict[str, object]:
     for status in sorted({fault.status for fault in of_data}):
         rows = [fault for fault in of_data if fault.status == status]
         responses[str(status)] = {
-            "description": f"{HTTPStatus(status).phrase}. {_told(rows, status)}",
+            "description": f"{HTTPStatus(status).phrase}. {_description(rows, status)}",
             "content": openapi.content(openapi.ref("Error")),
         }
     request = openapi.content(openapi.ref("DataRequest"), EXAMPLE)
@@ -84,7 +84,7 @@ def _data_operation(fee: int) -> dict[str, object]:
     )
 
 
-def _told(rows: Iterable[Fault], status: int) -> str:
+def _description(rows: Iterable[Fault], status: int) -> str:
     node = " Or the node's own code and message, for what it refuses." if status == 400 else ""
     return " ".join(f"{row.code}: {row.meaning}" for row in rows) + node
 

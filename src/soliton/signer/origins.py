@@ -1,7 +1,7 @@
-"""Which pages may use the keys that a signer keeps: its own, and those of listed origins.
+"""CORS for the routes of stored keys: which origins' pages may call them.
 
-What lives here: what browsers are told about that. What does not: headers in general
-(``soliton.web.cors``), and who asks (``callers``): a page needs an API key like everybody.
+What lives here: the headers for listed origins. What does not: CORS headers in general
+(``soliton.web.cors``), and authentication (``callers``): a page needs an API key, too.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _HEADERS: Final = ("Content-Type", "X-API-Key")
 _OPTIONS: Final = "OPTIONS"
 _WANTS_PRIVATE: Final = b"access-control-request-private-network"
 _PRIVATE: Final = ((b"access-control-allow-private-network", b"true"),)
-"""Chromium asks for it before a page of the internet may speak to an address of this machine."""
+"""Chromium requires it before a public page may send requests to an address of this machine."""
 
 
 class Origins:
-    """The list."""
+    """The allowed origins."""
 
     def __init__(self, origins: Iterable[str]) -> None:
         self._allowed = {
@@ -42,7 +42,7 @@ class Origins:
         }
 
     def respond(self, request: Request, handler: Callable[[Request], Answer]) -> Answer:
-        """What ``handler`` answers, as a page of a listed origin may read it."""
+        """Return the answer of ``handler``, with CORS headers for a listed origin."""
         if not self._allowed:
             return handler(request)
         origin = header_text(request.headers.get(b"origin", b""))
@@ -64,7 +64,7 @@ def _with(cors: Cors, request: Request, answer: A) -> A | Whole:
         return answer
     headers = with_cors(answer.headers, cors, request.method, request.headers.get(b"origin"))
     if not cors.allows:
-        # A cache must not give one page what was for another.
+        # A cache must not serve one origin's answer to another.
         headers += (VARY,)
     return Whole(answer.body, answer.content_type, answer.status, headers)
 

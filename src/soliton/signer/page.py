@@ -1,8 +1,8 @@
-"""The page at ``/``: what the service does, its errors and limits, and a form to try it; with keys
-of its own also what waits, the keys, the rules and the log.
+"""The page at ``/``: what the service does, its errors and limits, and a form to try it; with
+stored keys also pending requests, the keys, the rules and the log.
 
-What lives here: filling in what the page says of this signer. What does not: its texts, style and
-scripts (``soliton.pages``), and what it asks (``key_routes``).
+What lives here: the values filled into the page. What does not: its texts, style and scripts
+(``soliton.pages``), and the routes that it calls (``key_routes``).
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from soliton.signer.errors import FAULTS
 from soliton.signer.openapi import EXAMPLE, WARNING
 from soliton.signer.settings import SignerSettings
 
-_BESIDE: Final = re.compile(r"https?://(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")
+_LOCAL_NODE: Final = re.compile(r"https?://(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")
 
 
 def signer_page(settings: SignerSettings) -> Page:
-    """The page."""
+    """Return the page."""
     limits, network = settings.limits, settings.network
     values = {
         "network": network.name,
         "coin": network.coin,
         "keeps": "no" if settings.keys is None else "yes",
-        # Which parts of the page its first paint shows.
+        # The parts of the page that its first paint shows.
         "parts": "hidden" if settings.keys is None else "",
         "write": "" if settings.keys is None else "hidden",
-        # An address that says nothing about a network of machines.
-        "node": settings.node_url if _BESIDE.fullmatch(settings.node_url) else "",
+        # Only an address that reveals nothing about the operator's network.
+        "node": settings.node_url if _LOCAL_NODE.fullmatch(settings.node_url) else "",
         "warning": WARNING,
         "fee": f"{network.fees.base[TYPE.type_id]:,}",
         "example": json.dumps(EXAMPLE, indent=2),

@@ -1,10 +1,9 @@
-"""What rules compare texts, arguments and amounts with.
+"""Patterns in rules, for texts and for arguments of functions.
 
-What lives here: patterns of texts, of arguments of functions, and their limits. What does not: the
-file in which they stand (``policy_file``).
+What lives here: the patterns and their limits. What does not: the policy file (``policy_file``).
 
-A text is compared in time that grows with its length, whatever the pattern: a star stands for any
-characters, each piece between stars is looked for once, from the left.
+A star matches any characters. Each piece between stars is searched for once, from the left, so
+matching takes time linear in the text, whatever the pattern.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MAX_STARS: Final = 8
 
 
 class BadPattern(ValueError):
-    """The words say what is wrong."""
+    """The pattern is invalid; the message says what is expected."""
 
 
 class TextPattern(msgspec.Struct, frozen=True):
@@ -31,7 +30,7 @@ class TextPattern(msgspec.Struct, frozen=True):
     pieces: tuple[str, ...]
 
     def fits(self, text: str) -> bool:
-        """Whether a text is of this form."""
+        """Whether a text matches."""
         first, *middle = self.pieces
         if not middle:
             return text == first
@@ -49,7 +48,7 @@ class TextPattern(msgspec.Struct, frozen=True):
 
 
 def text_pattern(value: object) -> TextPattern:
-    """The pattern that is written as this text; raises ``BadPattern``."""
+    """Parse a pattern; raises ``BadPattern``."""
     if not isinstance(value, str):
         raise BadPattern("a text, in which * stands for any characters")
     if len(value) > MAX_PATTERN_CHARACTERS or value.count(STAR) > MAX_STARS:
@@ -58,8 +57,8 @@ def text_pattern(value: object) -> TextPattern:
 
 
 class ArgumentPattern(msgspec.Struct, frozen=True):
-    """What an argument may be: anything, this truth value, a whole number within bounds, or a text
-    (bytes: their base64 after ``base64:``) of a form.
+    """What an argument may be: anything, this truth value, an integer within bounds, or a text
+    (bytes: their base64 after ``base64:``) that matches a pattern.
     """
 
     is_anything: bool = False
@@ -69,7 +68,7 @@ class ArgumentPattern(msgspec.Struct, frozen=True):
     text: TextPattern | None = None
 
     def fits(self, argument: Argument) -> bool:
-        """Whether an argument may be given."""
+        """Whether an argument matches."""
         if self.is_anything:
             return True
         if isinstance(argument, bool):
@@ -90,7 +89,7 @@ class ArgumentPattern(msgspec.Struct, frozen=True):
 
 
 def argument_pattern(value: Any) -> ArgumentPattern:  # noqa: ANN401 - whatever a file has
-    """The pattern that is written as this value; raises ``BadPattern``."""
+    """Parse a pattern; raises ``BadPattern``."""
     expected = 'a text, a whole number, true, false, {least=…, most=…} or "*" for anything'
     if value == STAR:
         return ArgumentPattern(is_anything=True)

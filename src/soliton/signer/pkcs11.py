@@ -1,7 +1,7 @@
 """A key in a PKCS#11 token: a hardware module, or SoftHSM.
 
-What lives here: the dozen functions of the standard's C interface that signing takes, called in the
-module that the operator names. What does not: what a signature becomes (``stores``).
+What lives here: the dozen functions of the standard's C interface that signing needs, called in the
+module that the operator names. What does not: conversion of signatures (``stores``).
 
 Source: OASIS PKCS #11 Specification v3.1 and its header files; ``CKM_EDDSA`` without
 parameters is plain Ed25519.
@@ -87,7 +87,7 @@ class Pkcs11:
         self._private = self._object(_CKO_PRIVATE_KEY)
 
     def public_key(self) -> bytes:
-        """What the token has as the point of the public key."""
+        """Return the point of the public key."""
         handle = self._object(_CKO_PUBLIC_KEY)
         room = ctypes.create_string_buffer(128)
         value = ctypes.cast(room, ctypes.c_void_p)
@@ -95,7 +95,7 @@ class Pkcs11:
         one = _Ulong(1)
         self._call("C_GetAttributeValue", self._session, handle, ctypes.byref(attribute), one)
         point = room.raw[: attribute.length]
-        # The standard wraps it as an octet string; some modules give it bare.
+        # The standard wraps it in an octet string; some modules return it bare.
         if len(point) == _KEY_BYTES + 2 and point.startswith(_OCTET_STRING):
             point = point[2:]
         if len(point) != _KEY_BYTES:
@@ -103,7 +103,7 @@ class Pkcs11:
         return point
 
     def sign(self, messages: Sequence[bytes]) -> list[bytes]:
-        """One after the other: a session does one thing at a time."""
+        """Sign one after the other: a session allows one operation at a time."""
         with self._lock:
             return [self._sign(each) for each in messages]
 

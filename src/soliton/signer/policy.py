@@ -1,11 +1,11 @@
-"""What a signer signs: rules, each of which allows something; what no rule allows is refused.
+"""The signing policy: a list of rules that allow; whatever no rule allows is refused.
 
-What lives here: the rules, the decision on what is asked, and the words of a refusal, which name
-rule, condition and line. What does not: the file (``policy_file``), the counters (``windows``).
+What lives here: the rules, the decision, and the message of a refusal, which names rule, condition
+and line. What does not: the file (``policy_file``), the counters (``windows``).
 
-A rule is tried when key, caller and form are its own. Then each of its conditions must hold. What a
-rule does not name it does not allow: one without ``recipients`` lets nothing go to anybody. The
-first rule that holds decides; if none does, the refusal is that of the first one that was tried.
+A rule applies if key, caller and form match. Then each of its conditions must hold. What a rule
+does not list it does not allow: without ``recipients`` nothing may be sent to anybody. The first
+rule whose conditions hold decides; if there is none, the first rule that applied gives the reason.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from soliton.signer.patterns import ArgumentPattern, TextPattern
 from soliton.signer.windows import Charge, Windows
 
 MAX_SHOWN: Final = 64
-"""Characters of a name out of a request that a refusal repeats."""
+"""Characters of a name from a request that a refusal quotes."""
 
 
 class Call(msgspec.Struct, frozen=True):
-    """Functions of a dApp that may be called; ``arguments`` as they stand, or whatever they are."""
+    """Functions of a dApp that may be called. ``arguments`` are patterns; ``None`` matches any."""
 
     d_app: Recipient
     functions: tuple[TextPattern, ...]
@@ -36,7 +36,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A pair of assets, and the band of prices: price asset for one whole amount asset."""
+    """A pair of assets, and the range of prices: price asset for one whole amount asset."""
 
     amount: AssetId | None
     price: AssetId | None
@@ -45,8 +45,8 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """So much at most within so long: of ``amounts`` or ``fees`` of an asset, or of ``signatures``;
-    by the rule altogether, or for each key or caller.
+    """A spending limit: at most ``most`` within ``length_ms``. ``what`` is ``amounts`` or ``fees``
+    of an asset, or ``signatures``; ``per`` is ``rule``, ``key`` or ``caller``.
     """
 
     what: str
@@ -57,7 +57,7 @@ class Window(msgspec.Struct, frozen=True):
 
 
 class Approvals(msgspec.Struct, frozen=True):
-    """So many of these callers have to approve before this time is over."""
+    """``needed`` of these callers have to approve within ``within_ms``."""
 
     of: frozenset[str]
     needed: int
@@ -65,7 +65,7 @@ class Approvals(msgspec.Struct, frozen=True):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One rule; ``None`` where it says ``"any"``. ``own`` are places for the sender itself."""
+    """One rule. ``None`` stands for ``"any"``. ``lines`` are the lines of its conditions."""
 
     name: str
     line: int
@@ -94,11 +94,11 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Question(NamedTuple):
-    """Who asks for what: the key's name and public key, the caller's name; ``chain_id`` and the
-    time by the wall clock, in milliseconds.
+    """A request for a decision. ``key`` and ``caller`` are names; ``now`` is the wall clock in
+    milliseconds.
     """
 
-    asked: Measures
+    measures: Measures
     key: str
     public_key: bytes
     caller: str
@@ -107,7 +107,7 @@ class Question(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why not: the rule, its line and the condition, where a rule was tried."""
+    """A refusal; rule, line and condition are set if a rule applied."""
 
     words: str
     rule: str = ""
@@ -116,16 +116,14 @@ class Refusal(NamedTuple):
 
 
 class Allowed(NamedTuple):
-    """The rule that holds, and what it counts."""
+    """The rule that allows, and the charges to its windows."""
 
     rule: Rule
     charges: tuple[Charge, ...]
 
 
 class Policy:
-    """All rules of a file, whose text is ``source`` and whose hash (SHA-256, in hexadecimal) is
-    ``hash``.
-    """
+    """The rules of a file, with its text ``source`` and its SHA-256 ``hash`` in hexadecimal."""
 
     def __init__(
         self, rules: Iterable[Rule], decimals: Decimals, file: str, hash_: str, source: str = ""
@@ -141,15 +139,17 @@ class Policy:
                 self._by_form.setdefault(form, []).append(rule)
 
     def decide(self, question: Question, windows: Windows, now: int) -> Allowed | Refusal:
-        """Whether this may be signed. ``now`` is the time of the windows, which are not changed."""
-        asked, key, caller = question.asked, question.key, question.caller
+        """Decide whether this may be signed. ``now`` is the time of the windows, which are not
+        charged.
+        """
+        measures, key, caller = question.measures, question.key, question.caller
         first: Refusal | None = None
-        for rule in self._by_form.get((asked.name, asked.version), ()):
+        for rule in self._by_form.get((measures.name, measures.version), ()):
             if rule.keys is not None and key not in rule.keys:
                 continue
             if rule.callers is not None and caller not in rule.callers:
                 continue
-            if first is not None and _is_for_others(rule, asked):
+            if first is not None and _is_for_others(rule, measures):
                 continue
             fault = self._fault(rule, question)
             if fault is None:
@@ -160,12 +160,12 @@ class Policy:
             if first is None:
                 first = self._refusal(rule, *fault)
         return first or Refusal(
-            f"no rule of {self.file} lets the caller {caller} sign {asked.name} "
-            f"version {asked.version} with the key {key}"
+            f"no rule of {self.file} lets the caller {caller} sign {measures.name} "
+            f"version {measures.version} with the key {key}"
         )
 
     def _fault(self, rule: Rule, question: Question) -> tuple[str, str] | None:
-        """The first condition that does not hold, and why."""
+        """Return the first condition that does not hold, and the reason."""
         for condition, check in _CONDITIONS:
             words = check(rule, question, self.decimals)
             if words is not None:
@@ -174,8 +174,8 @@ class Policy:
 
     def _refusal(self, rule: Rule, condition: str, words: str) -> Refusal:
         line = rule.lines.get(condition, rule.line)
-        told = f'rule "{rule.name}" ({self.file}:{line}), {condition}: {words}'
-        return Refusal(told, rule.name, line, condition)
+        message = f'rule "{rule.name}" ({self.file}:{line}), {condition}: {words}'
+        return Refusal(message, rule.name, line, condition)
 
 
 def _exceeded(
@@ -191,15 +191,15 @@ def _exceeded(
 
 
 def charges_of(rule: Rule, question: Question) -> Iterable[tuple[Window, Charge]]:
-    """What this counts against each window of a rule."""
-    asked = question.asked
+    """Yield the charge to each window of a rule."""
+    measures = question.measures
     for window in rule.windows:
         if window.what == "signatures":
             amount = 1
         elif window.what == "fees":
-            amount = asked.fee if asked.fee_asset == window.asset else 0
+            amount = measures.fee if measures.fee_asset == window.asset else 0
         else:
-            amount = sum(amount for asset, amount in asked.spends if asset == window.asset)
+            amount = sum(amount for asset, amount in measures.spends if asset == window.asset)
         if amount:
             whose = {"key": question.key, "caller": question.caller}.get(window.per, "")
             asset = "" if window.what == "signatures" else asset_text(window.asset)
@@ -207,11 +207,11 @@ def charges_of(rule: Rule, question: Question) -> Iterable[tuple[Window, Charge]
             yield window, Charge(counter, window.length_ms, amount)
 
 
-# --- conditions: each tells why it does not hold --------------------------------------------------
+# --- conditions: each returns why it does not hold, or ``None`` -----------------------------------
 
 
 def _senders(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
-    sender = question.asked.sender
+    sender = question.measures.sender
     if sender == question.public_key or rule.senders is None:
         return None
     address = from_public_key(sender, question.chain_id)
@@ -221,8 +221,8 @@ def _senders(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
 
 
 def _chain(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
-    asked = question.asked
-    if rule.unbound_chain or asked.binds_chain or asked.kind not in _BINDING:
+    measures = question.measures
+    if rule.unbound_chain or measures.binds_chain or measures.kind not in _BINDING:
         return None
     return (
         "its signed bytes do not say for which chain they are: the signature is good on others, too"
@@ -230,38 +230,38 @@ def _chain(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
 
 
 def _scripts(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
-    return "it sets a script" if question.asked.sets_script and not rule.scripts else None
+    return "it sets a script" if question.measures.sets_script and not rule.scripts else None
 
 
-def _is_for_others(rule: Rule, asked: Measures) -> bool:
-    """Whether ``_recipients`` refuses it, without words: most of many rules need no more."""
+def _is_for_others(rule: Rule, measures: Measures) -> bool:
+    """Whether ``_recipients`` refuses it: a fast path without a message, for many rules."""
     named = rule.recipients
-    return named is not None and not rule.to_self and not named.issuperset(asked.recipients)
+    return named is not None and not rule.to_self and not named.issuperset(measures.recipients)
 
 
 def _recipients(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
     if rule.recipients is None:
         return None
-    asked = question.asked
-    for each in asked.recipients:
+    measures = question.measures
+    for each in measures.recipients:
         if each in rule.recipients:
             continue
-        if rule.to_self and each == from_public_key(asked.sender, question.chain_id):
+        if rule.to_self and each == from_public_key(measures.sender, question.chain_id):
             continue
         return f"{recipient_text(each)} is not among them"
     return None
 
 
 def _amounts(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
-    asked = question.asked
-    if asked.is_uncertain and (rule.amounts is not None or rule.windows):
-        return f"what it spends cannot be told: {asked.is_uncertain}"
-    return _within(asked.spends, rule.amounts)
+    measures = question.measures
+    if measures.is_uncertain and (rule.amounts is not None or rule.windows):
+        return f"what it spends cannot be told: {measures.is_uncertain}"
+    return _within(measures.spends, rule.amounts)
 
 
 def _fees(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
-    asked = question.asked
-    return _within(((asked.fee_asset, asked.fee),), rule.fees) if asked.fee else None
+    measures = question.measures
+    return _within(((measures.fee_asset, measures.fee),), rule.fees) if measures.fee else None
 
 
 def _within(
@@ -280,7 +280,7 @@ def _within(
 
 
 def _calls(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
-    d_app, call = question.asked.d_app, question.asked.call
+    d_app, call = question.measures.d_app, question.measures.call
     if d_app is None or call is None or rule.calls is None:
         return None
     of_d_app = [each for each in rule.calls if each.d_app == d_app]
@@ -298,7 +298,7 @@ def _calls(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
 def _arguments_fit(patterns: tuple[ArgumentPattern, ...] | None, question: Question) -> bool:
     if patterns is None:
         return True
-    arguments = question.asked.arguments
+    arguments = question.measures.arguments
     return len(patterns) == len(arguments) and all(
         pattern.fits(argument) for pattern, argument in zip(patterns, arguments, strict=True)
     )
@@ -307,14 +307,14 @@ def _arguments_fit(patterns: tuple[ArgumentPattern, ...] | None, question: Quest
 def _data_keys(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
     if rule.data_keys is None:
         return None
-    for key in question.asked.data_keys:
+    for key in question.measures.data_keys:
         if not any(pattern.fits(key) for pattern in rule.data_keys):
             return f"{key[:MAX_SHOWN]!r} is none of these"
     return None
 
 
 def _pairs(rule: Rule, question: Question, decimals: Decimals) -> str | None:
-    order = question.asked.order
+    order = question.measures.order
     if order is None or rule.pairs is None:
         return None
     assets = order.amount_asset, order.price_asset
@@ -336,30 +336,30 @@ def _in_band(price: Fraction, pair: Pair) -> bool:
 
 
 def _matchers(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
-    order = question.asked.order
+    order = question.measures.order
     if order is None or rule.matchers is None or order.matcher_public_key in rule.matchers:
         return None
     return f"the matcher {base58.encode(order.matcher_public_key)} is not among them"
 
 
 def _lifetime(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
-    order, most = question.asked.order, rule.lifetime_ms
+    order, most = question.measures.order, rule.lifetime_ms
     if order is None or most is None or order.expiration - question.now <= most:
         return None
     return f"it would live for more than {most // 1_000} s"
 
 
 def _hosts(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
-    asked = question.asked
-    if asked.kind is not Kind.AUTH or rule.hosts is None:
+    measures = question.measures
+    if measures.kind is not Kind.AUTH or rule.hosts is None:
         return None
-    if any(pattern.fits(asked.host) for pattern in rule.hosts):
+    if any(pattern.fits(measures.host) for pattern in rule.hosts):
         return None
-    return f"{asked.host[:MAX_SHOWN]!r} is none of these"
+    return f"{measures.host[:MAX_SHOWN]!r} is none of these"
 
 
 _BINDING: Final = frozenset({Kind.TRANSACTION, Kind.ORDER})
-"""What is meant for one chain; other messages are for whoever has asked for them."""
+"""Kinds that are meant for one chain; other messages are for the party that requested them."""
 _CONDITIONS: Final[tuple[tuple[str, Callable[[Rule, Question, Decimals], str | None]], ...]] = (
     ("senders", _senders),
     ("unbound-chain", _chain),

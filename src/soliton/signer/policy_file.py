@@ -1,7 +1,7 @@
-"""Rules from a TOML file, with the line of each and of its conditions.
+"""Reading the policy from a TOML file, with the line of each rule and condition.
 
-What lives here: reading, and refusing by file and line. What does not: what rules mean
-(``policy``).
+What lives here: parsing and validation, with file and line in errors. What does not: the meaning of
+rules (``policy``).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from soliton.chain.values import MAX_I64, AssetId
 from soliton.crypto import base58
 from soliton.crypto.errors import CryptoError
 from soliton.errors import InputError
-from soliton.signer.marks import MAX_REORGANIZATIONS
 from soliton.signer.measures import COIN, Kind
 from soliton.signer.patterns import BadPattern, TextPattern, argument_pattern, text_pattern
 from soliton.signer.policy import Approvals, Call, Pair, Policy, Rule, Window
+from soliton.signer.signed_blocks import MAX_REORGANIZATIONS
 
 MAX_FILE_BYTES: Final = 1024 * 1024
 MAX_RULES: Final = 1_000
@@ -60,11 +60,11 @@ T = TypeVar("T")
 
 
 class PolicyProblem(InputError):
-    """The file cannot be used; the message has its place."""
+    """The file is invalid; the message has the file and line."""
 
 
 def read_policy(path: Path, chain_id: int) -> Policy:
-    """The rules of a file; raises ``PolicyProblem``."""
+    """Read a policy file; raises ``PolicyProblem``."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
@@ -74,12 +74,12 @@ def read_policy(path: Path, chain_id: int) -> Policy:
 
 
 def policy_hash(data: bytes) -> str:
-    """What the settings pin: SHA-256 of the file, in hexadecimal."""
+    """Return the SHA-256 of the file in hexadecimal, which the settings pin."""
     return hashlib.sha256(data).hexdigest()
 
 
 def parse_policy(data: bytes, name: str, chain_id: int) -> Policy:
-    """The rules of a text; ``name`` stands in messages. Raises ``PolicyProblem``."""
+    """Parse a policy; ``name`` is used in messages. Raises ``PolicyProblem``."""
     if len(data) > MAX_FILE_BYTES:
         raise PolicyProblem(f"{name} has more than {MAX_FILE_BYTES} bytes")
     try:
@@ -114,14 +114,14 @@ def parse_policy(data: bytes, name: str, chain_id: int) -> Policy:
 
 
 def duration_ms(text: object) -> int | None:
-    """A length of time such as ``90s``, ``15m``, ``24h``, ``7d``; ``None`` for anything else."""
+    """Parse a duration such as ``90s``, ``15m``, ``24h``, ``7d``; ``None`` for anything else."""
     match = _DURATION.fullmatch(text) if isinstance(text, str) else None
     length = 0 if match is None else int(match[1]) * _UNIT_MS[match[2]]
     return length if 0 < length <= MAX_WINDOW_MS else None
 
 
 def _lines_of_rules(text: str) -> list[tuple[int, dict[str, int]]]:
-    """The line of each rule's header, and of each of its keys."""
+    """Return the line of each rule's header, and of each of its keys."""
     found: list[tuple[int, dict[str, int]]] = []
     inside = False
     for number, line in enumerate(text.splitlines(), 1):
@@ -162,7 +162,7 @@ def _asset(text: object) -> AssetId | None:
 
 
 def _forms() -> dict[str, tuple[str, range]]:
-    """What can be signed: by its name or number, the name and the versions."""
+    """Return what can be signed: name and versions, by name or type number."""
     found: dict[str, tuple[str, range]] = {}
     for kind in registered():
         if kind.versioned and not isinstance(kind.protobuf, WholeForm):
@@ -178,7 +178,7 @@ def _forms() -> dict[str, tuple[str, range]]:
 
 
 class _RuleReader:
-    """Takes the members of one rule, and refuses what is wrong with its line."""
+    """Reads one rule, and refuses invalid members with their line."""
 
     def __init__(
         self, tree: Mapping[str, Any], file: str, line: int, lines: Mapping[str, int], chain_id: int
@@ -230,7 +230,7 @@ class _RuleReader:
         )
 
     def _any_or(self, key: str, read: Callable[[Any], T]) -> list[T] | None:
-        """The items of a list, ``None`` for ``"any"``; none where nothing is written."""
+        """Return the items of a list, ``None`` for ``"any"``, an empty list if it is missing."""
         value = self._tree.get(key, [])
         if value == ANY:
             return None
@@ -276,7 +276,7 @@ class _RuleReader:
         return frozenset(found)
 
     def _recipients(self) -> tuple[frozenset[Recipient] | None, bool, dict[Alias, Address]]:
-        """Who may get something, whether that is also the sender, and whose address is pinned."""
+        """Return the recipients, whether the sender is one, and the pinned addresses."""
         found = self._any_or("recipients", self._recipient_or_self)
         if found is None:
             return None, False, {}
@@ -399,7 +399,7 @@ class _RuleReader:
             except ValueError as error:
                 self.refuse("windows", str(error))
             found.append(Window(what, asset, most, length, per))
-        # Those that differ in nothing else would count each amount twice.
+        # Two windows of the same kind and length would charge each amount twice.
         if len({(each.what, each.asset, each.length_ms, each.per) for each in found}) < len(found):
             self.refuse("windows", "no two of the same kind and length")
         return tuple(found)

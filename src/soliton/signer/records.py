@@ -1,11 +1,11 @@
-"""The lines of the audit log, which is also what a signer remembers.
+"""The records of the audit log, from which the signer also restores its state.
 
-A line is a JSON object; ``before`` is the hash (BLAKE2b-256, in hexadecimal) of the line before it,
-so that none can be changed, left out or put in without the rest telling. No line holds a password,
+A line is a JSON object. ``before`` is the hash (BLAKE2b-256, in hexadecimal) of the previous line:
+a hash chain, in which a changed, removed or inserted line is detected. No line contains a password,
 a private key or an API key.
 
-What lives here: what a line holds, writing and reading one. What does not: files (``journal``), and
-what follows from lines (``book``).
+What lives here: the fields of a line, encoding and decoding. What does not: files (``journal``),
+and the state (``state``).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Final
 import msgspec
 
 FIRST_BEFORE: Final = "0" * 64
-"""What the first line of all has for the hash of the line before it."""
+"""The previous hash in the very first line."""
 
 
 class Event(Enum):
-    """What happened."""
+    """The kinds of lines."""
 
     START = "start"
     CHECKPOINT = "checkpoint"
@@ -37,17 +37,17 @@ class Event(Enum):
 
 
 class MarkKind(Enum):
-    """What a generator signs."""
+    """The kinds of things that a generator signs."""
 
     BLOCK = "block"
     MICROBLOCK = "microblock"
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What was signed as a generator: with the public key ``key``, on a block's ``parent``; the
-    ``form`` is the id of the block that comes of it, ``digest`` the hash of what was asked.
+    """A block or microblock signed with the public key ``key`` on the block ``parent``. ``form`` is
+    the id of the resulting block, ``digest`` the hash of the request.
 
-    Of a block there is what the signature belongs to, ``unsigned``, in base64.
+    ``unsigned`` is the block without its signature, in base64.
     """
 
     kind: MarkKind
@@ -60,12 +60,11 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
-    """One line. ``at`` is the wall clock in milliseconds, ``time`` that of the windows.
+    """One line. ``at`` is the wall clock in milliseconds, ``time`` the clock of the windows.
 
-    ``lines`` are where the rules stand in their file, ``request`` is the idempotency id, ``digest``
-    the hash of what was asked, ``pending`` the id of what waits for approval, ``told`` the
-    sentences; ``stamps`` are the timestamps that were signed, ``last_stamp`` is the last that the
-    signer has chosen.
+    ``lines`` are the lines of the rules in their file, ``request`` is the idempotency id,
+    ``digest`` the hash of the request, ``pending`` the id of a pending request. ``stamps`` are the
+    signed timestamps, ``last_stamp`` is the last one that the signer has chosen.
     """
 
     number: int
@@ -84,12 +83,12 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=
     policy: str = ""
     boot: str = ""
     since_boot: int = 0
-    told: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = msgspec.field(default=(), name="told")
     ids: tuple[str, ...] = ()
     proofs: tuple[str, ...] = ()
     stamps: tuple[int, ...] = ()
     charges: tuple[tuple[str, int, int], ...] = ()
-    asked: str = ""
+    request_json: str = msgspec.field(default="", name="asked")
     approvers: tuple[str, ...] = ()
     needed: int = 0
     expires: int = 0
@@ -98,7 +97,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=
     waiting: tuple[Entry, ...] = ()
     oldest: int = 0
     mark: Mark | None = None
-    marks: tuple[Entry, ...] = ()
+    signed_blocks: tuple[Entry, ...] = msgspec.field(default=(), name="marks")
     last_stamp: int = 0
 
 
@@ -110,5 +109,5 @@ from_line = _DECODER.decode
 
 
 def line_hash(line: bytes) -> str:
-    """What the next line names this one by."""
+    """Return the hash of a line, which the next line contains."""
     return hashlib.blake2b(line, digest_size=32).hexdigest()

@@ -1,11 +1,11 @@
-"""What clients send to ``POST /data``, read into an account's keys and typed entries.
+"""The body of ``POST /data``, read into an account's keys and typed entries.
 
-What lives here: parsing, type inference, and refusing by name. The seed phrase becomes keys here
-and goes no further; no message quotes a value, and no error is chained to a parser's error, which
-would hold the whole body. What does not: rules on whole transactions (``signing``).
+What lives here: parsing, type inference, and validation. The seed phrase becomes keys here and is
+not kept. No message quotes a value, and no error is chained to a parser's error, which would hold
+the whole body. What does not: rules on whole transactions (``signing``).
 
-Source of the types: 0bsnetwork/zbs-transactions ``src/transactions/data.ts`` (inference by the
-kind of the JSON value, and entries that say their type themselves).
+Source of the types: 0bsnetwork/zbs-transactions ``src/transactions/data.ts`` (inference from the
+JSON value, and entries with an explicit type).
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ _TYPES: Final = ("integer", "boolean", "string", "binary")
 _QUOTABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
 _MAX_BYTE: Final = 255
 _MAX_PARTS: Final = 4_000
-"""Objects, arrays and members: several times those of the longest request that can be signed."""
+"""Objects, arrays and members: several times as many as the largest valid request has."""
 
 
 @dataclass(frozen=True, slots=True)
 class SigningRequest:
-    """Whose transaction, and what goes into it."""
+    """The sender's keys, and the entries of the transaction."""
 
     account: KeyPair
     entries: tuple[DataEntry, ...]
 
 
 class _MemberTwice(ValueError):
-    """An object has two members of one name: two readers may see two different requests."""
+    """An object has a duplicate member: parsers would disagree on its value."""
 
 
 def read_request(body: bytes, max_seed_characters: int) -> SigningRequest:
-    """The request in a body; raises ``RequestRefused``."""
+    """Read a body; raises ``RequestRefused``."""
     value = _parse(body)
     if not isinstance(value, dict):
         raise RequestRefused(WRONG_SHAPE, "the body should be an object {seed, data}")
@@ -81,9 +81,9 @@ def _parse(body: bytes) -> object:
     except RecursionError:
         problem = NOT_JSON, "the body is nested too deeply"
     except ValueError:
-        # Python reads no integers of more than 4300 digits.
+        # Python refuses integers of more than 4300 digits.
         problem = INTEGER_RANGE, "an integer does not fit into 64 bits"
-    # Raised outside of the handlers, so that the parser's error, which holds the body, is gone.
+    # Raised outside of the handlers, so that the parser's error, which holds the body, is dropped.
     raise RequestRefused(*problem)
 
 
@@ -107,7 +107,7 @@ def _take(value: dict[str, object], name: str, path: str) -> object:
 def _refuse_unknown(value: dict[str, object], known: tuple[str, ...], path: str) -> None:
     for name in value:
         if name not in known:
-            # A name that is no identifier may be a misplaced secret.
+            # A name that is not an identifier may be a misplaced secret.
             shown = f"{path}{name}" if _QUOTABLE.fullmatch(name) else f"a member of {path or 'it'}"
             taken = ", ".join(known)
             raise RequestRefused(WRONG_SHAPE, f"{shown} is not known here; known are {taken}")
@@ -121,12 +121,12 @@ def _read_account(seed: object, max_characters: int) -> KeyPair:
     if len(seed) > max_characters:
         message = f"seed is longer than {max_characters} characters"
         raise RequestRefused(WRONG_SHAPE, message, "seed")
-    _refuse_half_characters(seed, "seed")
+    _refuse_lone_surrogates(seed, "seed")
     return key_pair(seed)
 
 
-def _refuse_half_characters(text: str, path: str) -> None:
-    # JSON can write halves of UTF-16 pairs, which have no bytes.
+def _refuse_lone_surrogates(text: str, path: str) -> None:
+    # JSON escapes can contain lone surrogates, which have no UTF-8.
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise RequestRefused(WRONG_SHAPE, f"{path} holds half a character", path)
 
@@ -150,7 +150,7 @@ def _read_entry(item: object, path: str) -> DataEntry:
     value = _take(item, "value", f"{path}.")
     if not isinstance(key, str):
         raise RequestRefused(WRONG_SHAPE, f"{path}.key should be a string", f"{path}.key")
-    _refuse_half_characters(key, f"{path}.key")
+    _refuse_lone_surrogates(key, f"{path}.key")
     where = f"{path}.value"
     if "type" in item:
         return DataEntry(key, _typed_value(item["type"], value, path))
@@ -167,7 +167,7 @@ def _inferred_value(value: object, path: str) -> DataValue:
             message = f"{path} should be an integer, written without point and exponent"
             raise RequestRefused(NOT_INTEGER, message, path)
         case str():
-            _refuse_half_characters(value, path)
+            _refuse_lone_surrogates(value, path)
             return value
         case list():
             return _bytes(value, path)
@@ -194,7 +194,7 @@ def _bytes(items: list[object], path: str) -> bytes:
 
 
 def _typed_value(kind: object, value: object, path: str) -> DataValue:
-    """The value of an entry that says its type, in the form in which the answer repeats it."""
+    """Return the value of an entry with an explicit type."""
     if not isinstance(kind, str) or kind not in _TYPES:
         message = f"{path}.type should be one of {', '.join(_TYPES)}"
         raise RequestRefused(WRONG_SHAPE, message, f"{path}.type")
@@ -215,7 +215,7 @@ def _base64(text: str, path: str) -> bytes:
             data = base64.b64decode(encoded, validate=True)
         except (binascii.Error, ValueError):
             data = b""
-        # The same bytes must give the same text again, since the answer repeats it.
+        # Only canonical base64, since the answer repeats the text.
         if base64.b64encode(data).decode() == encoded:
             return data
     message = f'{path} should be "{BASE64_PREFIX}" followed by standard base64'

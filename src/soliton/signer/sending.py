@@ -1,6 +1,6 @@
-"""Broadcasting what was signed, and waiting until it is in a block.
+"""Broadcasting signed transactions, and waiting for confirmations.
 
-What lives here: the order of a package, and patience. What does not: signing (``desk``), and the
+What lives here: the order of a package, and polling. What does not: signing (``pipeline``), and the
 node's answers (``node_client``).
 """
 
@@ -18,24 +18,24 @@ from soliton.signer.errors import (
 )
 from soliton.signer.measures import Kind
 from soliton.signer.node_client import NodeClient
-from soliton.signer.wanted import Wanted
+from soliton.signer.sign_request import SignRequest
 
 PAUSE_SECONDS: Final = 0.5
-"""How often the node is asked whether a transaction is in a block."""
+"""The polling interval while waiting for confirmations."""
 
 
-def check_can_be_sent(wanted: Wanted) -> None:
-    """Raise ``RequestRefused`` unless all of it are transactions."""
-    for item in wanted.items:
+def check_can_be_sent(request: SignRequest) -> None:
+    """Raise ``RequestRefused`` unless all items are transactions."""
+    for item in request.items:
         if item.kind is not Kind.TRANSACTION:
             message = f"{item.kind.value} is for others than a node: POST /sign signs it"
             raise RequestRefused(WRONG_SHAPE, message, item.kind.value)
 
 
 async def send(node: NodeClient, answers: list[dict[str, Any]]) -> None:
-    """Send transactions in their order, each when the one before it is accepted. What is raised
-    (``NodeRefused``, ``NodeTrouble``) has the id of the one that was not, and what was signed: it
-    can be sent again.
+    """Broadcast transactions in order, each after the previous one was accepted. The error
+    (``NodeRefused``, ``NodeTrouble``) has the id of the transaction that failed, and all that was
+    signed, so that the client can send it again.
     """
     for index, each in enumerate(answers):
         try:
@@ -49,8 +49,8 @@ async def send(node: NodeClient, answers: list[dict[str, Any]]) -> None:
 async def wait(
     node: NodeClient, answers: list[dict[str, Any]], confirmations: int, seconds: int
 ) -> list[dict[str, Any]]:
-    """Wait until each transaction is in a block, with so many blocks from that one on; what became
-    of each. Raises ``RequestRefused`` when the time is over.
+    """Wait until each transaction has so many confirmations, and return their states. Raises
+    ``RequestRefused`` on timeout.
     """
     ids = [str(each["id"]) for each in answers]
     found: dict[str, dict[str, Any]] = {}
@@ -77,7 +77,7 @@ async def _state(node: NodeClient, id_: str, confirmations: int) -> dict[str, An
         height, status = at
         count = await node.height() - height + 1
     except NodeTrouble:
-        # It may be back before the time is over.
+        # The node may be back before the timeout.
         return None
     if count < confirmations:
         return None

@@ -1,4 +1,4 @@
-"""What can be set about a signer, and the limits that it keeps.
+"""The settings of a signer, and its limits.
 
 What lives here: the records. What does not: reading them from files (``node.settings``).
 """
@@ -18,7 +18,7 @@ from soliton.web.server import ServerLimits
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a request may take; everything beyond is refused by name."""
+    """Limits on requests; each has its own error."""
 
     body_bytes: int = 1024 * 1024
     """The largest transaction (150 KiB) written as arrays of bytes fits, with room for spaces."""
@@ -26,26 +26,26 @@ class Limits:
     """The time that a body may take to arrive."""
     seed_characters: int = 2_048
     requests_at_once: int = 64
-    """Each may hold a body and a connection to the node; the next ones are told to come back."""
+    """Each may hold a body and a connection to the node; further ones get 503 to retry."""
     connect_seconds: float = 3.0
     """The time for a connection to the node."""
     node_seconds: float = 15.0
     """The time for the node's whole answer; a node ends its own requests after 20."""
     node_answer_bytes: int = 1024 * 1024
     keep_alive_seconds: float = 15.0
-    """How long an idle connection to the node is kept: less than nodes keep theirs."""
+    """How long an idle connection to the node is kept: less than a node's own timeout."""
 
 
 PREFLIGHT_SECONDS: Final = 600
-"""How long browsers need not ask again what a page may send: else each of its requests is two."""
+"""How long browsers cache a preflight response: otherwise each request of a page becomes two."""
 SERVER_LIMITS: Final = ServerLimits(connections=256, head_bytes=16 * 1024, keep_alive_seconds=15)
 """A signer has few clients, each with a seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """A key that a store keeps, under the name that it has here; ``where`` is a module or an
-    address, ``within`` a token or a mount, ``secret_file`` has the PIN or the token.
+    """A key in an external store. ``where`` is a module or an address, ``within`` a token or a
+    mount, ``secret_file`` holds the PIN or the access token.
     """
 
     name: str
@@ -58,7 +58,7 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """Who is told what waits for approval, and the file of the secret that signs it."""
+    """The receiver of notifications of pending requests, and the file of the shared secret."""
 
     url: str
     secret_file: Path
@@ -66,11 +66,11 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class FetchedSettings:
-    """A key whose secret is brought here at the start, under the name that it has here.
+    """A key whose secret is fetched at the start.
 
     ``kind`` is ``environment`` (``where``: a variable), ``command`` or ``vault-kv`` (``where``: an
-    address, ``within``: a mount); ``secret`` is the kind of secret, as in key files, and
-    ``public_key`` (base58) what it has to be the secret of.
+    address, ``within``: a mount). ``secret`` is the kind of secret, as in key files, and
+    ``public_key`` (base58) the public key that it must have.
     """
 
     name: str
@@ -87,11 +87,10 @@ class FetchedSettings:
 
 @dataclass(frozen=True, slots=True)
 class KeySettings:
-    """Where keys, rules and the audit log are, the hash that the rules must have, who may call, and
-    under which names of the host beside those of this machine. Pages of ``origins`` may call, too.
+    """The directories of keys and of the audit log, the policy file and its pinned hash, the
+    callers, allowed ``Host`` names besides those of this machine, and allowed CORS ``origins``.
 
-    With ``durable`` off a line of the audit log survives the end of the process before its
-    signature leaves, and not that of the machine.
+    With ``durable`` off the audit log survives a crash of the process, but not of the machine.
     """
 
     directory: Path
@@ -109,10 +108,10 @@ class KeySettings:
 
 @dataclass(frozen=True, slots=True)
 class SignerSettings:
-    """Where the node is, which network's fees are paid, and what browsers may do.
+    """The node, the network, and the limits.
 
-    ``cors`` lets pages of any origin call the service, as demo applications do. ``clock`` gives
-    milliseconds. ``keys`` are those of a signer that keeps some.
+    ``cors`` lets pages of any origin call ``POST /data``, as demo applications do. ``clock``
+    returns milliseconds. ``keys`` are the settings of stored keys, if there are any.
     """
 
     node_url: str

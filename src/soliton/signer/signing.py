@@ -1,7 +1,7 @@
-"""From typed entries to a signed data transaction, and to the JSON that goes to client and node.
+"""Making a signed data transaction from typed entries, and its JSON for client and node.
 
 What lives here: the fee, the signature, the order of members. What does not: reading requests
-(``request``) and sending (``node_client``).
+(``request``) and broadcasting (``node_client``).
 
 Sources: 0bsnetwork/zbs-transactions ``src/transactions/data.ts`` (members and their order, fee),
 wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/DataTransaction.scala``.
@@ -32,16 +32,17 @@ BYTES_PER_FEE: Final = 1_024
 
 
 def data_fee(network: Network, body_length: int) -> int:
-    """The network's base fee of a data transaction for each started KiB of its signed bytes.
+    """Return the fee: the network's base fee of a data transaction for each started KiB of its
+    signed bytes.
 
-    On networks whose further KiB are cheaper than the first (``zbs-*``) that is more than the
+    On networks where further KiB are cheaper than the first (``zbs-*``) that is more than the
     minimum above 1 KiB; it is what the public signer of that network pays.
     """
     return network.fees.base[TYPE.type_id] * (1 + (body_length - 1) // BYTES_PER_FEE)
 
 
 def sign_data(request: SigningRequest, network: Network, timestamp: int) -> AnyTransaction:
-    """The signed transaction; raises ``RequestRefused`` when the entries break a rule."""
+    """Return the signed transaction; raises ``RequestRefused`` when the entries break a rule."""
     for index, entry in enumerate(request.entries):
         _check_entry(entry, f"data[{index}]")
     fault: str
@@ -86,7 +87,7 @@ def _build(request: SigningRequest, network: Network, fee: int, timestamp: int) 
 
 
 def to_json(transaction: AnyTransaction) -> dict[str, object]:
-    """The answer to the client, which is also what is broadcast. The order is part of the form."""
+    """Return the JSON for the client and the node. The order of members is part of the format."""
     return {
         "type": transaction.type_id,
         "version": transaction.version,

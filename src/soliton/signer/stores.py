@@ -1,11 +1,11 @@
-"""Keys that never come here: stores that sign with Ed25519 keys of their own.
+"""Keys in external stores, which sign with Ed25519 keys and never export them.
 
-What lives here: the interface that the signer sees, Vault's transit engine behind it, and checking
-what a store says. What does not: PKCS#11 (``pkcs11``), keys in files (``keyring``).
+What lives here: the interface of a store, Vault's transit engine, and the check of what a store
+returns. What does not: PKCS#11 (``pkcs11``), keys in files (``keyring``).
 
 Source: hashicorp/vault ``website/content/api-docs/secret/transit.mdx`` (read key, sign data). The
-message goes there as it is; what comes back is plain Ed25519, of which ``crypto.ed25519_keys``
-makes the protocol's form.
+store signs the message with plain Ed25519; ``crypto.ed25519_keys`` converts the signature to the
+protocol's form.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _KEY_TYPE: Final = "ed25519"
 
 
 class StoreTrouble(EnvironmentProblem):
-    """A store cannot be reached, or says something else than such a store does."""
+    """A store cannot be reached, or answers with something unexpected."""
 
 
 class Store(Protocol):
-    """Something that has one Ed25519 key and signs with it. Both methods block."""
+    """A store of one Ed25519 key. The methods block."""
 
     def public_key(self) -> bytes:
-        """The Ed25519 key; raises ``StoreTrouble``."""
+        """Return the Ed25519 public key; raises ``StoreTrouble``."""
 
     def sign(self, messages: Sequence[bytes]) -> list[bytes]:
-        """Plain Ed25519 signatures, in their order; raises ``StoreTrouble``."""
+        """Return plain Ed25519 signatures, in order; raises ``StoreTrouble``."""
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the connection to the store."""
 
 
 class StoredKey:
@@ -62,7 +62,7 @@ class StoredKey:
             raise StoreTrouble(f"the store's key: {error}") from None
 
     def sign(self, messages: Sequence[bytes]) -> list[bytes]:
-        """Signatures of the protocol, each of which is verified; raises ``RequestRefused``."""
+        """Return verified signatures of the protocol; raises ``RequestRefused``."""
         try:
             made = self._store.sign(messages)
             if len(made) != len(messages):
@@ -76,34 +76,34 @@ class StoredKey:
         return signatures
 
     def close(self) -> None:
-        """Let the store go."""
+        """Close the store."""
         self._store.close()
 
 
 class Vault:
-    """A Vault server, and the file with our token for it."""
+    """A Vault server, and the file with the access token."""
 
     def __init__(self, url: str, token_file: Path) -> None:
         self._url = url
         self._token_file = token_file
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401
-        """The ``data`` of an answer; raises ``StoreTrouble``. The token is read each time: agents
-        renew it in its file.
+        """Send a request and return the ``data`` of the answer; raises ``StoreTrouble``. The token
+        is read each time, since agents renew it in its file.
         """
         try:
             with self._token_file.open("rb") as file:
                 token = file.read(MAX_TOKEN_BYTES).decode("ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise StoreTrouble(f"{self._token_file} cannot be read") from error
-        data = b"" if body is None else json.dumps(body).encode()
-        status, answer = _run(lambda: self._request(method, f"/v1/{path}", data, token))
+        payload = b"" if body is None else json.dumps(body).encode()
+        status, text = _run(lambda: self._request(method, f"/v1/{path}", payload, token))
         try:
-            told = json.loads(answer)
+            answer = json.loads(text)
         except (ValueError, RecursionError):
-            told = None
-        if status == 200 and isinstance(told, dict):
-            return told.get("data")
+            answer = None
+        if status == 200 and isinstance(answer, dict):
+            return answer.get("data")
         raise StoreTrouble(f"Vault answers {status}")
 
     async def _request(self, method: str, path: str, data: bytes, token: str) -> tuple[int, bytes]:
@@ -119,8 +119,8 @@ class Vault:
 
 
 class VaultTransit:
-    """A key of a Vault server's transit engine, in the version that was the latest at the start: a
-    rotation makes another account.
+    """A key of a Vault server's transit engine, in the latest version at the start: a rotated key
+    belongs to another account.
     """
 
     def __init__(self, url: str, mount: str, key: str, token_file: Path) -> None:
@@ -130,25 +130,25 @@ class VaultTransit:
         self._version: int = 0
 
     def public_key(self) -> bytes:
-        """The latest version's key."""
-        told = self._vault.ask("GET", f"{self._mount}/keys/{self._key}")
+        """Return the public key of the latest version."""
+        data = self._vault.ask("GET", f"{self._mount}/keys/{self._key}")
         try:
-            self._version = int(told["latest_version"])
-            if told["type"] != _KEY_TYPE:
-                raise StoreTrouble(f"the key is of the type {str(told['type'])[:40]}")
-            key = told["keys"][str(self._version)]
+            self._version = int(data["latest_version"])
+            if data["type"] != _KEY_TYPE:
+                raise StoreTrouble(f"the key is of the type {str(data['type'])[:40]}")
+            key = data["keys"][str(self._version)]
             return base64.b64decode(key["public_key"], validate=True)
         except (KeyError, TypeError, ValueError, binascii.Error):
             raise StoreTrouble("Vault answers, but not as its transit engine does") from None
 
     def sign(self, messages: Sequence[bytes]) -> list[bytes]:
-        """All in one request."""
+        """Sign all messages in one request."""
         batch = [{"input": base64.b64encode(each).decode()} for each in messages]
         path = f"{self._mount}/sign/{self._key}"
         asked = {"batch_input": batch, "key_version": self._version}
-        told = self._vault.ask("POST", path, asked)
+        data = self._vault.ask("POST", path, asked)
         try:
-            return [_vault_signature(each["signature"]) for each in told["batch_results"]]
+            return [_vault_signature(each["signature"]) for each in data["batch_results"]]
         except (KeyError, TypeError, ValueError, binascii.Error):
             raise StoreTrouble("Vault answers, but not as its transit engine does") from None
 
@@ -157,7 +157,7 @@ class VaultTransit:
 
 
 def _run(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the work gives
-    """Do it in an event loop of its own on a thread of its own: stores block, also at the start."""
+    """Run it in an event loop on its own thread: stores block, and are also used at the start."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(lambda: asyncio.run(work())).result()
 

@@ -1,11 +1,11 @@
-"""Telling another service what waits for approval, and what became of it.
+"""Webhook: notifies another service of pending requests and decisions.
 
-Each message is a ``POST`` of JSON, signed with a shared secret. It is sent again until it is taken
-or too old; after a restart what still waits is told again, so that a receiver knows messages by
-``pending`` and ``state``.
+Each message is a ``POST`` of JSON, signed with a shared secret. Delivery is at least once: failed
+attempts are retried, and after a restart all pending requests are sent again. A receiver tells
+duplicates by ``pending`` and ``state``.
 
-What lives here: the queue, the signature, patience. What does not: what is told (``approvals``),
-and the settings' file (``node.signer_settings``).
+What lives here: the queue, the signature, retries. What does not: the messages (``approvals``), and
+the settings' file (``node.signer_settings``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
 from soliton.web.client_http1 import header_lines, request_bytes
 
 MAX_QUEUE: Final = 1_000
-"""Messages that wait to be sent; the oldest gives way."""
+"""Length of the queue; when it is full the oldest message is dropped."""
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Seconds before each further attempt."""
 ANSWER_SECONDS: Final = 10.0
@@ -43,19 +43,19 @@ logger = logging.getLogger("soliton.signer")
 
 
 class WebhookProblem(InputError):
-    """The webhook cannot be used as the settings say."""
+    """The settings of the webhook are invalid."""
 
 
 def signature_of(secret: bytes, timestamp: str, body: bytes) -> str:
-    """What a receiver compares: HMAC-SHA256 of the timestamp, a full stop and the body."""
+    """Return the HMAC-SHA256 of the timestamp, a full stop and the body, in hexadecimal."""
     return hmac.new(secret, timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 
 
 class Webhook:
-    """Messages to one address, in their order. ``clock`` is the wall clock in milliseconds."""
+    """Sends messages to one URL, in order. ``clock`` is the wall clock in milliseconds."""
 
     def __init__(self, settings: WebhookSettings, clock: Callable[[], int]) -> None:
-        """Raises ``WebhookProblem``, and ``InputError`` for an address that is none."""
+        """Raises ``WebhookProblem``, and ``InputError`` for an invalid URL."""
         self._secret = _secret(settings.secret_file)
         self._clock = clock
         parts = urlsplit(settings.url)
@@ -66,8 +66,8 @@ class Webhook:
         self._queue: deque[bytes] = deque()
         self._sending: asyncio.Task[None] | None = None
 
-    def tell(self, message: dict[str, Any]) -> None:
-        """Send a message as soon as that can be; from within the event loop."""
+    def notify(self, message: dict[str, Any]) -> None:
+        """Queue a message; called in the event loop."""
         if len(self._queue) >= MAX_QUEUE:
             self._queue.popleft()
             logger.warning("the webhook takes nothing: a message is given up")
@@ -107,7 +107,7 @@ class Webhook:
         return response.status
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Stop sending, and close the connection."""
         if self._sending is not None and not self._sending.done():
             self._sending.cancel()
         self._client.close()

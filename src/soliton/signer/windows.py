@@ -1,7 +1,7 @@
-"""What was spent in the last hour, day or week: counters that only ever forget what is too old.
+"""Sliding windows: what was spent in the last hour, day or week.
 
-What lives here: the counters, in time that the caller gives. What does not: which counters a rule
-has (``policy``), their way to the disk and back, and the clock.
+What lives here: the counters; the caller passes the time. What does not: which windows a rule has
+(``policy``), persistence (``state``), and the clock.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 SLICES: Final = 64
-"""A window remembers amounts in so many slices of its length. What was spent in a slice is
-forgotten when the whole slice is too old: never too early, and late by a sixty-fourth at most.
+"""A window sums amounts in so many slices of its length. A slice is dropped when all of it is too
+old: never too early, and late by a sixty-fourth of the length at most.
 """
 
 
 class Charge(NamedTuple):
-    """An amount that counts against a window: the counter's name, the window's length in
-    milliseconds, and how much.
+    """An amount charged to a window: the counter's name, the window's length in milliseconds, and
+    the amount.
     """
 
     counter: str
@@ -35,7 +35,7 @@ class _Counter:
         self.slices: deque[list[int]] = deque()
 
     def forget(self, now: int, length_ms: int) -> None:
-        """Take off what is older than the window."""
+        """Drop slices older than the window."""
         while self.slices and now >= (self.slices[0][0] + 1) * self.slice_ms + length_ms:
             self.total -= self.slices.popleft()[1]
 
@@ -48,7 +48,7 @@ class _Counter:
         self.total += amount
 
     def take_back(self, charged_at: int, amount: int) -> None:
-        # From the slice where it is: taken off a later one, it would be forgotten too late there.
+        # From its own slice: subtracted from a later one, it would lower that total for too long.
         index = charged_at // self.slice_ms
         for each in reversed(self.slices):
             if each[0] == index:
@@ -58,13 +58,13 @@ class _Counter:
 
 
 class Windows:
-    """All counters. Times are milliseconds that never go back."""
+    """All counters. Times are monotonic milliseconds."""
 
     def __init__(self) -> None:
         self._counters: dict[tuple[str, int], _Counter] = {}
 
     def spent(self, counter: str, length_ms: int, now: int) -> int:
-        """What counts at this time."""
+        """Return what counts at this time."""
         found = self._counters.get((counter, length_ms))
         if found is None:
             return 0
@@ -72,7 +72,7 @@ class Windows:
         return found.total
 
     def charge(self, charges: Iterable[Charge], now: int) -> None:
-        """Count amounts."""
+        """Add amounts."""
         for counter, length_ms, amount in charges:
             found = self._counters.get((counter, length_ms))
             if found is None:
@@ -81,14 +81,14 @@ class Windows:
             found.add(now, amount)
 
     def take_back(self, charges: Iterable[Charge], charged_at: int) -> None:
-        """Count no more what was charged at that time, and has not been signed."""
+        """Subtract what was charged at that time."""
         for counter, length_ms, amount in charges:
             found = self._counters.get((counter, length_ms))
             if found is not None:
                 found.take_back(charged_at, amount)
 
     def kept(self, now: int) -> Iterator[tuple[str, int, list[list[int]]]]:
-        """All that still counts, to be written down: counter, length, and amounts by slice."""
+        """Yield what still counts, for a checkpoint: counter, length, and amounts by slice."""
         for (counter, length_ms), found in list(self._counters.items()):
             found.forget(now, length_ms)
             if found.slices:
@@ -97,7 +97,7 @@ class Windows:
                 del self._counters[counter, length_ms]
 
     def restore(self, kept: Iterable[tuple[str, int, list[list[int]]]]) -> None:
-        """Begin with what was written down."""
+        """Restore the counters of a checkpoint."""
         self._counters.clear()
         for counter, length_ms, slices in kept:
             found = self._counters[counter, length_ms] = _Counter(_slice_of(length_ms))

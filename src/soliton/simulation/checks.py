@@ -14,7 +14,7 @@ from soliton.errors import SolitonError
 from soliton.node.chain_writer import ChainWriter
 from soliton.p2p.jobs import MAX_JOBS
 from soliton.simulation.host import Host
-from soliton.simulation.links import Lines
+from soliton.simulation.links import Links
 from soliton.simulation.loop import Loop
 from soliton.simulation.plan import Plan
 from soliton.storage.store import Store
@@ -26,7 +26,7 @@ MAX_HELD: Final = 20_000
 MAX_IN_FLIGHT: Final = 33 * 1024 * 1024
 
 
-class Ended(Protocol):
+class FinishedWorld(Protocol):
     """A simulation at its end."""
 
     @property
@@ -38,7 +38,7 @@ class Ended(Protocol):
         """Its time."""
 
     @property
-    def lines(self) -> Lines:
+    def links(self) -> Links:
         """Its network."""
 
     @property
@@ -60,7 +60,7 @@ def agree(hosts: Sequence[Host]) -> bool:
     return len({(each.id, each.state_hash, each.snapshot_hash) for each in metas}) == 1
 
 
-def faults_of(world: Ended, agreed: float | None) -> Iterator[str]:
+def faults_of(world: FinishedWorld, agreed: float | None) -> Iterator[str]:
     """Everything that does not hold."""
     honest = world.honest
     if agreed is None:
@@ -75,14 +75,14 @@ def faults_of(world: Ended, agreed: float | None) -> Iterator[str]:
         for block_id in world.invalid:
             if (height := chain.height_of(block_id)) is not None:
                 yield f"{host.name} has the invalid block {block_id.hex()} at height {height}"
-    if world.lines.most_in_flight > MAX_IN_FLIGHT:
-        yield f"{world.lines.most_in_flight} bytes waited for one reader"
+    if world.links.most_in_flight > MAX_IN_FLIGHT:
+        yield f"{world.links.most_in_flight} bytes waited for one reader"
     by_tip = {each.node.chain.last_block.id: each for each in honest}
     for host in by_tip.values():
         yield from _replay(host)
 
 
-def _bans(world: Ended, host: Host) -> Iterator[str]:
+def _bans(world: FinishedWorld, host: Host) -> Iterator[str]:
     """An honest host that is refused must have been forgiven when the world has come to rest."""
     others = {each.address.ip: each.name for each in world.honest if each is not host}
     for ip, why in host.core.book.blacklisted(world.loop.now).items():

@@ -26,12 +26,12 @@ from soliton.node.mining import is_stale, next_turn
 from soliton.node.node import Node
 from soliton.node.settings import Settings
 from soliton.node.wallet import Wallet
-from soliton.p2p.core import Answer, Core, Effect, HangUp, Write
+from soliton.p2p.core import Answer, Core, Disconnect, Effect, Write
 from soliton.p2p.history import NodeHistory, Question
 from soliton.p2p.identity import core_settings, own_handshake, read_block
 from soliton.p2p.jobs import Jobs
 from soliton.p2p.receiving import Receiver
-from soliton.simulation.links import End, Lines
+from soliton.simulation.links import End, Links
 from soliton.simulation.loop import Loop, Timer
 from soliton.simulation.private_chain import account_seed
 from soliton.steps import run_steps
@@ -50,7 +50,7 @@ and not as long as they take here.
 """
 
 
-class Witness(Protocol):
+class Observer(Protocol):
     """Who is told what hosts do."""
 
     def block(self, host: Host, event: BlockAppended) -> None:
@@ -99,20 +99,20 @@ class Host:
     honest = True
 
     def __init__(
-        self, place: Place, loop: Loop, lines: Lines, chance: random.Random, witness: Witness
+        self, place: Place, loop: Loop, links: Links, rng: random.Random, observer: Observer
     ) -> None:
         self.place = place
         self.loop = loop
-        self.lines = lines
-        self.chance = chance
-        self.witness = witness
+        self.links = links
+        self.rng = rng
+        self.observer = observer
         self.alive = True
         self._passed = 0.0
         wallet = Wallet.in_memory(b"nothing", [account_seed(place.number)])
         self.node = SimulatedNode(place.settings, wallet, clock=self._clock, durable=False)
         self._height = self.node.chain.height
         self.history = NodeHistory(self.node.chain)
-        nonce = chance.randrange(1, 2**31)
+        nonce = rng.randrange(1, 2**31)
         chain_id = self.node.network.chain_id
         self.core = Core(
             lambda: self._handshake(nonce),
@@ -122,7 +122,7 @@ class Host:
             partial(read_block, chain_id),
             self.node.pool.get,
             core_settings(place.settings),
-            chance,
+            rng,
         )
         self.core.book.settings = msgspec.structs.replace(
             self.core.book.settings,
@@ -137,8 +137,8 @@ class Host:
             self._now,
             self.carry_out,
             self._name,
-            self.soon,
-            self._when_done,
+            self.call_soon,
+            self._on_done,
             self._timer,
         )
         self.ends: dict[PeerId, End] = {}
@@ -148,8 +148,8 @@ class Host:
         self._grow_at: Timer | None = None
         self.node.events.subscribe(self.on_event)
         self.node.events.subscribe(self.jobs.on_event)
-        self.jobs.be_ready()
-        lines.listen(self)
+        self.jobs.set_ready()
+        links.listen(self)
         self._plan()
         self._tick()
 
@@ -175,12 +175,12 @@ class Host:
         self._passed += STEP_OF_TIMER
         return self._passed
 
-    def soon(self, call: Callable[[], None]) -> Timer:
+    def call_soon(self, call: Callable[[], None]) -> Timer:
         """Call something now, after what is due before, if the host still lives."""
         return self.after(0, call)
 
-    def _when_done(self, _future: Future[None], then: Callable[[], None]) -> None:
-        self.soon(then)
+    def _on_done(self, _future: Future[None], then: Callable[[], None]) -> None:
+        self.call_soon(then)
 
     def after(self, delay: int, call: Callable[[], None]) -> Timer:
         """Call something after some ms, if the host still lives."""
@@ -206,14 +206,14 @@ class Host:
             match effect:
                 case Write(peer=peer, data=data):
                     self.write(peer, data)
-                case HangUp(peer=peer):
+                case Disconnect(peer=peer):
                     end = self.ends.pop(peer, None)
                     if end is not None:
-                        self.lines.close(end)
+                        self.links.close(end)
                 case Dial(address=address):
                     self.dial(address)
                 case Answer(peer=peer, question=question):
-                    self.soon(partial(self._answer, peer, question))
+                    self.call_soon(partial(self._answer, peer, question))
                 case _:
                     self.jobs.add(effect)
         self._wake()
@@ -222,7 +222,7 @@ class Host:
         """Send bytes to a peer."""
         end = self.ends.get(peer)
         if end is not None:
-            self.lines.send(end, data)
+            self.links.send(end, data)
 
     def _answer(self, peer: PeerId, question: Message) -> None:
         version = self.core.version_of(peer)
@@ -259,7 +259,7 @@ class Host:
         """Connect to an address."""
         usual = self.place.settings.peers.connection_ms
         patience = usual if self.core.connected else LONELY_PATIENCE_MS
-        self.lines.dial(self, address, patience, partial(self._dialled, address), source)
+        self.links.dial(self, address, patience, partial(self._dialled, address), source)
 
     def _dialled(self, address: PeerAddress, end: End | None) -> None:
         if end is None:
@@ -267,7 +267,7 @@ class Host:
                 self.core.not_opened(address, self.loop.now)
                 self._wake()
         elif not self.alive:
-            self.lines.lose(end)
+            self.links.lose(end)
         elif end.is_open:
             self._open(end, inbound=False)
         else:
@@ -277,7 +277,7 @@ class Host:
     def accepted(self, end: End) -> None:
         """Somebody has dialled this host."""
         if self.core.book.admit(end.address.ip, self.loop.now) is not None:
-            self.lines.lose(end)
+            self.links.lose(end)
             return
         self._open(end, inbound=True)
 
@@ -306,11 +306,11 @@ class Host:
         match event:
             case BlockAppended(height=height):
                 self._height = height
-                self.witness.block(self, event)
+                self.observer.block(self, event)
                 self._plan_soon()
             case RolledBack(height=height):
                 if height < self._height:
-                    self.witness.fork(self, self._height - height)
+                    self.observer.fork(self, self._height - height)
                 self._height = height
                 self._plan_soon()
             case _:
@@ -319,7 +319,7 @@ class Host:
     def _plan_soon(self) -> None:
         if self._mine_at is not None:
             self._mine_at.cancel()
-        self._mine_at = self.soon(self._plan)
+        self._mine_at = self.call_soon(self._plan)
 
     @property
     def may_mine(self) -> bool:
@@ -358,7 +358,7 @@ class Host:
         except SolitonError:
             self._mine_at = self.after(RETRY_MS, self._plan)
         else:
-            self.witness.mined(self, slot)
+            self.observer.mined(self, slot)
 
     def make_block(self, slot: Slot) -> None:
         """Make the next block: the turn has come."""
@@ -385,9 +385,9 @@ class Host:
         """End as ``kill -9`` ends a node: what is not in the store is gone."""
         self.alive = False
         self.jobs.stop()
-        self.lines.silence(self)
+        self.links.stop_listening(self)
         for end in self.ends.values():
-            self.lines.lose(end)
+            self.links.lose(end)
         self.ends.clear()
         self.node.store.discard_pending()
         self.node.close()

@@ -25,8 +25,8 @@ from soliton.node.miner import Slot, forging
 from soliton.p2p.history import block_message
 from soliton.p2p.identity import own_handshake
 from soliton.p2p.jobs import own_microblock
-from soliton.simulation.host import Host, Place, Witness
-from soliton.simulation.links import End, Lines
+from soliton.simulation.host import Host, Observer, Place
+from soliton.simulation.links import End, Links
 from soliton.simulation.loop import Loop
 from soliton.steps import run_steps
 from soliton.sync.model import PeerId
@@ -51,10 +51,10 @@ class Liar(Host):
     honest = False
 
     def __init__(
-        self, place: Place, loop: Loop, lines: Lines, chance: random.Random, witness: Witness
+        self, place: Place, loop: Loop, links: Links, rng: random.Random, observer: Observer
     ) -> None:
         self._audience: Collection[PeerId] | None = None
-        super().__init__(place, loop, lines, chance, witness)
+        super().__init__(place, loop, links, rng, observer)
         self.after(LIE_EVERY_MS, self._lie_again)
 
     def _lie_again(self) -> None:
@@ -101,7 +101,7 @@ class WrongScores(Liar):
 
     def lie(self) -> None:
         """Say another huge score."""
-        self.say(messages.Score(HUGE_SCORE + self.chance.randrange(2)))
+        self.say(messages.Score(HUGE_SCORE + self.rng.randrange(2)))
 
     def answer(self, question: Message, version: Version) -> Message | None:
         """No block that others do not have."""
@@ -129,7 +129,7 @@ class InvalidBlocks(Liar):
         chain = self.node.chain
         good = run_steps(forging(chain, slot, (), self._clock())).block
         header = good.header
-        wrong = self.chance.choice(
+        wrong = self.rng.choice(
             (
                 {"state_hash": bytes(32)},
                 {"base_target": header.base_target + 1},
@@ -139,7 +139,7 @@ class InvalidBlocks(Liar):
         )
         key = self.place.account.private_key
         bad = blocks.sign(msgspec.structs.replace(header, **wrong), (), key)
-        self.witness.forged(bad.id)
+        self.observer.forged(bad.id)
         self.say(block_message(bad))
         self.after(self.place.settings.network.genesis.average_block_delay_ms, self._plan)
 
@@ -211,8 +211,8 @@ class InvalidMicroblocks(Equivocation):
     def make_microblock(self) -> None:
         """A bad one."""
         last = self.node.chain.last_block
-        added = (self.transfer(2**62 if self.chance.random() < 0.5 else 1),)
-        self.witness.forged(self._announce(last, added, bytes(32), None))
+        added = (self.transfer(2**62 if self.rng.random() < 0.5 else 1),)
+        self.observer.forged(self._announce(last, added, bytes(32), None))
 
 
 class JunkTransactions(Liar):
@@ -223,7 +223,7 @@ class JunkTransactions(Liar):
         for number in range(JUNK_AT_ONCE):
             match number % 3:
                 case 0:
-                    data = self.chance.randbytes(self.chance.randint(1, 300))
+                    data = self.rng.randbytes(self.rng.randint(1, 300))
                 case 1:
                     good = codec.encode_protobuf(self.transfer(number + 1))
                     data = good[:-1] + bytes((good[-1] ^ 1,))
@@ -243,10 +243,10 @@ class Mole:
         """Say who it claims to be."""
         if end is None or not end.is_open:
             return
-        nonce = self._owner.chance.randrange(1, 2**31)
+        nonce = self._owner.rng.randrange(1, 2**31)
         hello = handshake.encode(own_handshake(self._owner.node, nonce, None))
         score = frames.encode(messages.Score(HUGE_SCORE))
-        self._owner.lines.send(end, hello + score)
+        self._owner.links.send(end, hello + score)
 
     def accepted(self, end: End) -> None:
         """Nobody can dial it."""
@@ -265,9 +265,9 @@ class Eclipse(Liar):
 
     def lie(self) -> None:
         """Dial somebody from several addresses, and name peers."""
-        chance = self.chance
+        rng = self.rng
         bogus = tuple(
-            PeerAddress(ipaddress.IPv4Address(_BOGUS_FROM + chance.randrange(2**16)), 6_868)
+            PeerAddress(ipaddress.IPv4Address(_BOGUS_FROM + rng.randrange(2**16)), 6_868)
             for _ in range(BOGUS_PEERS)
         )
         self.say(messages.Peers(bogus))
@@ -276,9 +276,9 @@ class Eclipse(Liar):
         if not victims:
             return
         for _ in range(MOLES_AT_ONCE):
-            source = ipaddress.IPv4Address(_MOLES_FROM + chance.randrange(2**16))
+            source = ipaddress.IPv4Address(_MOLES_FROM + rng.randrange(2**16))
             mole = Mole(self, PeerAddress(source, 1))
-            self.lines.dial(mole, chance.choice(victims), 1_000, mole.opened)
+            self.links.dial(mole, rng.choice(victims), 1_000, mole.opened)
 
 
 class WrongSnapshots(Liar):
@@ -301,9 +301,9 @@ class WrongSnapshots(Liar):
     def _wrong(self, told: BlockSnapshot) -> BlockSnapshot:
         found = list(told.snapshots)
         if found:
-            place = self.chance.randrange(len(found))
+            place = self.rng.randrange(len(found))
             all_balances = list(found[place].balances)
-            if len(all_balances) > 1 and self.chance.random() < 0.5:
+            if len(all_balances) > 1 and self.rng.random() < 0.5:
                 # The sum stays as it was.
                 one, other = all_balances[:2]
                 shift = min(one.amount, 1_000)

@@ -75,12 +75,12 @@ class End:
         """When the last of what was sent arrives, as far as is known."""
 
 
-class Lines:
+class Links:
     """All connections of a network."""
 
-    def __init__(self, loop: Loop, chance: random.Random, settings: LinkSettings) -> None:
+    def __init__(self, loop: Loop, rng: random.Random, settings: LinkSettings) -> None:
         self._loop = loop
-        self._chance = chance
+        self._rng = rng
         self.settings = settings
         self._listening: dict[PeerAddress, Party] = {}
         self._cuts: dict[int, tuple[frozenset[IpAddress], int]] = {}
@@ -116,7 +116,7 @@ class Lines:
         """Let a host be dialled."""
         self._listening[party.address] = party
 
-    def silence(self, party: Party) -> None:
+    def stop_listening(self, party: Party) -> None:
         """A host listens no more."""
         self._listening.pop(party.address, None)
 
@@ -154,12 +154,12 @@ class Lines:
 
     def _delay(self) -> int | None:
         """How long a segment takes, lost ones and all; ``None``: it never arrives."""
-        settings, chance = self.settings, self._chance
-        delay = settings.latency + int(chance.random() * (settings.jitter + 1))
+        settings, rng = self.settings, self._rng
+        delay = settings.latency + int(rng.random() * (settings.jitter + 1))
         resend = RESEND_MS
         self.segments += 1
         sendings = 1
-        while settings.loss and chance.random() < settings.loss:
+        while settings.loss and rng.random() < settings.loss:
             self.lost += 1
             sendings += 1
             if sendings > MAX_SENDINGS:
@@ -176,8 +176,8 @@ class Lines:
             self.reset(end)
             return
         self.bytes += len(data)
-        if len(data) > 1 and self._chance.random() < SPLIT_SHARE:
-            place = self._chance.randrange(1, len(data))
+        if len(data) > 1 and self._rng.random() < SPLIT_SHARE:
+            place = self._rng.randrange(1, len(data))
             self._send(end, data[:place])
             data = data[place:]
         self._send(end, data)

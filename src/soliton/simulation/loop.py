@@ -49,7 +49,7 @@ class Loop:
         """Call something after some ms."""
         return self.at(self.now + delay, call)
 
-    def soon(self, call: Callable[[], None]) -> Timer:
+    def call_soon(self, call: Callable[[], None]) -> Timer:
         """Call something now, after what is due before."""
         return self.at(self.now, call)
 

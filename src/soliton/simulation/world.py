@@ -29,7 +29,7 @@ from soliton.node.settings import Settings, load_settings
 from soliton.simulation import checks
 from soliton.simulation.host import Host, Place
 from soliton.simulation.liars import LIARS
-from soliton.simulation.links import Lines
+from soliton.simulation.links import Links
 from soliton.simulation.loop import Loop
 from soliton.simulation.plan import Plan
 from soliton.simulation.private_chain import START, account, private_chain
@@ -62,8 +62,8 @@ class World:
         """Hosts keep their chains in ``directory``."""
         self.plan = plan
         self.loop = Loop(START)
-        self.chance = random.Random(plan.seed)  # noqa: S311 - the same for the same seed
-        self.lines = Lines(self.loop, random.Random(plan.seed + 1), plan.links)  # noqa: S311
+        self.rng = random.Random(plan.seed)  # noqa: S311 - the same for the same seed
+        self.links = Links(self.loop, random.Random(plan.seed + 1), plan.links)  # noqa: S311
         self.end = START + plan.seconds * 1_000
         self.marks: list[Mark] = []
         self.forks: Counter[int] = Counter()
@@ -88,9 +88,9 @@ class World:
         address = _address(number)
         others = [each for each in range(count) if each != number]
         nearest = (number + 1) % count
-        known = {nearest, *self.chance.sample(others, min(KNOWN_AT_START, len(others)))}
+        known = {nearest, *self.rng.sample(others, min(KNOWN_AT_START, len(others)))}
         known.discard(number)
-        skew = self.chance.randint(-self.plan.skew, self.plan.skew)
+        skew = self.rng.randint(-self.plan.skew, self.plan.skew)
         light = 0 <= self.plan.nodes - 1 - number < self.plan.light
         settings = msgspec.structs.replace(
             base,
@@ -115,12 +115,12 @@ class World:
 
     def start(self, place: Place) -> Host:
         """Begin a life of a host."""
-        chance = random.Random(self.chance.random())  # noqa: S311
+        rng = random.Random(self.rng.random())  # noqa: S311
         lie = place.number - self.plan.nodes
         if lie < 0:
-            return Host(place, self.loop, self.lines, chance, self)
+            return Host(place, self.loop, self.links, rng, self)
         make = LIARS[self.plan.lies[lie]]
-        return make(place, self.loop, self.lines, chance, self)
+        return make(place, self.loop, self.links, rng, self)
 
     @property
     def honest(self) -> list[Host]:
@@ -130,14 +130,14 @@ class World:
     # --- what goes wrong --------------------------------------------------------------------------
 
     def _plan_faults(self) -> None:
-        plan, chance, loop = self.plan, self.chance, self.loop
+        plan, rng, loop = self.plan, self.rng, self.loop
         if plan.partition:
             at = START + plan.partition
             while at + plan.partition <= self.end:
                 self._plan_partition(at)
-                at += int(plan.partition * (2 + 2 * chance.random()))
+                at += int(plan.partition * (2 + 2 * rng.random()))
         for _ in range(plan.crashes):
-            loop.at(START + int(chance.random() * plan.seconds * 1_000), self._crash)
+            loop.at(START + int(rng.random() * plan.seconds * 1_000), self._crash)
         if plan.duplicates:
             self._duplicate_later()
         if plan.transactions:
@@ -145,21 +145,19 @@ class World:
 
     def _plan_partition(self, at: int) -> None:
         hosts = [place.address.ip for place in self.places]
-        group = frozenset(
-            self.chance.sample(hosts, self.chance.randint(1, max(1, len(hosts) // 2)))
-        )
+        group = frozenset(self.rng.sample(hosts, self.rng.randint(1, max(1, len(hosts) // 2))))
         until = at + self.plan.partition
         self.marks.append(Mark("partition", -1, at, until))
-        self.loop.at(at, lambda: self.lines.cut(group, until))
+        self.loop.at(at, lambda: self.links.cut(group, until))
 
     def _crash(self) -> None:
-        number = self.chance.randrange(self.plan.nodes)
+        number = self.rng.randrange(self.plan.nodes)
         host = self.hosts[number]
         if not host.alive:
             return
         self._count(host)
         host.crash()
-        down = int(self.chance.uniform(*DOWN_SECONDS) * 1_000)
+        down = int(self.rng.uniform(*DOWN_SECONDS) * 1_000)
         self.marks.append(Mark("crash", number, self.loop.now, self.loop.now + down))
         self.loop.after(down, lambda: self._restart(number))
 
@@ -168,11 +166,11 @@ class World:
 
     def _duplicate_later(self) -> None:
         if self.loop.now < self.end:
-            self.loop.after(self.chance.randint(2_000, 20_000), self._duplicate)
+            self.loop.after(self.rng.randint(2_000, 20_000), self._duplicate)
 
     def _duplicate(self) -> None:
         """A host dials somebody with whom it may be connected."""
-        one, other = self.chance.sample(range(len(self.hosts)), 2)
+        one, other = self.rng.sample(range(len(self.hosts)), 2)
         if self.hosts[one].alive:
             self.hosts[one].dial(self.places[other].address)
         self._duplicate_later()
@@ -180,12 +178,12 @@ class World:
     def _transfer_later(self) -> None:
         if self.loop.now < self.end:
             mean = 60_000 / self.plan.transactions
-            pause = self.chance.expovariate(1 / mean)
+            pause = self.rng.expovariate(1 / mean)
             self.loop.after(int(pause), self._transfer)
 
     def _transfer(self) -> None:
         """A client sends a transfer to an honest host."""
-        host = self.hosts[self.chance.randrange(self.plan.nodes)]
+        host = self.hosts[self.rng.randrange(self.plan.nodes)]
         if host.alive:
             try:
                 host.node.broadcast(self.transfer(host))
@@ -196,9 +194,9 @@ class World:
     def transfer(self, host: Host) -> AnyTransaction:
         """A transfer of a host's account."""
         chain_id = self.network.chain_id
-        to = self.chance.choice(self.places).account
+        to = self.rng.choice(self.places).account
         payload = Transfer(
-            from_public_key(to.public_key, chain_id), None, self.chance.randint(1, 10**6), b""
+            from_public_key(to.public_key, chain_id), None, self.rng.randint(1, 10**6), b""
         )
         draft = codec.build(
             type_by_id(4),
@@ -250,7 +248,7 @@ class World:
     def run(self) -> Summary:
         """Let the time pass, and then so much more until all honest hosts agree."""
         self.loop.run(self.end)
-        self.lines.settings = msgspec.structs.replace(self.lines.settings, loss=0.0)
+        self.links.settings = msgspec.structs.replace(self.links.settings, loss=0.0)
         deadline = self.end + self.plan.patience * 1_000
         while self.loop.now < deadline and not self._agree():
             self.loop.run(self.loop.now + CHECK_EVERY_MS)
@@ -271,10 +269,10 @@ class World:
             agree_seconds=agreed,
             spread_ms=int(statistics.median(self._spread)) if self._spread else None,
             messages=self.messages,
-            bytes=self.lines.bytes,
-            segments=self.lines.segments,
-            lost=self.lines.lost,
-            broken=self.lines.broken,
+            bytes=self.links.bytes,
+            segments=self.links.segments,
+            lost=self.links.lost,
+            broken=self.links.broken,
             blames=dict(self.blames),
             events=self.loop.events,
             faults=tuple(faults),

@@ -73,7 +73,7 @@ async def _sign(request: Request, message: str, shown: str) -> Signed:
     if isinstance(keys, KeyPair):
         signature = curve25519.sign(keys.private_key, message.encode())
     else:
-        signature = await signature_of(keys.holder.text(keys.public_key, message))
+        signature = await signature_of(keys.signer.text(keys.public_key, message))
     return Signed(shown, base58.encode(keys.public_key), base58.encode(signature))
 
 

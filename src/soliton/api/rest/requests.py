@@ -120,7 +120,7 @@ async def sign_order(request: Request) -> dict[str, object]:
     keys = key_of(node, from_public_key(order.sender_public_key, chain_id))
     if isinstance(keys, KeyPair):
         return orders.to_json(orders.sign(order, keys.private_key))
-    signature = await signature_of(keys.holder.order(keys.public_key, order))
+    signature = await signature_of(keys.signer.order(keys.public_key, order))
     return orders.to_json(msgspec.structs.replace(order, proofs=(signature,)))
 
 

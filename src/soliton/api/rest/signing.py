@@ -31,8 +31,8 @@ from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
-from soliton.node.held_keys import AccountKey, SigningRefused
 from soliton.node.node import Node
+from soliton.node.remote_keys import AccountKey, SigningRefused
 from soliton.ride.errors import ScriptFormatError
 from soliton.ride.script import parse_script
 
@@ -137,7 +137,7 @@ async def signed_by_wallet(
     signing = keys if signer is None or signer == sender else key_of(node, signer)
     if isinstance(signing, KeyPair):
         return codec.sign(transaction, signing.private_key)
-    signature = await signature_of(signing.holder.transaction(signing.public_key, transaction))
+    signature = await signature_of(signing.signer.transaction(signing.public_key, transaction))
     return codec.with_proofs(transaction, (signature,))
 
 

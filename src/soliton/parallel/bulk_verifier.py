@@ -25,9 +25,9 @@ from soliton.parallel.threads import cores, verify_many
 GROUP: Final = 256
 LAST_GROUPS: Final = 32
 """So large are the groups of the rest, which both processes share."""
-LEAST: Final = 4_096
+MIN_SIGNATURES: Final = 4_096
 """So many are asked for before a process is started: that costs as much as a thousand."""
-ON_THEIR_WAY: Final = 2
+IN_FLIGHT: Final = 2
 """Groups: so the process has the next one when it has answered."""
 ANSWER_SECONDS: Final = 30.0
 """A group takes a hundredth of a second; a process that says nothing for so long hangs."""
@@ -42,7 +42,7 @@ class _Group:
     def __init__(self, messages: list[SignedMessage]) -> None:
         self.messages = messages
         self.verdicts: list[bool] | None = None
-        self.is_asked = False
+        self.is_sent = False
         self.answered: Future[None] = Future()
 
     def check(self) -> list[bool]:
@@ -52,13 +52,13 @@ class _Group:
         return self.verdicts
 
 
-class Beside:
+class BulkVerifier:
     """Use from one thread, and ``close`` at the end."""
 
     def __init__(self, *, starts: bool = True) -> None:
         """Without a process, if it shall not start one."""
         self._asked = 0
-        self._waiting: deque[_Group] = deque()
+        self._queue: deque[_Group] = deque()
         self._changed = threading.Condition()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_lost = not starts or cores() < 2
@@ -87,7 +87,7 @@ class Beside:
     def takes(self, more: int) -> bool:
         """Whether there is a process, where so many more are asked for."""
         self._asked += more
-        if self._asked >= LEAST:
+        if self._asked >= MIN_SIGNATURES:
             self.begin()
         return not self._is_lost and self._process is not None
 
@@ -97,14 +97,14 @@ class Beside:
             if self._is_lost:
                 group.answered.set_result(None)
                 return
-            group.is_asked = True
-            self._waiting.append(group)
+            group.is_sent = True
+            self._queue.append(group)
             self._changed.notify()
 
-    def take_back(self) -> _Group | None:
+    def pop_last(self) -> _Group | None:
         """What the process would get last."""
         try:
-            return self._waiting.pop()
+            return self._queue.pop()
         except IndexError:
             return None
 
@@ -122,12 +122,12 @@ class Beside:
         given, taken = self._process.stdin, self._process.stdout
         assert given is not None
         assert taken is not None
-        work = threading.Thread(target=self._hand_over, args=(given, taken), daemon=True)
+        work = threading.Thread(target=self._run, args=(given, taken), daemon=True)
         work.start()
 
     # --- the thread -------------------------------------------------------------------------------
 
-    def _hand_over(self, given: IO[bytes], taken: IO[bytes]) -> None:
+    def _run(self, given: IO[bytes], taken: IO[bytes]) -> None:
         sent: deque[_Group] = deque()
         try:
             with given, taken:
@@ -139,25 +139,25 @@ class Beside:
                         sent.append(group)
                         given.write(request(group.messages))
                         given.flush()
-                    if group is None or len(sent) == ON_THEIR_WAY:
+                    if group is None or len(sent) == IN_FLIGHT:
                         self._read(taken, sent)
         except (OSError, EOFError):
             pass
         finally:
             with self._changed:
                 self._is_lost, self.is_ready = True, False
-                sent += self._waiting
-                self._waiting.clear()
+                sent += self._queue
+                self._queue.clear()
             for group in sent:
                 group.answered.set_result(None)
 
     def _next(self, *, wait: bool) -> _Group | None:
         """The group that waits longest; ``None`` when there is none now, or never will be."""
         with self._changed:
-            while wait and not self._waiting and not self._closed:
+            while wait and not self._queue and not self._closed:
                 self._changed.wait()
             try:
-                return None if self._closed else self._waiting.popleft()
+                return None if self._closed else self._queue.popleft()
             except IndexError:
                 return None
 
@@ -175,8 +175,8 @@ class Beside:
 class Batch:
     """Some signatures; whoever has lost interest just lets go of it."""
 
-    def __init__(self, beside: Beside) -> None:
-        self._beside = beside
+    def __init__(self, verifier: BulkVerifier) -> None:
+        self._verifier = verifier
         self._gathered: list[SignedMessage] = []
         self._groups: list[_Group] = []
 
@@ -187,7 +187,7 @@ class Batch:
     def add(self, messages: Sequence[SignedMessage]) -> None:
         """Have these checked, behind all others."""
         self._gathered += messages
-        if self._beside.takes(len(messages)):
+        if self._verifier.takes(len(messages)):
             while len(self._gathered) >= GROUP:
                 self._put(GROUP)
 
@@ -196,42 +196,42 @@ class Batch:
         del self._gathered[:count]
         self._groups.append(group)
         if not aside:
-            self._beside.put(group)
+            self._verifier.put(group)
 
     def hurry(self) -> None:
         """Have all checked in small groups, the first ones first; ask ``is_valid`` for each then,
         in place of ``checking``.
         """
         while self._gathered:
-            self._put(LAST_GROUPS, aside=not self._beside.is_ready)
+            self._put(LAST_GROUPS, aside=not self._verifier.is_ready)
 
     def is_valid(self, place: int) -> Generator[Future[None] | None, None, bool]:
         """Whether the one at a place is valid."""
         group = self._groups[place // LAST_GROUPS]
-        if group.verdicts is None and group.is_asked:
-            yield from self._patiently(group)
+        if group.verdicts is None and group.is_sent:
+            yield from self._wait_for(group)
         return group.check()[place % LAST_GROUPS]
 
     def checking(self) -> Checking:
         """Whether each is valid, in their order; to be asked once."""
-        if self._beside.takes(0):
+        if self._verifier.takes(0):
             while self._gathered:
                 self._put(LAST_GROUPS)
-        while (group := self._beside.take_back()) is not None:
+        while (group := self._verifier.pop_last()) is not None:
             group.check()
             yield None
         verdicts: list[bool] = []
         for group in self._groups:
             if group.verdicts is None:
-                yield from self._patiently(group)
+                yield from self._wait_for(group)
             verdicts += group.check()
         for start in range(0, len(self._gathered), GROUP):
             verdicts += verify_many(self._gathered[start : start + GROUP])
             yield None
         return verdicts
 
-    def _patiently(self, group: _Group) -> Generator[Future[None], None, None]:
-        watch = threading.Timer(ANSWER_SECONDS, self._beside.close)
+    def _wait_for(self, group: _Group) -> Generator[Future[None], None, None]:
+        watch = threading.Timer(ANSWER_SECONDS, self._verifier.close)
         watch.daemon = True
         watch.start()
         try:

@@ -1,8 +1,8 @@
-"""Keys that this process does not have: a signer holds them, and signs in their place.
+"""Keys held by a remote signer.
 
-What lives here: what a node asks a signer for, what one can say, the key as mining sees it, and the
-wallet of such keys. What does not: the way to the signer (``cli.wallet_signer``), blocks
-(``held_mining``).
+What lives here: the interface of a signer and its errors, such a key as mining sees it, and a
+wallet of such keys. What does not: the client of the signer (``cli.wallet_signer``), making blocks
+(``remote_mining``).
 """
 
 from __future__ import annotations
@@ -21,91 +21,91 @@ from soliton.errors import EnvironmentProblem, InputError
 from soliton.node.wallet import Wallet, WalletError
 
 KEPT: Final = 16
-"""Proofs and announcements that are kept: of the last turns, and of microblocks on their way."""
+"""How many VRF proofs and signatures of announcements are cached."""
 _ELSEWHERE: Final = "wallet.signer keeps the keys: they are made, shown and taken away there"
 
 _log = logging.getLogger(__name__)
 
 
 class SigningRefused(InputError):
-    """The signer says no; its words."""
+    """The signer has refused; the message is the signer's."""
 
 
 class SignedBefore(SigningRefused):
-    """The signer has signed another block in this place: ``block``, if it still has it."""
+    """The signer has already signed another block on this parent: ``block``, if it still has it."""
 
     def __init__(self, message: str, block: Block | None = None) -> None:
         super().__init__(message)
         self.block = block
 
 
-class SignerSilent(EnvironmentProblem):
+class SignerUnavailable(EnvironmentProblem):
     """The signer gives no usable answer."""
 
 
 class MicroSignatures(NamedTuple):
-    """Of the block that comes of a microblock, of the microblock, and of its announcement."""
+    """The signatures of the resulting block, of the microblock, and of its announcement."""
 
     total: bytes
     micro: bytes
     announcement: bytes
 
 
-class KeyHolder(Protocol):
-    """What signs. All of it raises ``SigningRefused`` or ``SignerSilent``."""
+class RemoteSigner(Protocol):
+    """A signer. All methods raise ``SigningRefused`` or ``SignerUnavailable``."""
 
     async def transaction(self, public_key: bytes, transaction: AnyTransaction) -> bytes:
-        """The signature of a transaction."""
+        """Sign a transaction."""
 
     async def order(self, public_key: bytes, order: Order) -> bytes:
-        """The signature of an order."""
+        """Sign an order."""
 
     async def text(self, public_key: bytes, text: str) -> bytes:
-        """The signature of a printable text."""
+        """Sign a printable text."""
 
     async def proof(self, public_key: bytes, hit_source: bytes) -> bytes:
-        """The VRF proof of a hit source."""
+        """Return the VRF proof of a hit source."""
 
     async def block(self, public_key: bytes, height: int, block: Block) -> bytes:
-        """The signature of a block that has none; raises ``SignedBefore`` as well."""
+        """Sign a block; raises ``SignedBefore`` as well."""
 
     async def microblock(
         self, public_key: bytes, height: int, total: Block, micro: Microblock
     ) -> MicroSignatures:
-        """The signatures of a microblock that has none, and of the block that it makes."""
+        """Sign a microblock and the resulting block."""
 
 
-class HeldKey:
+class RemoteKey:
     """The key of one account."""
 
-    __slots__ = ("_told", "announcements", "holder", "proofs", "public_key")
+    __slots__ = ("_logged", "announcements", "proofs", "public_key", "signer")
 
-    def __init__(self, public_key: bytes, holder: KeyHolder) -> None:
+    def __init__(self, public_key: bytes, signer: RemoteSigner) -> None:
         self.public_key = public_key
-        self.holder = holder
+        self.signer = signer
         self.proofs: dict[bytes, bytes] = {}
         """VRF proofs by hit sources."""
         self.announcements: dict[bytes, bytes] = {}
-        """Signatures of announcements by the ids of the blocks that come of microblocks."""
-        self._told = ""
+        """Signatures of announcements of microblocks, by the ids of the resulting blocks."""
+        self._logged = ""
 
     def keep_proof(self, hit_source: bytes, proof: bytes) -> None:
-        """Remember a proof for a while."""
+        """Cache a proof."""
         _keep(self.proofs, hit_source, proof)
 
     def keep_announcement(self, block_id: bytes, signature: bytes) -> None:
-        """Remember the signature of an announcement for a while."""
+        """Cache the signature of an announcement."""
         _keep(self.announcements, block_id, signature)
 
-    def tell(self, trouble: str) -> None:
-        """Log what keeps it from signing, once as long as it stays the same."""
-        if trouble and trouble != self._told:
-            _log.error("the signer does not sign blocks: %s", trouble)
-        self._told = trouble
+    def log_problem(self, problem: str) -> None:
+        """Log why the signer does not sign, unless it is the last logged one; empty resets it."""
+        if problem and problem != self._logged:
+            _log.error("the signer does not sign blocks: %s", problem)
+        self._logged = problem
 
 
-AccountKey: TypeAlias = KeyPair | HeldKey
-"""A key of a wallet, here or elsewhere."""
+AccountKey: TypeAlias = KeyPair | RemoteKey
+"""A local or remote key of a wallet."""
 
 
 def _keep(kept: dict[bytes, bytes], name: bytes, value: bytes) -> None:
@@ -114,25 +114,25 @@ def _keep(kept: dict[bytes, bytes], name: bytes, value: bytes) -> None:
     kept[name] = value
 
 
-class HeldWallet:
-    """The accounts of a signer, in the place of a wallet. It has no secrets."""
+class RemoteWallet:
+    """The accounts of a remote signer, with the interface of ``Wallet``. It has no secrets."""
 
     path = None
 
-    def __init__(self, keys: Iterable[HeldKey]) -> None:
+    def __init__(self, keys: Iterable[RemoteKey]) -> None:
         self._keys = {each.public_key: each for each in keys}
 
     @property
     def seed(self) -> bytes:
-        """There is none: raises ``WalletError``."""
+        """Raises ``WalletError``."""
         self._refuse()
 
     def accounts(self, chain_id: int) -> list[Address]:
-        """The addresses of all accounts on a chain."""
+        """Return the addresses of all accounts on a chain."""
         return [from_public_key(public_key, chain_id) for public_key in self._keys]
 
-    def key(self, address: bytes) -> HeldKey | None:
-        """The key of the account that has this address, on whatever chain."""
+    def key(self, address: bytes) -> RemoteKey | None:
+        """Return the key of the account with this address, on any chain."""
         chain_id = address[1] if len(address) > 1 else 0
         return next(
             (it for key, it in self._keys.items() if from_public_key(key, chain_id) == address),
@@ -159,5 +159,5 @@ class HeldWallet:
         raise WalletError(_ELSEWHERE)
 
 
-AnyWallet: TypeAlias = Wallet | HeldWallet
-"""Where a node's accounts come from."""
+AnyWallet: TypeAlias = Wallet | RemoteWallet
+"""A wallet of local or remote keys."""

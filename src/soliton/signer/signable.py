@@ -1,11 +1,12 @@
-"""What a client wants signed: from JSON to the bytes, and from the signature to the answer.
+"""Things to sign: from JSON to the signed bytes, and from the signature to the answer.
 
-What lives here: one reader for each kind, for the JSON that ``@waves/waves-transactions`` makes and
-takes, and the exact signed bytes of messages that are no transactions. What does not: whether it is
-allowed (``policy``), and keys (``soliton.keystore``).
+What lives here: one reader for each kind, for the JSON of ``@waves/waves-transactions``, and the
+exact signed bytes of messages that are not transactions. What does not: the policy (``policy``),
+and keys (``soliton.keystore``).
 
-There is no way to have raw bytes signed: they could be those of a transaction. A text is signed as
-``customData``, whose first bytes no transaction has; or bare, if it is printable, which none is.
+Raw bytes cannot be signed: they could be those of a transaction. A text is signed as
+``customData``, whose prefix no transaction has, or bare, if it is printable, which no transaction
+is.
 
 Sources: wavesplatform/waves-transactions ``src/requests`` (``auth``, ``wavesAuth``,
 ``custom-data``, ``cancel-order``); the JSON of transactions and orders is the node's
@@ -49,7 +50,7 @@ MAX_PROOF_PLACE: Final = MAX_PROOFS - 1
 MAX_HOST_CHARACTERS: Final = 255
 MAX_TEXT_BYTES: Final = 64 * 1024
 MIN_HIDDEN: Final = 8
-"""A text of a request that is so long does not stand in a message: it may be a misplaced secret."""
+"""Texts of a request from this length on are removed from messages: they may be secrets."""
 _AUTH_PREFIX: Final = b"WavesWalletAuthentication"
 _DATA_PREFIX: Final = b"\xff\xff\xff"
 _ID_BYTES: Final = 32
@@ -63,9 +64,9 @@ _NUMBERS: Final = frozenset(
 _MAX_DEPTH: Final = 32
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
-    """What is to be signed. ``id`` names it (of a message, its hash), ``timestamp`` is what was
-    filled in or found; ``finish`` makes the answer of a signature.
+class Signable(msgspec.Struct, frozen=True, gc=False):
+    """One thing to sign. ``id`` is that of the transaction or order, or the hash of a message.
+    ``timestamp`` is the one found or filled in. ``finish`` makes the answer from a signature.
     """
 
     measures: Measures
@@ -75,9 +76,9 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     finish: Callable[[bytes], dict[str, Any]]
 
 
-class Reading(msgspec.Struct, frozen=True):
-    """What reading takes: the key's public key, the chain, the time where none is said, the place
-    of the proof if that was said, and decimals of assets.
+class ReadContext(msgspec.Struct, frozen=True):
+    """Inputs of reading: the signing key's public key, the chain, the default timestamp, the index
+    of the proof if given, and the decimals of assets.
     """
 
     public_key: bytes
@@ -87,14 +88,14 @@ class Reading(msgspec.Struct, frozen=True):
     decimals: Decimals
 
 
-def read_asked(kind: Kind, value: Any, reading: Reading) -> Asked:  # noqa: ANN401 - JSON
-    """What is asked for; raises ``RequestRefused``."""
+def read_signable(kind: Kind, value: Any, context: ReadContext) -> Signable:  # noqa: ANN401 - JSON
+    """Read a thing to sign; raises ``RequestRefused``."""
     if not isinstance(value, dict):
         raise RequestRefused(NOT_SIGNABLE, f"{kind.value} should be an object", kind.value)
     try:
-        return _READERS[kind](value, reading)
+        return _READERS[kind](value, context)
     except (JsonFieldError, JsonFieldErrors) as error:
-        # Libraries write large numbers as texts.
+        # Client libraries write large numbers as strings.
         numbers = with_numbers(value)
         if numbers == value:
             _refuse(error, value, kind)
@@ -102,7 +103,7 @@ def read_asked(kind: Kind, value: Any, reading: Reading) -> Asked:  # noqa: ANN4
     except (ChainError, CryptoError) as error:
         _refuse(error, value, kind)
     try:
-        return _READERS[kind](value, reading)
+        return _READERS[kind](value, context)
     except (ChainError, CryptoError) as error:
         _refuse(error, value, kind)
 
@@ -124,7 +125,7 @@ def _texts(value: object) -> set[str]:
 
 
 def with_numbers(value: Any, name: str = "", depth: int = 0) -> Any:  # noqa: ANN401 - JSON
-    """The same JSON with numbers where libraries write them as texts."""
+    """Return the same JSON with numbers where client libraries write strings."""
     if depth > _MAX_DEPTH:
         return value
     if isinstance(value, dict):
@@ -144,65 +145,65 @@ def with_numbers(value: Any, name: str = "", depth: int = 0) -> Any:  # noqa: AN
 # --- transactions and orders ----------------------------------------------------------------------
 
 
-def _transaction(value: dict[str, Any], reading: Reading) -> Asked:
-    _check_chain(value, reading)
-    request = read_request(value, reading.chain_id)
-    key = reading.public_key
+def _transaction(value: dict[str, Any], context: ReadContext) -> Signable:
+    _check_chain(value, context)
+    request = read_request(value, context.chain_id)
+    key = context.public_key
     if request.sender_public_key is not None:
         key = parse_public_key(request.sender_public_key)
-    now = reading.now if request.timestamp is None else request.timestamp
-    transaction = to_transaction(request, key, reading.chain_id, now)
+    now = context.now if request.timestamp is None else request.timestamp
+    transaction = to_transaction(request, key, context.chain_id, now)
     sender = transaction.sender_public_key
-    if request.sender is not None and request.sender != _address(sender, reading.chain_id):
+    if request.sender is not None and request.sender != _address(sender, context.chain_id):
         raise RequestRefused(NOT_SIGNABLE, "sender is not the address of the public key", "sender")
     codec.validate(transaction)
-    place = _place(transaction.proofs, reading.proof_at)
+    place = _place(transaction.proofs, context.proof_at)
 
     def finish(signature: bytes) -> dict[str, Any]:
         proofs = _with_proof(transaction.proofs, place, signature)
         shown = codec.to_json(codec.with_proofs(transaction, proofs))
-        # Nodes leave it out where it is no member of the form; libraries need it for an alias.
-        shown.setdefault("chainId", reading.chain_id)
+        # Nodes leave it out of forms without it; client libraries need it for an alias.
+        shown.setdefault("chainId", context.chain_id)
         return shown
 
     measures = of_transaction(transaction)
-    return Asked(measures, transaction.body, base58.encode(transaction.id), now, finish)
+    return Signable(measures, transaction.body, base58.encode(transaction.id), now, finish)
 
 
-def _order(value: dict[str, Any], reading: Reading) -> Asked:
-    _check_chain(value, reading)
+def _order(value: dict[str, Any], context: ReadContext) -> Signable:
+    _check_chain(value, context)
     if value.get("eip712Signature"):
         raise RequestRefused(NOT_SIGNABLE, "the order has a wallet's signature", "eip712Signature")
     given = {
-        "senderPublicKey": base58.encode(reading.public_key),
-        "timestamp": reading.now,
+        "senderPublicKey": base58.encode(context.public_key),
+        "timestamp": context.now,
         **{name: item for name, item in value.items() if item is not None},
     }
     if not given.get("version"):
         raise RequestRefused(NOT_SIGNABLE, "order: version is missing", "version")
-    order = orders.from_json(given, reading.chain_id)
-    words = orders.fault(order, reading.now)
-    if words is not None:
-        raise RequestRefused(NOT_SIGNABLE, f"order: {words}")
-    place = _place(order.proofs, reading.proof_at)
+    order = orders.from_json(given, context.chain_id)
+    message = orders.fault(order, context.now)
+    if message is not None:
+        raise RequestRefused(NOT_SIGNABLE, f"order: {message}")
+    place = _place(order.proofs, context.proof_at)
 
     def finish(signature: bytes) -> dict[str, Any]:
         proofs = _with_proof(order.proofs, place, signature)
         return orders.to_json(msgspec.structs.replace(order, proofs=proofs))
 
-    measures = of_order(order, reading.decimals)
-    return Asked(measures, order.body, base58.encode(order.id), order.timestamp, finish)
+    measures = of_order(order, context.decimals)
+    return Signable(measures, order.body, base58.encode(order.id), order.timestamp, finish)
 
 
-def _check_chain(value: dict[str, Any], reading: Reading) -> None:
+def _check_chain(value: dict[str, Any], context: ReadContext) -> None:
     claimed = value.get("chainId")
-    if claimed is not None and claimed not in (reading.chain_id, chr(reading.chain_id)):
-        message = f"chainId is not that of this signer's network, {reading.chain_id}"
+    if claimed is not None and claimed not in (context.chain_id, chr(context.chain_id)):
+        message = f"chainId is not that of this signer's network, {context.chain_id}"
         raise RequestRefused(NOT_SIGNABLE, message, "chainId")
 
 
 def _place(proofs: tuple[bytes, ...], wanted: int | None) -> int:
-    """Where the signature goes among the proofs that are there."""
+    """Return the index of the signature among the proofs."""
     if wanted is None:
         if any(proofs):
             message = "there are proofs already: proofAt says at which place the signature goes"
@@ -223,32 +224,32 @@ def _with_proof(proofs: tuple[bytes, ...], place: int, signature: bytes) -> tupl
 # --- messages -------------------------------------------------------------------------------------
 
 
-def _cancel_order(value: dict[str, Any], reading: Reading) -> Asked:
-    sender = _own_key(value.get("senderPublicKey") or value.get("sender"), reading)
+def _cancel_order(value: dict[str, Any], context: ReadContext) -> Signable:
+    sender = _own_key(value.get("senderPublicKey") or value.get("sender"), context)
     order_id = decode_base58(value.get("orderId"))
     if len(order_id) != _ID_BYTES:
         raise JsonFieldError(".orderId", f"{_ID_BYTES} bytes in base58")
     body = sender + order_id
     shown = {"sender": base58.encode(sender), "orderId": base58.encode(order_id)}
-    return _message(Kind.CANCEL_ORDER, 1, body, sender, reading, shown)
+    return _message(Kind.CANCEL_ORDER, 1, body, sender, context, shown)
 
 
-def _waves_auth(value: dict[str, Any], reading: Reading) -> Asked:
-    sender = _own_key(value.get("publicKey"), reading)
-    timestamp = value.get("timestamp", reading.now)
+def _waves_auth(value: dict[str, Any], context: ReadContext) -> Signable:
+    sender = _own_key(value.get("publicKey"), context)
+    timestamp = value.get("timestamp", context.now)
     if type(timestamp) is not int or not 0 <= timestamp <= MAX_I64:
         raise JsonFieldError(".timestamp", "milliseconds")
     body = sender + timestamp.to_bytes(8, "big")
     shown = {
         "publicKey": base58.encode(sender),
-        "address": _address(sender, reading.chain_id),
+        "address": _address(sender, context.chain_id),
         "timestamp": timestamp,
     }
-    return _message(Kind.WAVES_AUTH, 1, body, sender, reading, shown, timestamp=timestamp)
+    return _message(Kind.WAVES_AUTH, 1, body, sender, context, shown, timestamp=timestamp)
 
 
-def _auth(value: dict[str, Any], reading: Reading) -> Asked:
-    sender = _own_key(value.get("publicKey"), reading)
+def _auth(value: dict[str, Any], context: ReadContext) -> Signable:
+    sender = _own_key(value.get("publicKey"), context)
     host, data = value.get("host", ""), value.get("data", "")
     for name, text, most in (("host", host, MAX_HOST_CHARACTERS), ("data", data, MAX_TEXT_BYTES)):
         if not isinstance(text, str) or len(text) > most or not _is_utf8(text):
@@ -261,17 +262,17 @@ def _auth(value: dict[str, Any], reading: Reading) -> Asked:
         "data": data,
         "prefix": _AUTH_PREFIX.decode(),
         "publicKey": base58.encode(sender),
-        "address": _address(sender, reading.chain_id),
+        "address": _address(sender, context.chain_id),
     }
     body = b"".join(map(write_bytes16, texts))
-    return _message(Kind.AUTH, 1, body, sender, reading, shown, host=host)
+    return _message(Kind.AUTH, 1, body, sender, context, shown, host=host)
 
 
-def _text(value: dict[str, Any], reading: Reading) -> Asked:
-    """A plain text as it is. Nothing else that is signed here consists of such characters: amounts,
-    times and types have others, and what begins with the key has no text for a key.
+def _text(value: dict[str, Any], context: ReadContext) -> Signable:
+    """A plain text. Its bytes cannot be those of anything else that is signed here: amounts,
+    timestamps and types contain unprintable bytes, and a text must not begin with the key.
     """
-    sender = _own_key(value.get("publicKey"), reading)
+    sender = _own_key(value.get("publicKey"), context)
     text = value.get("text")
     if not isinstance(text, str) or not 0 < len(text) <= MAX_TEXT_BYTES or not _is_utf8(text):
         raise JsonFieldError(".text", f"a text of 1 to {MAX_TEXT_BYTES} characters")
@@ -284,13 +285,13 @@ def _text(value: dict[str, Any], reading: Reading) -> Asked:
     shown = {
         "text": text,
         "publicKey": base58.encode(sender),
-        "address": _address(sender, reading.chain_id),
+        "address": _address(sender, context.chain_id),
     }
-    return _message(Kind.TEXT, 1, body, sender, reading, shown)
+    return _message(Kind.TEXT, 1, body, sender, context, shown)
 
 
-def _custom_data(value: dict[str, Any], reading: Reading) -> Asked:
-    sender = _own_key(value.get("publicKey"), reading)
+def _custom_data(value: dict[str, Any], context: ReadContext) -> Signable:
+    sender = _own_key(value.get("publicKey"), context)
     version = value.get("version", 1)
     shown: dict[str, Any]
     keys: tuple[str, ...] = ()
@@ -307,11 +308,11 @@ def _custom_data(value: dict[str, Any], reading: Reading) -> Asked:
     else:
         raise JsonFieldError(".version", "1 or 2")
     shown["publicKey"] = base58.encode(sender)
-    return _message(Kind.CUSTOM_DATA, version, body, sender, reading, shown, data_keys=keys)
+    return _message(Kind.CUSTOM_DATA, version, body, sender, context, shown, data_keys=keys)
 
 
 def _binary(value: dict[str, Any]) -> bytes:
-    """The bytes of custom data, or those of a text."""
+    """Return the bytes of custom data, or of a text."""
     text = value.get("text")
     if isinstance(text, str) and "binary" not in value and _is_utf8(text):
         data = text.encode()
@@ -338,13 +339,13 @@ def _message(
     version: int,
     body: bytes,
     sender: bytes,
-    reading: Reading,
+    context: ReadContext,
     shown: dict[str, Any],
     *,
     timestamp: int | None = None,
     host: str = "",
     data_keys: tuple[str, ...] = (),
-) -> Asked:
+) -> Signable:
     digest = base58.encode(blake2b256(body))
 
     def finish(signature: bytes) -> dict[str, Any]:
@@ -360,12 +361,12 @@ def _message(
         host=host,
         data_keys=data_keys,
     )
-    return Asked(measures, body, digest, reading.now if timestamp is None else timestamp, finish)
+    return Signable(measures, body, digest, context.now if timestamp is None else timestamp, finish)
 
 
-def _own_key(value: object, reading: Reading) -> bytes:
+def _own_key(value: object, context: ReadContext) -> bytes:
     if value is None or value == "":
-        return reading.public_key
+        return context.public_key
     if not isinstance(value, str):
         raise JsonFieldError(".publicKey", "a public key in base58")
     return parse_public_key(value)
@@ -379,7 +380,7 @@ def _is_utf8(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-_READERS: Final[dict[Kind, Callable[[dict[str, Any], Reading], Asked]]] = {
+_READERS: Final[dict[Kind, Callable[[dict[str, Any], ReadContext], Signable]]] = {
     Kind.TRANSACTION: _transaction,
     Kind.ORDER: _order,
     Kind.CANCEL_ORDER: _cancel_order,

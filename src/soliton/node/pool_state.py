@@ -1,13 +1,13 @@
-"""The state that waiting transactions make, and what each of them rests on.
+"""The state with the pool applied, and the dependencies of each transaction.
 
-Each waiting transaction has a place, and was applied to the state that those before it make above
-the chain. For each entry of the state it is kept who has read it, and what, and who has written it.
-So when the chain changes an entry, or one that waits changes or goes, it is known who else has to
-be looked at again: those who would read something else now, and nobody else.
+Each transaction of the pool has a place, and was applied to the state that the chain and the
+transactions before it make. Each entry of the state records its readers, with the values they read,
+and its writers. When the chain changes an entry, or a transaction changes or leaves, exactly the
+readers that would now read another value have to be rechecked.
 
-Balances are not overwritten but added to, and rules ask of a balance only that it suffices. Who has
-read one is therefore not looked at again when there is more of it than before. Scripts may ask for
-the very amount; so may a transaction that has failed.
+Balances are not overwritten but added to, and rules only require a balance to suffice. A reader is
+therefore not rechecked when a balance has grown. Scripts may read the exact amount, and so does a
+transaction that has failed.
 
 What lives here: entries with their readers and writers. What does not: transactions (``pool``).
 """
@@ -24,27 +24,27 @@ from soliton.ledger.state import ASSET_BALANCES, WAVES, Changes, Overlay, State,
 K = TypeVar("K")
 V = TypeVar("V")
 
-MAX_REMEMBERED: Final = 200_000
-"""Values of the chain's state that are kept at hand; a full pool needs fewer."""
+MAX_CACHED: Final = 200_000
+"""Cached values of the chain's state; a full pool needs fewer."""
 MAX_SAFE_BALANCE: Final = 1 << 62
-"""Above it, more is not always as good: sums have to fit into 64 bits."""
+"""Above it, a larger balance may fail, since sums have to fit into 64 bits."""
 
 CHAIN: Final = -(1 << 62)
-"""The place of what the chain holds: before all that wait."""
+"""The place of the chain: before all transactions."""
 _ABSENT: Final = object()
 _BALANCES: Final = frozenset((WAVES, ASSET_BALANCES))
 
 Stored = Any
-"""A key or a value of the state: its table knows of which type."""
+"""A key or a value of the state; its type depends on the table."""
 _EMPTY: Final[list[Stored]] = []
 _NOTHING: Final[dict[int, Stored]] = {}
-"""What most entries have of most things: whoever puts something in takes a container of its own."""
+"""Shared empty containers, which are replaced on the first write."""
 Name = tuple[Table[Stored, Stored], Stored]
 """A table, and a key in it."""
 
 
-class Remembered:
-    """The chain's state, of which each value is read once: it stays so until a block changes it."""
+class ReadCache:
+    """A cache of the chain's state: a value stays valid until a block changes it."""
 
     __slots__ = ("_count", "_state", "_values")
 
@@ -60,21 +60,21 @@ class Remembered:
             return known
         value = self._state.get(table, key)
         self._count += 1
-        if self._count > MAX_REMEMBERED:
+        if self._count > MAX_CACHED:
             self.forget()
         else:
             values[key] = value
         return value
 
-    def learn(self, changes: Changes) -> None:
-        """Take over what a block has written."""
+    def update(self, changes: Changes) -> None:
+        """Apply what a block has written."""
         for table, written in changes.items():
             values = self._values.get(table, {})
             for key in written.keys() & values.keys():
                 values[key] = written[key]
 
     def forget(self) -> None:
-        """Read everything again."""
+        """Drop all values."""
         self._values.clear()
         self._count = 0
 
@@ -92,10 +92,10 @@ class Entry:
         self.key = key
         self.base = base
         self.places: list[Stored] = _EMPTY
-        # Those who have read it after changes at which nobody has looked yet.
+        # Readers since changes that are not processed yet.
         self._late: list[Stored] = _EMPTY
 
-    def _come_late(self, place: int) -> None:
+    def _add_late_reader(self, place: int) -> None:
         if self._late:
             self._late.append(place)
         else:
@@ -103,7 +103,7 @@ class Entry:
 
 
 class Value(Entry):
-    """One that is overwritten."""
+    """An entry that is overwritten."""
 
     __slots__ = ("_before", "_values", "readers")
 
@@ -111,42 +111,42 @@ class Value(Entry):
         super().__init__(table, key, base)
         self.readers: dict[int, Stored] = {}
         self._values: list[Stored] = _EMPTY
-        # What those that have changed since the last look wrote then.
+        # The values before the unprocessed changes, by place.
         self._before: dict[int, Stored] = _NOTHING
 
     def before(self, place: int) -> Stored:
-        """What a transaction at this place reads."""
+        """Return what a transaction at this place reads."""
         index = bisect_left(self.places, place)
         return self._values[index - 1] if index else self.base
 
     def latest(self) -> Stored:
-        """What the last one has written."""
+        """Return the value with the whole pool applied."""
         return self._values[-1] if self._values else self.base
 
     def write(self, place: int, _seen: Stored, value: Stored, *, last: bool) -> None:
-        """Note what a transaction writes; nobody is behind the ``last``."""
+        """Record what a transaction writes; there are none after the ``last``."""
         if not self.places:
             self.places, self._values = [], []
         index = bisect_left(self.places, place)
         self.places.insert(index, place)
         self._values.insert(index, value)
         if not last:
-            self._note(place, _ABSENT, value)
+            self._record(place, _ABSENT, value)
 
     def leave(self, place: int) -> None:
-        """Forget what a transaction has read and wrote here, if it did."""
+        """Remove a transaction's reads and writes."""
         self.readers.pop(place, None)
         index = bisect_left(self.places, place)
         if index < len(self.places) and self.places[index] == place:
             del self.places[index]
-            self._note(place, self._values.pop(index), _ABSENT)
+            self._record(place, self._values.pop(index), _ABSENT)
 
     def rebase(self, value: Stored) -> None:
-        """Note what the chain holds now."""
+        """Set the chain's value."""
         old, self.base = self.base, value
-        self._note(CHAIN, old, value)
+        self._record(CHAIN, old, value)
 
-    def _note(self, place: int, old: Stored, new: Stored) -> None:
+    def _record(self, place: int, old: Stored, new: Stored) -> None:
         if not self._before:
             self._before = {}
         first = self._before.setdefault(place, old)
@@ -154,13 +154,13 @@ class Value(Entry):
             del self._before[place]
 
     def read(self, place: int, seen: Stored, *, exactly: bool) -> None:  # noqa: ARG002
-        """Note what a transaction has read."""
+        """Record what a transaction has read."""
         self.readers[place] = seen
         if self._before:
-            self._come_late(place)
+            self._add_late_reader(place)
 
     def step(self, place: int) -> tuple[Stored, Stored] | None:
-        """What a transaction found and left here, ``None`` if it wrote nothing."""
+        """Return the values before and after a transaction, ``None`` if it wrote nothing."""
         index = bisect_left(self.places, place)
         if index == len(self.places) or self.places[index] != place:
             return None
@@ -170,8 +170,8 @@ class Value(Entry):
         """Whether nobody reads or writes it."""
         return not self.readers and not self.places
 
-    def misled(self) -> list[int]:
-        """The places of those who would read something else now, since the last look."""
+    def stale_readers(self) -> list[int]:
+        """Process the changes: return the places of readers that would now read another value."""
         places = dict.fromkeys(place for place in self._late if place in self.readers)
         if self._before:
             first = min(self._before)
@@ -185,7 +185,7 @@ class Value(Entry):
 
 
 class Balance(Entry):
-    """One that is added to."""
+    """An entry that is added to."""
 
     __slots__ = ("_shifts", "_steps", "at_least", "exactly", "total")
 
@@ -195,11 +195,11 @@ class Balance(Entry):
         self.exactly: dict[int, int] = _NOTHING
         self.total = 0
         self._steps: list[int] = _EMPTY
-        # By how much it has changed at which places since the last look.
+        # The unprocessed changes by place.
         self._shifts: dict[int, int] = _NOTHING
 
     def before(self, place: int) -> int:
-        """What a transaction at this place reads."""
+        """Return what a transaction at this place reads."""
         base: int = self.base
         index, steps = bisect_left(self.places, place), self._steps
         if index > len(steps) // 2:
@@ -207,12 +207,12 @@ class Balance(Entry):
         return base + sum(steps[:index])
 
     def latest(self) -> int:
-        """What all leave."""
+        """Return the balance with the whole pool applied."""
         base: int = self.base
         return base + self.total
 
     def write(self, place: int, seen: int, value: int, *, last: bool) -> None:
-        """Note what a transaction that has seen a balance leaves."""
+        """Record the balance that a transaction leaves after reading ``seen``."""
         step = value - seen
         if not self.places:
             self.places, self._steps = [], []
@@ -221,10 +221,10 @@ class Balance(Entry):
         self._steps.insert(index, step)
         self.total += step
         if not last:
-            self._note(place, step)
+            self._record(place, step)
 
     def leave(self, place: int) -> None:
-        """Forget what a transaction has read and added here, if it did."""
+        """Remove a transaction's reads and writes."""
         if self.at_least.pop(place, None) is None:
             self.exactly.pop(place, None)
         index = bisect_left(self.places, place)
@@ -232,28 +232,28 @@ class Balance(Entry):
             del self.places[index]
             step = self._steps.pop(index)
             self.total -= step
-            self._note(place, -step)
+            self._record(place, -step)
 
     def rebase(self, value: int) -> None:
-        """Note what the chain holds now."""
-        self._note(CHAIN, value - self.base)
+        """Set the chain's value."""
+        self._record(CHAIN, value - self.base)
         self.base = value
 
-    def _note(self, place: int, step: int) -> None:
+    def _record(self, place: int, step: int) -> None:
         if not self._shifts:
             self._shifts = {}
         self._shifts[place] = self._shifts.get(place, 0) + step
 
     def read(self, place: int, seen: int, *, exactly: bool) -> None:
-        """Note what a transaction has read, and whether it was for the very amount."""
+        """Record what a transaction has read, and whether it depends on the exact amount."""
         if exactly and not self.exactly:
             self.exactly = {}
         (self.exactly if exactly else self.at_least)[place] = seen
         if self._shifts:
-            self._come_late(place)
+            self._add_late_reader(place)
 
     def step(self, place: int) -> tuple[int, int] | None:
-        """As of a value, as if there had been nothing before: to sum that up takes long."""
+        """Return 0 and the change of a transaction: summing up the balance before takes long."""
         index = bisect_left(self.places, place)
         if index == len(self.places) or self.places[index] != place:
             return None
@@ -263,12 +263,12 @@ class Balance(Entry):
         """Whether nobody reads or writes it."""
         return not (self.at_least or self.exactly or self.places)
 
-    def misled(self) -> list[int]:
-        """The places of those for whom it is not enough any more, or not the same, since the last
-        look.
+    def stale_readers(self) -> list[int]:
+        """Process the changes: return the places of readers for which the balance no longer
+        suffices, or is no longer the exact one.
         """
         shifts = sorted(item for item in self._shifts.items() if item[1])
-        late = [place for place in self._late if self._is_misled(place, self.before(place))]
+        late = [place for place in self._late if self._is_stale(place, self.before(place))]
         self._shifts, self._late = _NOTHING, _EMPTY
         checks_amounts = bool(self.at_least) and not self._only_grows(shifts)
         if not shifts or not (checks_amounts or self.exactly):
@@ -278,18 +278,18 @@ class Balance(Entry):
         return late + [
             place
             for place in readers
-            if self._is_misled(place, balances[bisect_left(self.places, place)])
+            if self._is_stale(place, balances[bisect_left(self.places, place)])
         ]
 
-    def _is_misled(self, place: int, balance: int) -> bool:
-        """Whether a reader would do something else with this balance."""
+    def _is_stale(self, place: int, balance: int) -> bool:
+        """Whether a reader's result may differ with this balance."""
         seen = self.at_least.get(place)
         if seen is None:
             return self.exactly.get(place, balance) != balance
         return balance < seen or (balance > MAX_SAFE_BALANCE and balance != seen)
 
     def _only_grows(self, shifts: list[tuple[int, int]]) -> bool:
-        """Whether no reader finds less than before."""
+        """Whether no reader would read less than before."""
         if not shifts:
             return True
         if max(self.base, self.latest()) > MAX_SAFE_BALANCE:
@@ -299,21 +299,21 @@ class Balance(Entry):
         ends = [place for place, _ in shifts[1:]]
         for (place, step), end in zip(shifts, [*ends, last], strict=True):
             shift += step
-            # Some of the readers between this place and the next one find as much more.
+            # Readers between this place and the next one read so much more.
             if shift < 0 and place < last and end >= first:
                 return False
         return True
 
 
-class Reading(Overlay):
-    """The state before a transaction: whoever applies it reads here, and it is noted what."""
+class ReadRecorder(Overlay):
+    """The state that a transaction is applied to; records what it reads."""
 
-    __slots__ = ("_own", "_place", "_waiting", "asked_blocks", "asked_chain", "exact", "reads")
+    __slots__ = ("_own", "_place", "_pool", "asked_blocks", "asked_chain", "exact", "reads")
 
-    def __init__(self, waiting: WaitingState, place: int | None, own: bytes) -> None:
-        """``place`` is ``None`` behind all others; ``own`` is the transaction's id."""
+    def __init__(self, waiting: PoolState, place: int | None, own: bytes) -> None:
+        """``place`` is ``None`` after all others; ``own`` is the transaction's id."""
         super().__init__(waiting.chain)
-        self._waiting = waiting
+        self._pool = waiting
         self._place = place
         self._own = own
         self.reads: dict[Name, Stored] = {}
@@ -325,109 +325,109 @@ class Reading(Overlay):
         name = table, key
         known = self.reads.get(name, _ABSENT)
         if known is _ABSENT:
-            known = self.reads[name] = self._waiting.before(table, key, self._place)
+            known = self.reads[name] = self._pool.before(table, key, self._place)
         value: V = known
         return value
 
     def count_written(self, table: Table[Stored, Stored]) -> int:
         self.asked_chain = True
-        return sum(1 for _ in self._waiting.written(table, self._place))
+        return sum(1 for _ in self._pool.written(table, self._place))
 
     def written(self, table: Table[K, V]) -> Iterator[K]:
         self.asked_chain = True
-        return self._waiting.written(table, self._place)
+        return self._pool.written(table, self._place)
 
     def transaction_height(self, transaction_id: bytes) -> int | None:
         if transaction_id == self._own:
-            return self._waiting.chain.transaction_height(transaction_id)
+            return self._pool.chain.transaction_height(transaction_id)
         self.asked_chain = True
-        return self._waiting.latest.transaction_height(transaction_id)
+        return self._pool.latest.transaction_height(transaction_id)
 
     # --- as the witness of a context --------------------------------------------------------------
 
     def of_balance(self, table: Table[Stored, Stored], key: Stored) -> None:
-        """A script asks for the very amount."""
+        """Record that a script reads an exact balance."""
         self.exact.add((table, key))
 
     def of_blocks(self) -> None:
-        """A script asks for the height or for a block."""
+        """Record that a script reads the height or a block."""
         self.asked_blocks = True
 
     def of_chain(self) -> None:
-        """A script asks for something else that the chain holds."""
+        """Record that a script reads other data of the chain."""
         self.asked_chain = True
 
 
-class WaitingState:
-    """All entries of the state that waiting transactions read or write."""
+class PoolState:
+    """All entries of the state that transactions of the pool read or write."""
 
     __slots__ = ("_entries", "_stale", "_touched", "chain", "latest")
 
     def __init__(self, chain: State) -> None:
-        self.chain = Remembered(chain)
+        self.chain = ReadCache(chain)
         self.latest = Overlay(self.chain)
         self._entries: dict[Table[Stored, Stored], dict[Stored, Value | Balance]] = {}
         self._touched: dict[Value | Balance, None] = {}
         self._stale: list[Value | Balance] = []
 
     def before(self, table: Table[Stored, Stored], key: Stored, place: int | None) -> Stored:
-        """What a transaction at a place reads."""
+        """Return what a transaction at a place reads."""
         if place is None:
             return self.latest.get(table, key)
         entry = self._entries.get(table, {}).get(key)
         return self.chain.get(table, key) if entry is None else entry.before(place)
 
     def written(self, table: Table[K, V], place: int | None) -> Iterator[K]:
-        """The keys that those before a place have written."""
+        """Yield the keys that transactions before a place have written."""
         for key in self.latest.changes.get(table, ()):
             if place is None or self._entries[table][key].places[0] < place:
                 yield key
 
     def find(self, changes: Changes) -> None:
-        """Read from the chain what is about to be overwritten."""
+        """Read from the chain the values that are about to be overwritten."""
         for table, written in changes.items():
             for key in written:
                 self.chain.get(table, key)
 
-    # --- who comes and goes -----------------------------------------------------------------------
+    # --- transactions -----------------------------------------------------------------------------
 
     def attach(
         self,
         place: int,
-        reading: Reading,
+        recorder: ReadRecorder,
         changes: Changes,
         *,
         exactly: bool,
         only_receive: Collection[Name] = (),
         last: bool,
     ) -> tuple[Value | Balance, ...]:
-        """Note what a transaction has read and written: the entries.
+        """Record what a transaction has read and written, and return the entries.
 
-        With ``exactly`` it would do something else for any other balance. Who ``only_receive`` may
-        have any. Nobody is behind the ``last``.
+        With ``exactly`` it depends on exact balances; it does not depend on those in
+        ``only_receive``. There are no transactions after the ``last``.
         """
         entries: dict[Value | Balance, None] = {}
-        for name, seen in reading.reads.items():
-            if name in only_receive and name not in reading.exact:
+        for name, seen in recorder.reads.items():
+            if name in only_receive and name not in recorder.exact:
                 continue
             entry = self._entry(*name)
-            entry.read(place, seen, exactly=exactly or name in reading.exact)
+            entry.read(place, seen, exactly=exactly or name in recorder.exact)
             entries[entry] = None
         for table, written in changes.items():
             latest = self.latest.changes.setdefault(table, {})
             for key, value in written.items():
                 entry = self._entry(table, key)
-                entry.write(place, self._seen(reading, entry, place), value, last=last)
+                entry.write(place, self._seen(recorder, entry, place), value, last=last)
                 latest[key] = entry.latest()
                 entries[entry] = None
                 if not last:
                     self._touched[entry] = None
         return tuple(entries)
 
-    def _seen(self, reading: Reading, entry: Value | Balance, place: int) -> Stored:
+    def _seen(self, recorder: ReadRecorder, entry: Value | Balance, place: int) -> Stored:
         if isinstance(entry, Value):
             return None
-        seen = reading.reads.get((entry.table, entry.key))
+        seen = recorder.reads.get((entry.table, entry.key))
         return entry.before(place) if seen is None else seen
 
     def _entry(self, table: Table[Stored, Stored], key: Stored) -> Value | Balance:
@@ -439,7 +439,7 @@ class WaitingState:
         return entry
 
     def detach(self, gone: Iterable[tuple[int, Collection[Value | Balance]]]) -> None:
-        """Forget what transactions have read and written: their places, and entries."""
+        """Remove the reads and writes of transactions, given as places with their entries."""
         changed: set[Value | Balance] = set()
         for place, entries in gone:
             for entry in entries:
@@ -451,10 +451,10 @@ class WaitingState:
                 self._touched.pop(entry, None)
             else:
                 self._touched[entry] = None
-            self._show(entry)
+            self._update_latest(entry)
 
-    def _show(self, entry: Value | Balance) -> None:
-        """What is seen of an entry when all that wait are applied."""
+    def _update_latest(self, entry: Value | Balance) -> None:
+        """Update the value of an entry in ``latest``."""
         shown = self.latest.changes.get(entry.table, {})
         if entry.places:
             shown[entry.key] = entry.latest()
@@ -464,38 +464,38 @@ class WaitingState:
     # --- the chain changes ------------------------------------------------------------------------
 
     def rebase(self, changes: Changes | None) -> None:
-        """Follow what the chain has changed, ``None`` when that is not known."""
+        """Apply changes of the chain, ``None`` if they are unknown."""
         if changes is None:
             self.chain.forget()
             self._stale = [each for some in self._entries.values() for each in some.values()]
             return
-        self.chain.learn(changes)
+        self.chain.update(changes)
         for table, written in changes.items():
             entries = self._entries.get(table, {})
             for key in written.keys() & entries.keys():
                 entry = entries[key]
                 entry.rebase(written[key])
                 self._touched[entry] = None
-                self._show(entry)
+                self._update_latest(entry)
 
-    def look(self) -> list[int] | None:
-        """Look at some entries that have changed: the places of those who read something else now,
-        ``None`` when there is nothing to look at.
+    def next_stale(self) -> list[int] | None:
+        """Process a changed entry: return the places of readers to recheck, ``None`` when there are
+        no more changed entries.
         """
         if self._stale:
             entry = self._stale.pop()
-            # It may have gone meanwhile, and come back.
+            # It may have been removed, and added again.
             if self._entries[entry.table].get(entry.key) is entry:
                 entry.rebase(self.chain.get(entry.table, entry.key))
                 self._touched[entry] = None
-                self._show(entry)
+                self._update_latest(entry)
             return []
         if not self._touched:
             return None
         entry, _ = self._touched.popitem()
-        return entry.misled()
+        return entry.stale_readers()
 
     @property
     def is_settled(self) -> bool:
-        """Whether there is nothing to look at."""
+        """Whether there are no changed entries."""
         return not self._stale and not self._touched

@@ -1,10 +1,11 @@
-"""Making blocks with a key that a signer holds.
+"""Making blocks with a remote signer's key.
 
-A block is made without a signature, signed elsewhere while others get their turn, and put on the
-chain if that is still where it was. What the signer says it signed in this place before, because
-its answer was lost or this node was started again, is taken instead: there is never a second one.
+A block is made unsigned, signed remotely while the event loop serves other work, and appended if
+the chain has not changed meanwhile. If the signer has already signed a block on this parent (its
+answer was lost, or this node was restarted), that block is used instead: there is never a second
+one.
 
-What lives here: that. What does not: making blocks (``miner``), when (``mining``).
+What lives here: these steps. What does not: making blocks (``miner``), scheduling (``mining``).
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from soliton.crypto import vrf
 from soliton.ledger import headers
 from soliton.ledger.errors import BlockRejected
 from soliton.node import key_blocks
-from soliton.node.held_keys import HeldKey, SignedBefore, SignerSilent, SigningRefused
 from soliton.node.miner import microblock_of
 from soliton.node.node import Node
+from soliton.node.remote_keys import RemoteKey, SignedBefore, SignerUnavailable, SigningRefused
 
 _log = logging.getLogger(__name__)
 
 
-async def prove_turn(node: Node, account: HeldKey) -> None:
-    """Have the proof made that the account's next turn takes, if it may have one."""
+async def prove_turn(node: Node, account: RemoteKey) -> None:
+    """Fetch the VRF proof for the account's next slot, if its balance allows one."""
     chain = node.chain
     rules = chain.rules.header_at(chain.height + 1)
     source = headers.hit_source(chain)
@@ -39,18 +40,18 @@ async def prove_turn(node: Node, account: HeldKey) -> None:
     if balance <= 0 or balance < rules.minimum_generating_balance:
         return
     try:
-        proof = await account.holder.proof(account.public_key, source)
+        proof = await account.signer.proof(account.public_key, source)
         if vrf.verify(account.public_key, source, proof) is None:
             raise SigningRefused("its VRF proof does not verify")
-    except (SigningRefused, SignerSilent) as error:
-        account.tell(str(error))
+    except (SigningRefused, SignerUnavailable) as error:
+        account.log_problem(str(error))
     else:
-        account.tell("")
+        account.log_problem("")
         account.keep_proof(source, proof)
 
 
-async def mine_key_block(node: Node, account: HeldKey) -> Block:
-    """As ``key_blocks.mine_key_block``; raises ``SigningRefused`` and ``SignerSilent`` as well."""
+async def mine_key_block(node: Node, account: RemoteKey) -> Block:
+    """Like ``key_blocks.mine_key_block``; also raises ``SigningRefused``, ``SignerUnavailable``."""
     height = node.chain.height + 1
     draft = key_blocks.draft_key_block(node, account).block
     try:
@@ -58,12 +59,14 @@ async def mine_key_block(node: Node, account: HeldKey) -> Block:
     except SignedBefore as before:
         block = _usable(before, draft)
         _log.warning("block %d was signed before: it is taken as it was", height)
-    account.tell("")
+    account.log_problem("")
     return key_blocks.put_key_block(node, block)
 
 
-async def mine(node: Node, account: HeldKey, *, empty: bool, most: int = MAX_TRANSACTIONS) -> Block:
-    """As ``Node.mine_in_steps``; raises ``SigningRefused`` and ``SignerSilent`` as well."""
+async def mine(
+    node: Node, account: RemoteKey, *, empty: bool, most: int = MAX_TRANSACTIONS
+) -> Block:
+    """Like ``Node.mine_in_steps``; also raises ``SigningRefused``, ``SignerUnavailable``."""
     last = node.chain.last_block
     forged = await node.forged_in_steps(account, empty=empty, most=most)
     try:
@@ -71,15 +74,15 @@ async def mine(node: Node, account: HeldKey, *, empty: bool, most: int = MAX_TRA
     except SignedBefore as before:
         block = _usable(before, forged.block)
         forged = msgspec.structs.replace(forged, progress=None)
-    account.tell("")
+    account.log_problem("")
     _check_still_last(node, last)
     made = node.put_forged(msgspec.structs.replace(forged, block=block))
     node.settle_in_turns()
     return made
 
 
-async def mine_microblock(node: Node, account: HeldKey) -> int:
-    """As ``Node.mine_micro_in_steps``; raises ``SigningRefused`` and ``SignerSilent`` as well."""
+async def mine_microblock(node: Node, account: RemoteKey) -> int:
+    """Like ``Node.mine_micro_in_steps``; also raises ``SigningRefused``, ``SignerUnavailable``."""
     last, height = node.chain.last_block, node.chain.height
     forged = await node.micro_forged_in_steps(account)
     if forged is None:
@@ -87,9 +90,9 @@ async def mine_microblock(node: Node, account: HeldKey) -> int:
     total = forged.block
     added = len(total.transactions) - len(last.transactions)
     micro = microblock_of(total, last.id, added, bytes(SIGNATURE_LENGTH))
-    made = await account.holder.microblock(account.public_key, height, total, micro)
+    made = await account.signer.microblock(account.public_key, height, total, micro)
     _check_still_last(node, last)
-    account.tell("")
+    account.log_problem("")
     block = _checked(blocks.assemble(total.header, total.transactions, made.total))
     if not microblocks.signature_is_valid(microblock_of(block, last.id, added, made.micro)):
         raise SigningRefused("its signature of the microblock does not verify")
@@ -99,8 +102,8 @@ async def mine_microblock(node: Node, account: HeldKey) -> int:
     return added
 
 
-async def _signed(account: HeldKey, height: int, draft: Block) -> Block:
-    signature = await account.holder.block(account.public_key, height, draft)
+async def _signed(account: RemoteKey, height: int, draft: Block) -> Block:
+    signature = await account.signer.block(account.public_key, height, draft)
     return _checked(blocks.assemble(draft.header, draft.transactions, signature))
 
 
@@ -111,13 +114,13 @@ def _checked(block: Block) -> Block:
 
 
 def _usable(before: SignedBefore, draft: Block) -> Block:
-    """The block that was signed, if it can be put on the chain; else raises ``SignedBefore``."""
+    """Return the block signed before if it can be appended; otherwise raise ``SignedBefore``."""
     block = before.block
     if block is None or block.header.reference != draft.header.reference:
         raise before
     modern = block.header.version >= blocks.PROTOBUF_VERSION
     if modern and blocks.transactions_root(()) != block.header.transactions_root:
-        # Only the header was kept, and nobody knows which transactions were in it.
+        # The signer keeps only the header; the transactions are lost.
         raise before
     return _checked(block)
 

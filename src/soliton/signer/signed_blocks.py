@@ -1,11 +1,11 @@
-"""What a key has signed as a generator: one block on a parent, one microblock on each of its forms.
+"""Double-signing protection: one block on each parent, one microblock on each form of a block.
 
-Two blocks of one generator on one parent, or two microblocks on one form, are two histories with
-one name to them. Here is what was signed, so that there is never a second one; the same again gets
-the same signatures again, since its answer may have been lost.
+Two blocks of one generator on the same parent, or two microblocks on the same form, are
+conflicting histories signed by one key. This record of what was signed prevents that. Signing is
+idempotent: the same request gets the same signatures, since the first answer may have been lost.
 
-What lives here: what is remembered and what follows from it. What does not: the bytes and the
-signing (``generating``), the lines (``records``).
+What lives here: the record. What does not: the bytes and the signing (``generating``), the lines
+(``records``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import msgspec
 from soliton.signer.records import Entry, MarkKind
 
 MAX_REORGANIZATIONS: Final = 100
-"""So many heights below the highest one are remembered; beneath them nothing is signed at all. The
-protocol takes back no more blocks.
+"""How many heights below the highest one are kept, the protocol's limit of a rollback. Below them
+nothing is signed.
 """
 
 
@@ -35,29 +35,29 @@ class OnParent(msgspec.Struct):
         return "" if mark is None else mark.form
 
 
-class Marks:
-    """All of them, by the public keys of generators."""
+class SignedBlocks:
+    """What was signed, by the public keys of generators."""
 
     def __init__(self) -> None:
         self._by_key: dict[str, dict[str, OnParent]] = {}
         self._highest: dict[str, int] = {}
 
     def on_parent(self, key: str, parent: str) -> OnParent | None:
-        """What the key has signed on a parent."""
+        """Return what the key has signed on a parent."""
         return self._by_key.get(key, {}).get(parent)
 
     def highest(self, key: str) -> int:
-        """The greatest height of a block that the key has signed, 0 for none."""
+        """Return the greatest height of a block that the key has signed, 0 for none."""
         return self._highest.get(key, 0)
 
     def apply(self, entry: Entry) -> None:
-        """Take the line of a signature, if it is one of a block."""
+        """Apply a line of the journal, if it is about a block."""
         mark = entry.mark
         if mark is None:
             return
         of_key = self._by_key.setdefault(mark.key, {})
         if mark.kind is MarkKind.MICROBLOCK:
-            # That of a block which is forgotten is so old that nothing follows on it.
+            # A microblock of a forgotten block is too old to be extended.
             if (found := of_key.get(mark.parent)) is not None:
                 found.micro = entry
             return
@@ -73,7 +73,7 @@ class Marks:
                 del of_key[parent]
 
     def kept(self) -> tuple[Entry, ...]:
-        """The lines that give the same again."""
+        """Return the lines for a checkpoint."""
         return tuple(
             each
             for of_key in self._by_key.values()
@@ -83,7 +83,7 @@ class Marks:
         )
 
     def restore(self, kept: tuple[Entry, ...]) -> None:
-        """Begin with lines that were written down."""
+        """Restore the lines of a checkpoint."""
         self._by_key.clear()
         self._highest.clear()
         for each in kept:

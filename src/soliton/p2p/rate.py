@@ -1,4 +1,4 @@
-"""How many of something come in a second, over the last moments.
+"""A counter with a rate per second over a recent window.
 
 What lives here: counting. What does not: what is counted (``jobs``).
 """
@@ -9,13 +9,13 @@ from collections import deque
 from typing import Final
 
 WINDOW_MS: Final = 30_000
-"""What is longer ago does not count."""
+"""The window of the rate."""
 MAX_MARKS: Final = 1_000
-"""Times that are kept; those that come close together share one."""
+"""Times that are kept; close ones are merged."""
 
 
-class Pace:
-    """A count with times (ms)."""
+class RateCounter:
+    """A count with a rate; times are in ms."""
 
     __slots__ = ("_marks", "total")
 
@@ -24,7 +24,7 @@ class Pace:
         self.total = 0
 
     def add(self, count: int, now: int) -> None:
-        """So many have come now."""
+        """Add to the count."""
         self.total += count
         if self._marks and now - self._marks[-1][0] < WINDOW_MS // MAX_MARKS:
             at, before = self._marks.pop()
@@ -33,7 +33,7 @@ class Pace:
             self._marks.append((now, count))
 
     def per_second(self, now: int) -> float:
-        """How many have come in a second, on average."""
+        """Return the average rate per second over the window."""
         while self._marks and now - self._marks[0][0] > WINDOW_MS:
             self._marks.popleft()
         return sum(count for _, count in self._marks) / (WINDOW_MS / 1_000)

@@ -1,7 +1,7 @@
-"""A transaction that waits in the pool: its place, what it moves, and how it is looked at.
+"""A transaction of the pool: its place, the balances it changes, and how it is rechecked.
 
-What lives here: the record of one transaction, what can be said of it alone, and a queue of places.
-What does not: the pool (``pool``), the state that all of them make (``waiting_state``).
+What lives here: the record of one transaction, its own properties, and queues of places. What does
+not: the pool (``pool``), the state with all of them applied (``pool_state``).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from soliton.ledger.state import ASSET_BALANCES, WAVES, Changes, State
 from soliton.ledger.transactions import Applied
 from soliton.node.accounts import accounts_of_pending
 from soliton.node.events import Moved
-from soliton.node.waiting_state import Balance, Name, Value
+from soliton.node.pool_state import Balance, Name, Value
 from soliton.ride.estimators.machine import WATCHED_STEPS, EstimationTooLong
 
 _NOTHING_MOVED: Final = Moved((), (), ())
 
 
-class Waiting:
-    """A transaction of the pool: its place, what it moves and rests on, and how it was checked."""
+class PooledTransaction:
+    """A transaction of the pool: its place, the entries that it uses, and how it was checked."""
 
     __slots__ = (
         "entries",
@@ -51,8 +51,8 @@ class Waiting:
         self.entries: tuple[Value | Balance, ...] = ()
 
 
-class Places:
-    """Places to be looked at: those without scripts first, otherwise in their order."""
+class RecheckQueue:
+    """Places to be rechecked: those without scripts first, otherwise in their order."""
 
     __slots__ = ("_heap", "_places")
 
@@ -64,17 +64,17 @@ class Places:
         return bool(self._places)
 
     def add(self, place: int, *, scripted: bool) -> None:
-        """One more, unless it is there."""
+        """Add a place, unless it is queued."""
         if place not in self._places:
             self._places.add(place)
             heapq.heappush(self._heap, (scripted, place))
 
     def discard(self, place: int) -> None:
-        """Look at it no more."""
+        """Remove a place."""
         self._places.discard(place)
 
     def next(self) -> int | None:
-        """The next place, which is taken out."""
+        """Remove and return the next place."""
         while self._heap:
             _, place = heapq.heappop(self._heap)
             if place in self._places:
@@ -83,8 +83,8 @@ class Places:
         return None
 
 
-class Patience:
-    """Ends the estimation of a script that takes too long for a transaction without a block."""
+class StepLimit:
+    """Aborts the estimation of a script that takes too many steps for the pool."""
 
     __slots__ = ("_left", "_steps")
 
@@ -98,30 +98,32 @@ class Patience:
             raise EstimationTooLong(f"Script estimation takes more than {self._steps} steps")
 
 
-class Times:
-    """Until when they are valid: by the time of the last block, and by the clock."""
+class Expiries:
+    """Expiry times: by the time of the last block, and by the clock."""
 
     __slots__ = ("_ends", "_old")
 
-    def __init__(self, waiting: Iterable[Waiting] = ()) -> None:
+    def __init__(self, pooled: Iterable[PooledTransaction] = ()) -> None:
         self._old: list[tuple[int, int]] = []
         self._ends: list[tuple[int, int]] = []
-        for each in waiting:
+        for each in pooled:
             self.add(each)
 
     def __len__(self) -> int:
         return len(self._old)
 
-    def add(self, waiting: Waiting) -> None:
-        """One more; nobody takes one out."""
-        transaction, place = waiting.transaction, waiting.place
+    def add(self, pooled: PooledTransaction) -> None:
+        """Add a transaction; there is no removal."""
+        transaction, place = pooled.transaction, pooled.place
         heapq.heappush(self._old, (transaction.timestamp, place))
         ends = rules_of(transaction.type_id).pool.ends(transaction)
         if ends is not None:
             heapq.heappush(self._ends, (ends, place))
 
-    def over(self, oldest: int, now: int) -> list[int]:
-        """The places of those that are older, or whose orders have ended by now: told once."""
+    def pop_expired(self, oldest: int, now: int) -> list[int]:
+        """Remove and return the places of transactions that are older, or whose orders have
+        expired.
+        """
         places = []
         for times, least in ((self._old, oldest), (self._ends, now)):
             while times and times[0][0] < least:
@@ -130,21 +132,21 @@ class Times:
 
 
 def has_script(transaction: AnyTransaction, public_key: bytes, state: State) -> bool:
-    """Whether an account has a script that says, in place of a signature, who signed."""
+    """Whether an account has a script, which verifies proofs in place of a signature."""
     if not public_key:
         return False
     address = from_public_key(public_key, transaction.chain_id)
     return account_script(address, state) is not None
 
 
-def asks_others(transaction: AnyTransaction, state: State) -> bool:
-    """Whether that is so of somebody else who signs, such as the account behind an order."""
+def has_scripted_signer(transaction: AnyTransaction, state: State) -> bool:
+    """Whether another signer, such as the account of an order, has a script."""
     signers = rules_of(transaction.type_id).pool.signers(transaction)
     return any(has_script(transaction, key, state) for key in signers)
 
 
 def only_receive(transaction: AnyTransaction, changes: Changes) -> Collection[Name]:
-    """The balances that a transfer adds to: how much there was before is nothing to it."""
+    """Return the balances that a transfer only adds to: it does not depend on their values."""
     if transaction.fee_asset_id is not None or not rules_of(transaction.type_id).pool.only_adds:
         return ()
     sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
@@ -156,8 +158,8 @@ def only_receive(transaction: AnyTransaction, changes: Changes) -> Collection[Na
 
 
 def runs_scripts(transaction: AnyTransaction, sent_by_script: bool) -> bool:
-    """Whether it counts as one that does: calls of dApps, and all that scripted accounts send but
-    exchanges.
+    """Whether it counts as running scripts: calls of dApps, and transactions of scripted accounts
+    except exchanges.
     """
     always = rules_of(transaction.type_id).pool.runs_scripts
     return sent_by_script if always is None else always
@@ -172,7 +174,7 @@ def moved_by(transaction: AnyTransaction, applied: Applied) -> Moved:
     )
 
 
-def joined(one: Moved, other: Moved) -> Moved:
+def merged_moves(one: Moved, other: Moved) -> Moved:
     if one == other:
         return one
     return Moved(
@@ -183,7 +185,7 @@ def joined(one: Moved, other: Moved) -> Moved:
 
 
 def fee_rate(transaction: AnyTransaction) -> float:
-    """Wavelets per signed byte; a fee in an asset counts last: its worth is not known here."""
+    """Return wavelets per signed byte; 0 for a fee in an asset, whose value is unknown."""
     if transaction.fee_asset_id is not None:
         return 0.0
     return transaction.fee / len(transaction.body)

@@ -1,7 +1,6 @@
-"""What an approver sees before deciding: sums, what is left of windows, what the node says it would
-do.
+"""What an approver sees before deciding: sums, the state of windows, the node's simulation.
 
-What lives here: those, as JSON with sentences. What does not: who may see it (``approvals``,
+What lives here: these, as JSON with sentences. What does not: permissions (``approvals``,
 ``key_routes``), the rules (``policy``), and the node's answers (``node_client``).
 """
 
@@ -13,18 +12,18 @@ from typing import Any, Final
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.crypto.errors import CryptoError
-from soliton.signer.asked import Asked
-from soliton.signer.desk import Desk, Judged, unsigned
 from soliton.signer.keyring import Account
 from soliton.signer.measures import Decimals, Kind, amount_text, asset_text
 from soliton.signer.node_client import NodeClient
+from soliton.signer.pipeline import Grant, SigningPipeline, unsigned
 from soliton.signer.policy import Question, Refusal, Rule, Window, charges_of
 from soliton.signer.records import Entry
-from soliton.signer.wanted import Wanted
+from soliton.signer.sign_request import SignRequest
+from soliton.signer.signable import Signable
 
 MAX_SIMULATED: Final = 32
-"""Transactions of a package that the node is asked about."""
-MAX_TOLD_CHANGES: Final = 100
+"""Transactions of a package that the node simulates."""
+MAX_CHANGES: Final = 100
 MAX_VALUE_CHARACTERS: Final = 80
 _LENGTHS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"))
 _OTHERS: Final = {
@@ -40,14 +39,14 @@ _OTHERS: Final = {
     "cancelledLeases": "leases that end",
     "orderFills": "orders that are filled",
 }
-"""Further members of a node's changes, in words for how many there are."""
+"""Further members of a node's changes, of which only the count is shown."""
 
 
-def totals(asked: Iterable[Asked], decimals: Decimals) -> list[dict[str, Any]]:
-    """What all of it together takes away, by asset: ``amount`` and, apart, ``fee``."""
+def totals(signables: Iterable[Signable], decimals: Decimals) -> list[dict[str, Any]]:
+    """Return what all of it together spends, by asset: ``amount``, and separately ``fee``."""
     sums: dict[AssetId | None, list[int]] = {}
     uncertain = ""
-    for each in asked:
+    for each in signables:
         measures = each.measures
         uncertain = uncertain or measures.is_uncertain
         for asset, amount in measures.spends:
@@ -58,8 +57,8 @@ def totals(asked: Iterable[Asked], decimals: Decimals) -> list[dict[str, Any]]:
     for asset, (amount, fee) in sums.items():
         parts = [amount_text(asset, amount, decimals)] if amount else []
         parts += [f"{amount_text(asset, fee, decimals)} of fees"] if fee else []
-        told = " and ".join(parts) or amount_text(asset, 0, decimals)
-        found.append({"asset": asset_text(asset), "amount": amount, "fee": fee, "told": told})
+        lines = " and ".join(parts) or amount_text(asset, 0, decimals)
+        found.append({"asset": asset_text(asset), "amount": amount, "fee": fee, "told": lines})
     if uncertain:
         found.append({"told": f"and what cannot be told: {uncertain}"})
     return found
@@ -69,33 +68,41 @@ def totals(asked: Iterable[Asked], decimals: Decimals) -> list[dict[str, Any]]:
 
 
 def judgement(
-    desk: Desk, ask: Entry, wanted: Wanted, account: Account, asked: tuple[Asked, ...]
+    pipeline: SigningPipeline,
+    ask: Entry,
+    request: SignRequest,
+    account: Account,
+    signables: tuple[Signable, ...],
 ) -> dict[str, Any]:
-    """What the rules say now: the rule and line that decide about each thing, and each window
+    """Return what the rules say now: the rule and line that allow each item, and each window
     before and after; or why they would refuse.
     """
-    judged = desk.judge(ask.caller, wanted, account, asked, ask.pending)
-    if isinstance(judged, Refusal):
-        place = {"rule": judged.rule, "line": judged.line, "condition": judged.condition}
-        return {"refusal": {"message": judged.words, **place}}
-    # It was only tried.
-    desk.take_back(judged)
-    decided = [{"rule": rule.name, "line": rule.line} for rule in judged.rules]
-    return {"decided": decided, "windows": list(_windows(desk, judged))}
+    grant = pipeline.authorize(ask.caller, request, account, signables, ask.pending)
+    if isinstance(grant, Refusal):
+        place = {
+            "rule": grant.rule,
+            "line": grant.line,
+            "condition": grant.condition,
+        }
+        return {"refusal": {"message": grant.words, **place}}
+    # Only a preview: nothing is signed.
+    pipeline.take_back(grant)
+    decided = [{"rule": rule.name, "line": rule.line} for rule in grant.rules]
+    return {"decided": decided, "windows": list(_windows(pipeline, grant))}
 
 
-def _windows(desk: Desk, judged: Judged) -> Iterator[dict[str, Any]]:
+def _windows(pipeline: SigningPipeline, grant: Grant) -> Iterator[dict[str, Any]]:
     counted: dict[tuple[str, int], tuple[Rule, Window, int]] = {}
-    name, public_key = judged.account.name, judged.account.public_key
-    for asked, rule in zip(judged.asked, judged.rules, strict=True):
-        # Which windows count depends neither on the chain nor on the time.
-        question = Question(asked.measures, name, public_key, judged.caller, 0, 0)
+    name, public_key = grant.account.name, grant.account.public_key
+    for signables, rule in zip(grant.signables, grant.rules, strict=True):
+        # Charges depend neither on the chain nor on the time.
+        question = Question(signables.measures, name, public_key, grant.caller, 0, 0)
         for window, charge in charges_of(rule, question):
             key = charge.counter, charge.length_ms
             more = counted[key][2] if key in counted else 0
             counted[key] = rule, window, more + charge.amount
     for (counter, length_ms), (rule, window, more) in counted.items():
-        before = desk.book.windows.spent(counter, length_ms, desk.book.clock.now())
+        before = pipeline.state.windows.spent(counter, length_ms, pipeline.state.clock.now())
         yield {
             "rule": rule.name,
             "line": rule.lines.get("windows", rule.line),
@@ -106,7 +113,7 @@ def _windows(desk: Desk, judged: Judged) -> Iterator[dict[str, Any]]:
             "most": window.most,
             "before": before,
             "after": before + more,
-            "told": _window_text(window, before, before + more, desk.policy.decimals),
+            "told": _window_text(window, before, before + more, pipeline.policy.decimals),
         }
 
 
@@ -134,35 +141,37 @@ def _length(milliseconds: int) -> str:
 # --- the node -------------------------------------------------------------------------------------
 
 
-async def simulation(desk: Desk, wanted: Wanted, asked: tuple[Asked, ...]) -> list[dict[str, Any]]:
+async def simulation(
+    pipeline: SigningPipeline, request: SignRequest, signables: tuple[Signable, ...]
+) -> list[dict[str, Any]]:
     """What the node says that each of the first transactions would do on top of its chain, each on
     its own; raises ``NodeTrouble``. Of other things there is nothing to tell.
     """
     found: list[dict[str, Any]] = []
-    for item, each in zip(wanted.items[:MAX_SIMULATED], asked, strict=False):
+    for item, each in zip(request.items[:MAX_SIMULATED], signables, strict=False):
         if item.kind is not Kind.TRANSACTION:
             found.append({"told": [f"{item.kind.value} changes nothing on the chain by itself"]})
             continue
-        answer = await desk.node.simulated(unsigned(item, each), alone=True)
-        found.append(await _told_of(desk.node, answer, desk.policy.decimals))
+        answer = await pipeline.node.simulated(unsigned(item, each), alone=True)
+        found.append(await _outcome(pipeline.node, answer, pipeline.policy.decimals))
     return found
 
 
-async def _told_of(node: NodeClient, answer: dict[str, Any], decimals: Decimals) -> dict[str, Any]:
+async def _outcome(node: NodeClient, answer: dict[str, Any], decimals: Decimals) -> dict[str, Any]:
     changes = answer.get("changes")
     changes = changes if isinstance(changes, dict) else {}
     balances = [row async for row in _balances(node, changes, decimals)]
-    told = [str(row["told"]) for row in balances]
-    told += _data(changes)
+    lines = [str(row["told"]) for row in balances]
+    lines += _data(changes)
     for name, words in _OTHERS.items():
         rows = changes.get(name)
         if isinstance(rows, list) and rows:
-            told.append(f"{words}: {len(rows)}")
-    if len(told) > MAX_TOLD_CHANGES:
-        told[MAX_TOLD_CHANGES:] = [f"and {len(told) - MAX_TOLD_CHANGES} changes more"]
-    shown: dict[str, Any] = {"valid": answer["valid"], "balances": balances, "told": told}
+            lines.append(f"{words}: {len(rows)}")
+    if len(lines) > MAX_CHANGES:
+        lines[MAX_CHANGES:] = [f"and {len(lines) - MAX_CHANGES} changes more"]
+    shown: dict[str, Any] = {"valid": answer["valid"], "balances": balances, "told": lines}
     if not answer["valid"]:
-        shown["told"] = [f"it would fail: {answer['message']}", *told]
+        shown["told"] = [f"it would fail: {answer['message']}", *lines]
     for name in ("height", "applicationStatus", "changes", "stateChanges"):
         if name in answer:
             shown[name] = answer[name]
@@ -172,7 +181,7 @@ async def _told_of(node: NodeClient, answer: dict[str, Any], decimals: Decimals)
 async def _balances(node: NodeClient, changes: dict[str, Any], decimals: Decimals) -> Any:  # noqa: ANN401
     """The balances that change, before and after."""
     rows = changes.get("balances")
-    for row in rows[:MAX_TOLD_CHANGES] if isinstance(rows, list) else ():
+    for row in rows[:MAX_CHANGES] if isinstance(rows, list) else ():
         address, after = str(row.get("address")), row.get("balance")
         asset = row.get("asset")
         if type(after) is not int:
@@ -180,7 +189,7 @@ async def _balances(node: NodeClient, changes: dict[str, Any], decimals: Decimal
         before = await node.balance(address, asset if isinstance(asset, str) else None)
         id_ = _asset_id(asset)
         sign = "+" if after >= before else ""
-        told = (
+        lines = (
             f"{address}: {amount_text(id_, before, decimals)} before, "
             f"{amount_text(id_, after, decimals)} after "
             f"({sign}{amount_text(id_, after - before, decimals)})"
@@ -190,7 +199,7 @@ async def _balances(node: NodeClient, changes: dict[str, Any], decimals: Decimal
             "asset": asset_text(id_),
             "before": before,
             "after": after,
-            "told": told,
+            "told": lines,
         }
 
 

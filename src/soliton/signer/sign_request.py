@@ -1,7 +1,7 @@
-"""What stands in the body of a request to sign: the key, an id, and one or several things.
+"""The body of a signing request: the key, an idempotency id, and one or several items.
 
-What lives here: the shape of the body, and its limits. What does not: the things themselves
-(``asked``).
+What lives here: the members of the body, and its limits. What does not: the items themselves
+(``signable``).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
-from soliton.signer.asked import MAX_PROOF_PLACE
 from soliton.signer.errors import NOT_JSON, WRONG_SHAPE, RequestRefused
 from soliton.signer.measures import Kind
+from soliton.signer.signable import MAX_PROOF_PLACE
 from soliton.web.json_parts import has_more_parts
 
 MAX_PACKAGE: Final = 256
 MAX_PARTS: Final = 20_000
-"""Objects, arrays and members of a body: a package of calls with arguments has as many."""
+"""Objects, arrays and members of a body: enough for a package of calls with arguments."""
 MAX_KEY_CHARACTERS: Final = 64
 MAX_CONFIRMATIONS: Final = 100
 MAX_WAIT_SECONDS: Final = 600
@@ -34,16 +34,16 @@ _WAITING: Final = frozenset(("confirmations", "timeout"))
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One thing: its kind, its JSON, and the place of the proof."""
+    """One thing to sign: its kind, its JSON, and the index of the proof."""
 
     kind: Kind
     value: Any
     proof_at: int | None
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """A whole request. ``key`` is empty where the things say whose they are; ``digest`` names what
-    is asked, where there is an ``id``.
+class SignRequest(msgspec.Struct, frozen=True):
+    """A whole request. ``key`` is empty where the items name their sender. ``digest`` is the hash
+    of the request, if it has an ``id``.
     """
 
     key: str
@@ -57,7 +57,9 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def read_json(body: bytes) -> Any:  # noqa: ANN401 - whatever a client sends
-    """The object in a body; raises ``RequestRefused`` without the words of the parser."""
+    """Parse the object in a body; raises ``RequestRefused`` without the parser's message, which may
+    quote a secret.
+    """
     if has_more_parts(body, MAX_PARTS):
         message = f"the body has more than {MAX_PARTS} objects, arrays and members"
         raise RequestRefused(WRONG_SHAPE, message)
@@ -70,8 +72,8 @@ def read_json(body: bytes) -> Any:  # noqa: ANN401 - whatever a client sends
     return value
 
 
-def read_wanted(value: dict[str, Any], *, sends: bool = False) -> Wanted:
-    """What is wanted; raises ``RequestRefused``. ``sends`` lets it say how long to wait."""
+def read_sign_request(value: dict[str, Any], *, sends: bool = False) -> SignRequest:
+    """Read a request; raises ``RequestRefused``. ``sends`` allows the members about waiting."""
     key, id_ = value.get("key", ""), value.get("id", "")
     if not isinstance(key, str) or len(key) > MAX_KEY_CHARACTERS:
         raise RequestRefused(WRONG_SHAPE, "key should be a name, an address or a public key", "key")
@@ -87,7 +89,7 @@ def read_wanted(value: dict[str, Any], *, sends: bool = False) -> Wanted:
         raise RequestRefused(WRONG_SHAPE, message, "package")
     else:
         items = tuple(_item(each, f"package[{index}].") for index, each in enumerate(package))
-    return Wanted(
+    return SignRequest(
         key=key,
         id=id_,
         digest=_digest(value, _WAITING) if id_ else "",
@@ -124,18 +126,18 @@ def _whole(value: dict[str, Any], name: str, default: int, most: int) -> int:
 
 
 def _digest(value: dict[str, Any], without: frozenset[str]) -> str:
-    """What is asked, whatever the order of members and how long the client waits."""
-    asked = {name: item for name, item in value.items() if name not in without}
-    return hashlib.blake2b(to_text(asked), digest_size=16).hexdigest()
+    """Return the hash of a request, independent of the order of members and of ``without``."""
+    hashed = {name: item for name, item in value.items() if name not in without}
+    return hashlib.blake2b(to_text(hashed), digest_size=16).hexdigest()
 
 
 def to_text(value: Any) -> bytes:  # noqa: ANN401 - what was read
-    """JSON again, its members sorted."""
+    """Return canonical JSON, with sorted members."""
     return msgspec.json.encode(value, order="sorted", enc_hook=float)
 
 
 def whose(item: Item) -> str:
-    """The public key or address that a thing names as its sender; empty for none."""
+    """Return the public key or address that an item names as its sender; empty for none."""
     if isinstance(item.value, dict):
         for name in ("senderPublicKey", "publicKey", "sender"):
             if isinstance(text := item.value.get(name), str) and text:

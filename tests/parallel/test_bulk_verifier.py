@@ -13,8 +13,8 @@ import pytest
 
 from soliton.crypto import base58, curve25519
 from soliton.crypto.curve25519 import SignedMessage
-from soliton.parallel import beside
-from soliton.parallel.beside import Batch, Beside
+from soliton.parallel import bulk_verifier
+from soliton.parallel.bulk_verifier import Batch, BulkVerifier
 
 PRIVATE_KEY = base58.decode("3kMEhU5z3v8bmer1ERFUUhW58Dtuhyo9hE5vrhjqAWYT")
 PUBLIC_KEY = curve25519.public_key(PRIVATE_KEY)
@@ -36,24 +36,24 @@ EXPECTED = [bool(number % 3) for number in range(200)]
 
 @pytest.fixture(autouse=True)
 def _few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "LEAST", 8)
-    monkeypatch.setattr(beside, "GROUP", 4)
-    monkeypatch.setattr(beside, "LAST_GROUPS", 2)
-    monkeypatch.setattr(beside, "cores", lambda: 2)
+    monkeypatch.setattr(bulk_verifier, "MIN_SIGNATURES", 8)
+    monkeypatch.setattr(bulk_verifier, "GROUP", 4)
+    monkeypatch.setattr(bulk_verifier, "LAST_GROUPS", 2)
+    monkeypatch.setattr(bulk_verifier, "cores", lambda: 2)
 
 
 @pytest.fixture
-def made() -> Iterator[Beside]:
-    with contextlib.closing(Beside()) as found:
+def made() -> Iterator[BulkVerifier]:
+    with contextlib.closing(BulkVerifier()) as found:
         yield found
 
 
-def process_of(made: Beside) -> subprocess.Popen[bytes]:
+def process_of(made: BulkVerifier) -> subprocess.Popen[bytes]:
     assert made._process is not None
     return made._process
 
 
-def batch_of(made: Beside, messages: list[SignedMessage]) -> Batch:
+def batch_of(made: BulkVerifier, messages: list[SignedMessage]) -> Batch:
     batch = made.batch()
     batch.add(messages)
     return batch
@@ -66,7 +66,7 @@ def wait_for(batch: Batch, number: int) -> None:
         assert group.verdicts is not None
 
 
-def stop(made: Beside, batch: Batch, messages: list[SignedMessage]) -> None:
+def stop(made: BulkVerifier, batch: Batch, messages: list[SignedMessage]) -> None:
     """Stop the process, and let it have something all the same that it does not answer."""
     os.kill(process_of(made).pid, signal.SIGSTOP)
     os.waitid(os.P_PID, process_of(made).pid, os.WSTOPPED | os.WNOWAIT)
@@ -76,11 +76,11 @@ def stop(made: Beside, batch: Batch, messages: list[SignedMessage]) -> None:
         # What it had said before it stopped may still be on its way here.
         time.sleep(0.05)
         on_their_way = any(
-            not (group.answered.done() or group in made._waiting) for group in batch._groups
+            not (group.answered.done() or group in made._queue) for group in batch._groups
         )
 
 
-def test_verdicts_come_in_order_batch_after_batch(made: Beside) -> None:
+def test_verdicts_come_in_order_batch_after_batch(made: BulkVerifier) -> None:
     first = made.batch()
     for start in range(0, 100, 7):
         first.add(ALL[start : min(start + 7, 100)])
@@ -90,19 +90,19 @@ def test_verdicts_come_in_order_batch_after_batch(made: Beside) -> None:
     assert batch_of(made, ALL[100:]).verdicts() == EXPECTED[100:]
 
 
-def test_few_are_checked_without_a_process(made: Beside) -> None:
+def test_few_are_checked_without_a_process(made: BulkVerifier) -> None:
     assert batch_of(made, ALL[:7]).verdicts() == EXPECTED[:7]
     assert made._process is None
 
 
-def test_what_was_asked_for_before_counts(made: Beside) -> None:
+def test_what_was_asked_for_before_counts(made: BulkVerifier) -> None:
     assert batch_of(made, ALL[:7]).verdicts() == EXPECTED[:7]
     second = batch_of(made, ALL[7:14])
     wait_for(second, 1)
     assert second.verdicts() == EXPECTED[7:14]
 
 
-def test_a_batch_that_was_let_go_changes_nothing(made: Beside) -> None:
+def test_a_batch_that_was_let_go_changes_nothing(made: BulkVerifier) -> None:
     lost = batch_of(made, ALL[:50])
     wait_for(lost, 1)
     dropped = lost.checking()
@@ -111,7 +111,7 @@ def test_a_batch_that_was_let_go_changes_nothing(made: Beside) -> None:
     assert batch_of(made, ALL[50:]).verdicts() == EXPECTED[50:]
 
 
-def test_steps_end_where_the_process_is_waited_for(made: Beside) -> None:
+def test_steps_end_where_the_process_is_waited_for(made: BulkVerifier) -> None:
     """Whoever does something else between the steps is told when to go on."""
     batch = batch_of(made, ALL[:50])
     wait_for(batch, 1)
@@ -134,7 +134,7 @@ def test_steps_end_where_the_process_is_waited_for(made: Beside) -> None:
     assert verdicts == EXPECTED
 
 
-def test_a_process_that_is_killed_is_not_missed(made: Beside) -> None:
+def test_a_process_that_is_killed_is_not_missed(made: BulkVerifier) -> None:
     batch = batch_of(made, ALL[:50])
     wait_for(batch, 1)
     os.kill(process_of(made).pid, signal.SIGKILL)
@@ -143,32 +143,34 @@ def test_a_process_that_is_killed_is_not_missed(made: Beside) -> None:
     assert batch_of(made, ALL[100:]).verdicts() == EXPECTED[100:]
 
 
-def test_a_process_that_hangs_is_given_up(made: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_hangs_is_given_up(
+    made: BulkVerifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
     batch = batch_of(made, ALL[:50])
     wait_for(batch, 1)
     stop(made, batch, ALL[50:])
-    monkeypatch.setattr(beside, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(bulk_verifier, "ANSWER_SECONDS", 0.1)
     assert batch.verdicts() == EXPECTED
     process_of(made).wait(60)
 
 
 @pytest.mark.parametrize("command", [("/nobody/has/this",), ("/bin/true",)])
 def test_a_process_that_does_not_start(
-    made: Beside, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+    made: BulkVerifier, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(beside, "COMMAND", command)
+    monkeypatch.setattr(bulk_verifier, "COMMAND", command)
     assert batch_of(made, ALL).verdicts() == EXPECTED
 
 
 def test_one_core_has_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "cores", lambda: 1)
-    with contextlib.closing(Beside()) as alone:
+    monkeypatch.setattr(bulk_verifier, "cores", lambda: 1)
+    with contextlib.closing(BulkVerifier()) as alone:
         assert batch_of(alone, ALL).verdicts() == EXPECTED
         assert alone._process is None
 
 
 def test_who_wants_none_has_no_process() -> None:
-    with contextlib.closing(Beside(starts=False)) as alone:
+    with contextlib.closing(BulkVerifier(starts=False)) as alone:
         assert batch_of(alone, ALL).verdicts() == EXPECTED
         assert alone._process is None
 
@@ -176,7 +178,7 @@ def test_who_wants_none_has_no_process() -> None:
 # --- small groups, the first ones first -----------------------------------------------------------
 
 
-def hurried(made: Beside) -> Batch:
+def hurried(made: BulkVerifier) -> Batch:
     batch = made.batch()
     batch.gather(ALL)
     batch.hurry()
@@ -197,7 +199,7 @@ def verdicts_in_turn(batch: Batch) -> list[bool]:
     return found
 
 
-def ready(made: Beside) -> Beside:
+def ready(made: BulkVerifier) -> BulkVerifier:
     made.begin()
     end = time.monotonic() + ANSWER_IN
     while not made.is_ready:
@@ -210,13 +212,13 @@ ANSWER_IN = 30.0
 
 
 def test_those_in_a_hurry_are_checked_by_the_process(
-    made: Beside, monkeypatch: pytest.MonkeyPatch
+    made: BulkVerifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beside, "verify", None)
+    monkeypatch.setattr(bulk_verifier, "verify", None)
     assert verdicts_in_turn(hurried(ready(made))) == EXPECTED
 
 
-def test_those_in_a_hurry_do_not_wait_for_the_start_of_a_process(made: Beside) -> None:
+def test_those_in_a_hurry_do_not_wait_for_the_start_of_a_process(made: BulkVerifier) -> None:
     made.begin()
     batch = hurried(made)
     for place, expected in enumerate(EXPECTED):
@@ -227,7 +229,7 @@ def test_those_in_a_hurry_do_not_wait_for_the_start_of_a_process(made: Beside) -
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
-def test_those_in_a_hurry_outlive_the_process(made: Beside, *, before: bool) -> None:
+def test_those_in_a_hurry_outlive_the_process(made: BulkVerifier, *, before: bool) -> None:
     ready(made)
     if before:
         process_of(made).kill()
@@ -239,4 +241,4 @@ def test_those_in_a_hurry_outlive_the_process(made: Beside, *, before: bool) -> 
     process_of(made).kill()
     assert verdicts_in_turn(batch) == EXPECTED
     # Nothing is left to those who come later.
-    assert made.take_back() is None
+    assert made.pop_last() is None

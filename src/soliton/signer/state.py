@@ -1,11 +1,11 @@
-"""What a signer remembers: counters of windows, ids that were used, requests that wait, blocks.
+"""The signer's state: window counters, used idempotency ids, pending requests, signed blocks.
 
-All of it follows from the lines of the journal: a line that is written is applied here, and after
-a crash the lines are applied again. Only the counters run ahead of the disk: an amount counts from
-the moment at which its signature is allowed, and is taken back if the line cannot be written.
+It is derived from the journal: a written line is applied here, and after a restart the lines are
+replayed. Only the counters run ahead of the disk: an amount counts once its signature is allowed,
+and is taken back if the line cannot be written.
 
-What lives here: that state, and how a line changes it. What does not: the lines' way to the disk
-(``journal``), who may do what (``desk``).
+What lives here: that state, and how a line changes it. What does not: writing lines (``journal``),
+and decisions (``pipeline``).
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from typing import Final
 import msgspec
 
 from soliton.signer.boot_clock import BootClock
-from soliton.signer.marks import Marks
 from soliton.signer.records import Entry, Event
+from soliton.signer.signed_blocks import SignedBlocks
 from soliton.signer.windows import Charge, Windows
 
 KEPT_MS: Final = 24 * 60 * 60 * 1_000
-"""For how long an id gives the same answer again."""
+"""How long an idempotency id is kept."""
 MAX_IDS: Final = 1_000_000
 MAX_WAITING: Final = 1_000
 MAX_WAITING_BYTES: Final = 64 * 1024 * 1024
 MAX_AHEAD_MS: Final = 90 * 60 * 1_000
-"""How far ahead of its clock a node takes a transaction: ``maxTransactionTimeForwardOffset`` in
+"""How far ahead of its clock a node accepts a transaction: ``maxTransactionTimeForwardOffset`` in
 wavesplatform/Waves, ``node/src/main/scala/com/wavesplatform/settings/BlockchainSettings.scala``.
 """
 
 
-def _gone_on_from(stamp: int, now: int) -> int:
-    """The last stamp, or 0 if a wrong clock has left it: nodes would refuse what follows."""
+def _plausible(stamp: int, now: int) -> int:
+    """Return the last timestamp, or 0 if it is too far ahead, after a wrong clock."""
     return stamp if stamp <= now + MAX_AHEAD_MS else 0
 
 
 class Used(msgspec.Struct, frozen=True, gc=False):
-    """What was answered under an id: for which request, and what was signed."""
+    """The result of a request with an id: the hash of the request, and what was signed."""
 
     digest: str
     proofs: tuple[str, ...]
@@ -45,9 +45,9 @@ class Used(msgspec.Struct, frozen=True, gc=False):
     segment: int
 
 
-class Waiting(msgspec.Struct, gc=False):
-    """A request that needs approval, and what became of it: the line that asked, who has approved,
-    who has refused, the line that signed, and what became of sending it in this run.
+class PendingRequest(msgspec.Struct, gc=False):
+    """A request that needs approval: its ASK line, the callers who have approved, the one who has
+    refused, its SIGN line, and the outcome of a broadcast in this run.
     """
 
     ask: Entry
@@ -57,7 +57,7 @@ class Waiting(msgspec.Struct, gc=False):
     sent: dict[str, object] | None = None
 
     def state(self, now: int) -> str:
-        """One word for it."""
+        """Return ``signed``, ``refused``, ``expired`` or ``waiting``."""
         if self.signed is not None:
             return "signed"
         if self.rejected:
@@ -65,28 +65,28 @@ class Waiting(msgspec.Struct, gc=False):
         return "expired" if now >= self.ask.expires else "waiting"
 
 
-class Book:
-    """The state."""
+class SignerState:
+    """The state of a signer."""
 
     def __init__(self, clock: BootClock) -> None:
         self.clock = clock
         self.windows = Windows()
         self.used: dict[tuple[str, str], Used] = {}
-        self.waiting: dict[str, Waiting] = {}
-        self.marks = Marks()
+        self.waiting: dict[str, PendingRequest] = {}
+        self.signed_blocks = SignedBlocks()
         self.policy = ""
-        """The hash of the rules that were in force last."""
+        """The hash of the rules last in force."""
         self.last_stamp = 0
-        self._on_way: dict[int, tuple[Entry, int]] = {}
-        """Lines that go to the disk, in their order, with their files."""
-        self._expected = 0
+        self._in_flight: dict[int, tuple[Entry, int]] = {}
+        """Lines being written, in order, with their segments."""
+        self._last_number = 0
         self._start: Entry | None = None
         self._last = 0
 
-    # --- the start --------------------------------------------------------------------------------
+    # --- start ------------------------------------------------------------------------------------
 
     def replay(self, entry: Entry, segment: int) -> None:
-        """Take a line of an earlier run."""
+        """Replay a line of an earlier run."""
         self._last = max(self._last, entry.time)
         if entry.event is Event.START or (entry.event is Event.CHECKPOINT and entry.boot):
             self._start = entry
@@ -95,16 +95,16 @@ class Book:
             self.waiting = {}
             for each in entry.waiting:
                 self._wait(each)
-            self.marks.restore(entry.marks)
+            self.signed_blocks.restore(entry.signed_blocks)
         self.windows.charge((Charge(*each) for each in entry.charges), entry.time)
         if entry.last_stamp:
-            # Lines may come in another order than their stamps.
-            before = _gone_on_from(self.last_stamp, entry.last_stamp)
+            # Lines may be in another order than their timestamps.
+            before = _plausible(self.last_stamp, entry.last_stamp)
             self.last_stamp = max(before, entry.last_stamp)
         self.apply(entry, segment)
 
     def resume(self) -> None:
-        """Let the time go on where the last line left it."""
+        """Continue the clock from the last line."""
         start = self._start
         if start is not None:
             self.clock.resume(self._last, start.time, start.boot, start.since_boot)
@@ -113,32 +113,32 @@ class Book:
         self.forget()
 
     def next_stamp(self, now: int) -> int:
-        """A time for what is signed, in milliseconds, never the same twice, in no other run either:
-        two equal transactions of one time would be one.
+        """Return a timestamp in milliseconds, unique also across restarts: two equal transactions
+        with one timestamp would be the same transaction.
         """
-        self.last_stamp = max(now, _gone_on_from(self.last_stamp, now) + 1)
+        self.last_stamp = max(now, _plausible(self.last_stamp, now) + 1)
         return self.last_stamp
 
     # --- lines ------------------------------------------------------------------------------------
 
     def expect(self, entry: Entry, segment: int) -> int:
-        """A line goes to the disk; what ``settle`` is to be called with. A file that is begun
-        meanwhile remembers it: if the line is not written, that file is not begun.
+        """Register a line that is being written, and return the number for ``settle``. A checkpoint
+        made meanwhile contains it: if the line is not written, the checkpoint is not either.
         """
-        self._expected += 1
-        self._on_way[self._expected] = entry, segment
-        return self._expected
+        self._last_number += 1
+        self._in_flight[self._last_number] = entry, segment
+        return self._last_number
 
     def settle(self, number: int, *, is_written: bool) -> None:
-        """The line is there, or will not be."""
-        entry, segment = self._on_way.pop(number)
+        """Finish a line: it is written, or will not be."""
+        entry, segment = self._in_flight.pop(number)
         if is_written:
             self.apply(entry, segment)
 
     def apply(self, entry: Entry, segment: int) -> None:
-        """Take a line that is written. What it counts was counted before."""
+        """Apply a written line. Its amounts were charged before."""
         event = entry.event
-        self.marks.apply(entry)
+        self.signed_blocks.apply(entry)
         if event is Event.POLICY:
             self.policy = entry.policy
         elif entry.pending:
@@ -149,53 +149,57 @@ class Book:
             )
 
     def _wait(self, entry: Entry) -> None:
-        """Take a line about something that waits."""
+        """Apply a line about a pending request."""
         if entry.event is Event.ASK:
-            self.waiting[entry.pending] = Waiting(entry, [])
+            self.waiting[entry.pending] = PendingRequest(entry, [])
             return
-        it = self.waiting.get(entry.pending)
-        if it is None:
-            # Forgotten, since its time was over long ago.
+        record = self.waiting.get(entry.pending)
+        if record is None:
+            # It expired long ago.
             return
         if entry.event is Event.APPROVE:
-            if entry.caller not in it.approved:
-                it.approved.append(entry.caller)
+            if entry.caller not in record.approved:
+                record.approved.append(entry.caller)
         elif entry.event is Event.REJECT:
-            it.rejected = entry.caller
+            record.rejected = entry.caller
         else:
-            it.signed = entry
+            record.signed = entry
 
     def forget(self) -> None:
-        """Let go what is too old."""
+        """Drop ids and pending requests that are too old."""
         before = self.clock.now() - KEPT_MS
         while self.used:
             oldest = next(iter(self.used))
             if self.used[oldest].time > before:
                 break
             del self.used[oldest]
-        old = [each for each, it in self.waiting.items() if max(it.ask.expires, 0) <= before]
+        old = [
+            each for each, record in self.waiting.items() if max(record.ask.expires, 0) <= before
+        ]
         for each in old:
             del self.waiting[each]
 
     @property
     def has_room_for_ids(self) -> bool:
-        """Whether another id can be remembered."""
+        """Whether another id can be kept."""
         if len(self.used) < MAX_IDS:
             return True
         self.forget()
         return len(self.used) < MAX_IDS
 
-    def has_room_for(self, asked: str) -> bool:
-        """Whether another request can wait for approval."""
+    def has_room_for(self, request_json: str) -> bool:
+        """Whether another pending request can be kept."""
         self.forget()
         now = self.clock.now()
-        waiting = [it for it in self.waiting.values() if it.state(now) == "waiting"]
-        size = sum(len(it.ask.asked) for it in self.waiting.values()) + len(asked)
+        waiting = [record for record in self.waiting.values() if record.state(now) == "waiting"]
+        size = sum(len(record.ask.request_json) for record in self.waiting.values()) + len(
+            request_json
+        )
         return len(waiting) < MAX_WAITING and size <= MAX_WAITING_BYTES
 
     def checkpoint(self, at: int) -> Entry:
-        """The line that begins a file: all that has to be remembered but for used ids, which stand
-        in files from ``oldest`` on.
+        """Return the line that begins a file: the whole state except used ids, which are in the
+        files from ``oldest`` on.
         """
         self.forget()
         waiting: list[Entry] = []
@@ -209,9 +213,9 @@ class Book:
                 )
             if each.signed is not None:
                 waiting.append(each.signed)
-        on_way = [each for each, _ in self._on_way.values()]
-        waiting.extend(each for each in on_way if each.pending)
-        with_ids = (segment for each, segment in self._on_way.values() if each.request)
+        in_flight = [each for each, _ in self._in_flight.values()]
+        waiting.extend(each for each in in_flight if each.pending)
+        with_ids = (segment for each, segment in self._in_flight.values() if each.request)
         oldest = next(iter(self.used.values())).segment if self.used else next(with_ids, 0)
         now = self.clock.now()
         return Entry(
@@ -222,6 +226,9 @@ class Book:
             windows=tuple(self.windows.kept(now)),
             waiting=tuple(waiting),
             oldest=oldest,
-            marks=(*self.marks.kept(), *(each for each in on_way if each.mark is not None)),
+            signed_blocks=(
+                *self.signed_blocks.kept(),
+                *(each for each in in_flight if each.mark is not None),
+            ),
             last_stamp=self.last_stamp,
         )
