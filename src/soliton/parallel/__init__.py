@@ -1,6 +1,6 @@
-"""Work that leaves the process of an event loop, so that another core does it.
+"""Work moved out of an event loop's process, to another core.
 
-What lives here: a process beside the own one, how work gets there and back, and what happens when
-it is lost. What does not: the work itself (``soliton.crypto``) and whole programs with processes of
-their own (``soliton.cli``).
+What lives here: worker processes, their requests and responses, and recovery when one is lost. What
+does not: the work itself (``soliton.crypto``) and programs with processes of their own
+(``soliton.cli``).
 """

@@ -1,10 +1,9 @@
-"""The process beside: reads messages from its standard input, and writes whether their signatures
-are valid, or signs them.
+"""The worker process that verifies signatures and signs messages, over standard input and output.
 
-Started by ``signatures``; ends with its input. A request is four bytes of length and a pair of
-MessagePack lists: of (key, message, signature), for each of which a byte is answered, and of
-(private key, message, signing point), for each of which a signature is. A byte says that it is
-ready.
+Started by ``signatures`` and ``bulk_verifier``; ends with its input. It writes one byte when it is
+ready. A request is four bytes of length and a pair of MessagePack lists: of (key, message,
+signature), each answered by a byte, and of (private key, message, signing point), each answered by
+a signature.
 """
 
 from __future__ import annotations
@@ -26,38 +25,38 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def request(claims: Sequence[object], unsigned: Sequence[object] = ()) -> bytes:
-    """What the process is sent: signatures to check, and what it shall sign."""
+    """Encode a request: signatures to verify, and messages to sign."""
     data = _encode((claims, unsigned))
     return len(data).to_bytes(LENGTH_BYTES, "big") + data
 
 
 def main() -> None:
-    """Until there is no more input."""
-    # Ctrl-C goes to all processes of a terminal; this one ends when its parent lets go of it.
+    """Serve requests until the end of input."""
+    # Ctrl-C goes to all processes of a terminal; this one ends when its parent closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    given, taken = sys.stdin.buffer, sys.stdout.buffer
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     decode = msgspec.msgpack.Decoder(
         tuple[list[SignedMessage], list[tuple[bytes, bytes, bytes]]]
     ).decode
-    taken.write(bytes((READY,)))
-    taken.flush()
-    while len(head := given.read(LENGTH_BYTES)) == LENGTH_BYTES:
+    stdout.write(bytes((READY,)))
+    stdout.flush()
+    while len(head := stdin.read(LENGTH_BYTES)) == LENGTH_BYTES:
         length = int.from_bytes(head, "big")
-        question = given.read(length)
-        if len(question) < length:
+        payload = stdin.read(length)
+        if len(payload) < length:
             return
-        claims, unsigned = decode(question)
-        # Somebody waits for the verdicts.
-        taken.write(bytes(verify(*claim) for claim in claims))
-        taken.flush()
+        claims, unsigned = decode(payload)
+        # Verdicts are more urgent than signatures.
+        stdout.write(bytes(verify(*claim) for claim in claims))
+        stdout.flush()
         for key, message, point in unsigned:
-            taken.write(sign(key, message, point=point))
-        taken.flush()
+            stdout.write(sign(key, message, point=point))
+        stdout.flush()
 
 
 if __name__ == "__main__":
     try:
         main()
     except BrokenPipeError:
-        # Whoever asked was killed: nobody is left to be told, neither now nor at the end.
+        # The parent was killed, so there is no one to answer, neither now nor at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

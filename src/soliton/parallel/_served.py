@@ -1,11 +1,11 @@
-"""The side of a process that answers questions and may be killed at any of them.
+"""The server loop of a killable worker process.
 
-Started by ``killable``; ends with its input. A question is its length, how many milliseconds it may
-take, and bytes; an answer is its length, a kind, whether the process ends behind it, how many
-microseconds of work it took, and bytes.
+Started by ``killable``; ends with its input. A request is its length, its time limit in
+milliseconds, and bytes. A response is its length, a kind, whether the process exits after it, the
+CPU time in microseconds, and bytes.
 
-What lives here: reading and writing these, and the limits that a process puts on itself. What does
-not: the answers (whoever is started hands in a function).
+What lives here: this protocol, and the process's own resource limits. What does not: the handler,
+which the worker's module passes in.
 """
 
 from __future__ import annotations
@@ -25,57 +25,57 @@ from typing import Final
 QUESTION: Final = struct.Struct(">II")
 ANSWER: Final = struct.Struct(">IB?Q")
 MAX_MEMORY_BYTES: Final = 1024**3
-"""Addresses that a process may have, its libraries included, where the system can limit them."""
+"""The limit of the address space, including libraries, on systems that support one."""
 MAX_KEPT_BYTES: Final = 384 * 1024**2
-"""A process that ever had more than this ends after its answer: memory that was in pieces once does
-not come back."""
+"""A process that has used more than this exits after its response, since fragmented memory is not
+returned to the system."""
 _GRACE_SECONDS: Final = 1.0
-"""Whoever asked ends a process first, if it is still there."""
+"""After the time limit, in which the parent kills the process first, if it is alive."""
 _KIBIBYTE: Final = 1024 if sys.platform != "darwin" else 1
 
 
 class Kind(IntEnum):
-    """What an answer is."""
+    """The kind of a response."""
 
     GIVEN = 0
     NO_MEMORY = 1
     FAULT = 2
-    """Its bytes are a traceback: a fault of ours."""
+    """The handler has raised an exception; the bytes are the traceback."""
 
 
 def serve(answer: Callable[[bytes], bytes]) -> None:
-    """Answer until there is no more input."""
-    # Ctrl-C goes to all processes of a terminal; this one ends when its parent lets go of it.
+    """Serve requests until the end of input."""
+    # Ctrl-C goes to all processes of a terminal; this one ends when its parent closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    given, taken = sys.stdin.buffer, sys.stdout.buffer
-    # What a library prints would be taken for an answer.
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    # Output of a library must not be mistaken for a response.
     sys.stdout = sys.stderr
-    _limit_itself()
-    while len(head := given.read(QUESTION.size)) == QUESTION.size:
+    _set_limits()
+    while len(head := stdin.read(QUESTION.size)) == QUESTION.size:
         length, milliseconds = QUESTION.unpack(head)
-        question = given.read(length)
-        if len(question) < length:
+        request = stdin.read(length)
+        if len(request) < length:
             return
-        # Without a handler this ends the process, whatever it is doing: also when nobody is left
-        # who could kill it.
+        # Without a signal handler this ends the process, whatever it is doing, even if the parent
+        # is gone.
         signal.setitimer(signal.ITIMER_REAL, milliseconds / 1_000 + _GRACE_SECONDS)
-        kind, said, spent = _answered(answer, question)
+        kind, response, spent = _answered(answer, request)
         signal.setitimer(signal.ITIMER_REAL, 0)
         ends = kind is Kind.NO_MEMORY or _peak_bytes() > MAX_KEPT_BYTES
         try:
-            taken.write(ANSWER.pack(len(said), kind, ends, int(spent * 1e6)) + said)
-            taken.flush()
+            stdout.write(ANSWER.pack(len(response), kind, ends, int(spent * 1e6)) + response)
+            stdout.flush()
         except OSError:
-            # Whoever asked has gone.
+            # The parent is gone.
             return
         if ends:
             return
 
 
 def _peak_bytes() -> int:
-    """The most memory that this process ever had.
+    """Return the peak memory of this process.
 
-    Linux counts what the parent had before into ``ru_maxrss``, so it is asked in another way.
+    On Linux ``ru_maxrss`` includes the parent's memory at the fork, so it is not used there.
     """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
@@ -84,19 +84,19 @@ def _peak_bytes() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE
 
 
-def _answered(answer: Callable[[bytes], bytes], question: bytes) -> tuple[Kind, bytes, float]:
+def _answered(answer: Callable[[bytes], bytes], request: bytes) -> tuple[Kind, bytes, float]:
     started = time.process_time()
     try:
-        kind, said = Kind.GIVEN, answer(question)
+        kind, response = Kind.GIVEN, answer(request)
     except MemoryError:
-        kind, said = Kind.NO_MEMORY, b""
-    except Exception:  # noqa: BLE001 - it is raised where somebody waits
-        kind, said = Kind.FAULT, traceback.format_exc().encode(errors="replace")
-    return kind, said, time.process_time() - started
+        kind, response = Kind.NO_MEMORY, b""
+    except Exception:  # noqa: BLE001 - it is raised again in the caller
+        kind, response = Kind.FAULT, traceback.format_exc().encode(errors="replace")
+    return kind, response, time.process_time() - started
 
 
-def _limit_itself() -> None:
-    # Not every system can, and some have a lower limit already.
+def _set_limits() -> None:
+    # Not every system supports it, and some have a lower limit already.
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     with contextlib.suppress(OSError, ValueError):

@@ -1,12 +1,12 @@
-"""Signatures of many blocks, checked by a process beside while this one applies the blocks.
+"""Verifies the signatures of many blocks in a worker process while this one applies the blocks.
 
-Threads would hand the interpreter to and fro with each signature. What is to be checked goes to the
-process in groups, two of them at a time; when nothing is left to be applied, this process takes
-groups from the other end, until both meet. What the process has not answered, because it was
-killed or hangs, is checked here. It is started when so many were asked for that this pays.
+Threads would contend for the interpreter lock with each signature. Signatures are sent to the
+worker in groups, two at a time. When this process has nothing else to do, it takes groups from the
+other end of the queue, until both meet. Groups that the worker has not answered, because it was
+killed or hangs, are verified here. The worker is started once there are enough signatures.
 
-What lives here: the process's life, the groups. What does not: whether a signature is valid
-(``soliton.crypto.curve25519``), checks of single transactions (``signatures``).
+What lives here: the worker's lifecycle, the groups. What does not: the validity of a signature
+(``soliton.crypto.curve25519``), signatures of single transactions (``signatures``).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from soliton.parallel.threads import cores, verify_many
 
 GROUP: Final = 256
 LAST_GROUPS: Final = 32
-"""So large are the groups of the rest, which both processes share."""
+"""The size of the last groups, which both processes share."""
 MIN_SIGNATURES: Final = 4_096
-"""So many are asked for before a process is started: that costs as much as a thousand."""
+"""How many are submitted before a process is started, which costs as much as a thousand."""
 IN_FLIGHT: Final = 2
-"""Groups: so the process has the next one when it has answered."""
+"""Groups sent at once, so that the process has the next one when it has answered."""
 ANSWER_SECONDS: Final = 30.0
-"""A group takes a hundredth of a second; a process that says nothing for so long hangs."""
+"""The timeout of a group, which takes a hundredth of a second."""
 
 Checking = Generator[Future[None] | None, None, list[bool]]
-"""Verdicts that come in steps; one that gives a future goes on when that is done."""
+"""Verification in steps; when a step yields a future, the next step waits for it."""
 
 
 class _Group:
-    """Some of what is to be checked; no verdicts from a process that was lost."""
+    """A group of signatures; ``answered`` without verdicts if the process was lost."""
 
     def __init__(self, messages: list[SignedMessage]) -> None:
         self.messages = messages
@@ -46,7 +46,7 @@ class _Group:
         self.answered: Future[None] = Future()
 
     def check(self) -> list[bool]:
-        """The verdicts, made here unless they are there."""
+        """Return the verdicts, verifying here unless the process has answered."""
         if self.verdicts is None:
             self.verdicts = [verify(*each) for each in self.messages]
         return self.verdicts
@@ -56,7 +56,7 @@ class BulkVerifier:
     """Use from one thread, and ``close`` at the end."""
 
     def __init__(self, *, starts: bool = True) -> None:
-        """Without a process, if it shall not start one."""
+        """``starts`` is false to never start a process."""
         self._asked = 0
         self._queue: deque[_Group] = deque()
         self._changed = threading.Condition()
@@ -64,14 +64,14 @@ class BulkVerifier:
         self._is_lost = not starts or cores() < 2
         self._closed = False
         self.is_ready = False
-        """Whether the process answers; its start takes longer than many checks."""
+        """Whether the process has started, which takes longer than many verifications."""
 
     def batch(self) -> Batch:
-        """Signatures whose verdicts are wanted together."""
+        """Return a new batch of signatures."""
         return Batch(self)
 
     def close(self) -> None:
-        """End the process; what is asked for later is checked here."""
+        """End the process; later signatures are verified here."""
         with self._changed:
             self._closed = self._is_lost = True
             self._changed.notify()
@@ -80,19 +80,19 @@ class BulkVerifier:
             self._process.wait()
 
     def begin(self) -> None:
-        """Start the process now: more than ``LEAST`` will be asked for."""
+        """Start the process now, if more than ``MIN_SIGNATURES`` will be submitted."""
         if self._process is None and not self._is_lost:
             self._start()
 
     def takes(self, more: int) -> bool:
-        """Whether there is a process, where so many more are asked for."""
+        """Count so many more signatures; return whether there is a process for them."""
         self._asked += more
         if self._asked >= MIN_SIGNATURES:
             self.begin()
         return not self._is_lost and self._process is not None
 
     def put(self, group: _Group) -> None:
-        """Have the process check this, behind all others."""
+        """Queue a group for the process."""
         with self._changed:
             if self._is_lost:
                 group.answered.set_result(None)
@@ -102,7 +102,7 @@ class BulkVerifier:
             self._changed.notify()
 
     def pop_last(self) -> _Group | None:
-        """What the process would get last."""
+        """Remove and return the last group of the queue."""
         try:
             return self._queue.pop()
         except IndexError:
@@ -152,7 +152,7 @@ class BulkVerifier:
                 group.answered.set_result(None)
 
     def _next(self, *, wait: bool) -> _Group | None:
-        """The group that waits longest; ``None`` when there is none now, or never will be."""
+        """Return the first group of the queue; ``None`` if it is empty or closed."""
         with self._changed:
             while wait and not self._queue and not self._closed:
                 self._changed.wait()
@@ -173,7 +173,7 @@ class BulkVerifier:
 
 
 class Batch:
-    """Some signatures; whoever has lost interest just lets go of it."""
+    """A batch of signatures, which may be dropped at any time."""
 
     def __init__(self, verifier: BulkVerifier) -> None:
         self._verifier = verifier
@@ -181,11 +181,11 @@ class Batch:
         self._groups: list[_Group] = []
 
     def gather(self, messages: Sequence[SignedMessage]) -> None:
-        """Have these checked with all others that are gathered, when there is a ``hurry``."""
+        """Add signatures, to be sent by ``hurry``."""
         self._gathered += messages
 
     def add(self, messages: Sequence[SignedMessage]) -> None:
-        """Have these checked, behind all others."""
+        """Add signatures, and send full groups."""
         self._gathered += messages
         if self._verifier.takes(len(messages)):
             while len(self._gathered) >= GROUP:
@@ -199,21 +199,21 @@ class Batch:
             self._verifier.put(group)
 
     def hurry(self) -> None:
-        """Have all checked in small groups, the first ones first; ask ``is_valid`` for each then,
-        in place of ``checking``.
+        """Send all in small groups, in order; then call ``is_valid`` for each in place of
+        ``checking``.
         """
         while self._gathered:
             self._put(LAST_GROUPS, aside=not self._verifier.is_ready)
 
     def is_valid(self, place: int) -> Generator[Future[None] | None, None, bool]:
-        """Whether the one at a place is valid."""
+        """Return whether the signature with this index is valid, in steps."""
         group = self._groups[place // LAST_GROUPS]
         if group.verdicts is None and group.is_sent:
             yield from self._wait_for(group)
         return group.check()[place % LAST_GROUPS]
 
     def checking(self) -> Checking:
-        """Whether each is valid, in their order; to be asked once."""
+        """Return whether each is valid, in order and in steps; to be called once."""
         if self._verifier.takes(0):
             while self._gathered:
                 self._put(LAST_GROUPS)
@@ -240,7 +240,7 @@ class Batch:
             watch.cancel()
 
     def verdicts(self) -> list[bool]:
-        """The same for those who have nothing else to do meanwhile."""
+        """Do the same, blocking."""
         checking = self.checking()
         while True:
             try:

@@ -1,14 +1,14 @@
-"""Processes that answer one question after the other, and are killed when that takes too long.
+"""A pool of worker processes that are killed when a request takes too long.
 
-A thread cannot be ended from outside, and what runs in C or in a regular expression asks nobody
-whether it may go on. A process can: whatever a stranger's text makes it do, it ends at its
-deadline, it has so much memory and no more, and the next question gets a new one.
+A thread cannot be killed, and C code or a regular expression cannot be interrupted. A process can:
+whatever a request makes it do, it is killed at its deadline, its memory is limited, and the next
+request gets a new process.
 
-A few are started when they are asked for, and wait for the next question. Each ends when its parent
-does, also if that is killed: its input ends then, and it sets itself an alarm.
+A few processes are started on demand and reused. Each ends with its parent, even if that is killed:
+it sees the end of its input, and it has set an alarm.
 
-What lives here: their lives, and the way of a question there and back, for threads that wait. What
-does not: what is asked (whoever makes a ``Killable`` names the program), and who may ask.
+What lives here: their lifecycle, and sending requests from blocking threads. What does not: the
+requests (the creator of a ``Killable`` names the worker's module), and permissions.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from soliton.errors import EnvironmentProblem, InvariantBroken
 from soliton.parallel._served import ANSWER, QUESTION, Kind
 
 MAX_PROCESSES: Final = 2
-"""One more than may be stuck with something heavy, as with threads."""
+"""One more than may be busy with a heavy request, as with threads."""
 MAX_ANSWER_BYTES: Final = 64 * 1024**2
 START_SECONDS: Final = 30.0
-"""What a new process gets for its start, besides the time for its question."""
+"""The time allowed for the start of a process, in addition to its first request's."""
 _NICENESS: Final = 10
-"""Who answers others comes first, also where there are fewer cores than processes."""
-_LOOK_SECONDS: Final = 0.05
-"""Who waits for a process looks so often whether somebody still waits for the answer."""
+"""Lower priority than the event loop, also with fewer cores than processes."""
+_POLL_SECONDS: Final = 0.05
+"""How often a waiting thread calls ``watch``."""
 _PIECE_BYTES: Final = 256 * 1024
 
 Watch = Callable[[], None]
-"""Raises when nobody waits for an answer any more."""
+"""Raises when the client no longer waits for an answer."""
 
 
 class ProcessLost(EnvironmentProblem):
@@ -46,28 +46,28 @@ class ProcessLost(EnvironmentProblem):
 
 
 class MemoryExceeded(EnvironmentProblem):
-    """The answer would take more memory than a process has."""
+    """The request has exceeded the memory limit."""
 
 
 class Killable:
-    """Up to ``count`` processes that run a module; use it from any threads."""
+    """A pool of up to ``count`` processes that run a module; thread-safe."""
 
     def __init__(self, module: str, *, count: int = MAX_PROCESSES) -> None:
         self._command = (sys.executable, "-P", "-m", module)
         self._count = count
-        # Places that are taken, and the processes that are there.
+        # Occupied slots, including processes being started.
         self._running = 0
         self._all: set[_Process] = set()
         self._idle: list[_Process] = []
         self._changed = threading.Condition()
 
     def process_ids(self) -> list[int]:
-        """Those that wait for a question."""
+        """Return the ids of idle processes."""
         with self._changed:
             return [process.id for process in self._idle]
 
     def close(self) -> None:
-        """End all of them, whatever they do. Who asks again gets new ones."""
+        """Kill all processes. Later requests start new ones."""
         with self._changed:
             processes, self._idle = [*self._all], []
         for process in processes:
@@ -76,16 +76,16 @@ class Killable:
     def ask(
         self, question: bytes, seconds: float, watch: Watch, charge: Callable[[float], None]
     ) -> bytes:
-        """The answer. ``charge`` is told once how many seconds of work it took, if any.
+        """Return the answer. ``charge`` is called once with the seconds of work that it took.
 
-        Raises what ``watch`` raises, ``ProcessLost`` or ``MemoryExceeded``; the process that did
-        not answer is killed then.
+        Raises what ``watch`` raises, ``ProcessLost`` or ``MemoryExceeded``, after killing the
+        process.
         """
         process = self._take(watch)
         started, spent = time.monotonic(), None
         may_stay = False
         try:
-            kind, ends, said, spent = process.ask(question, seconds, watch)
+            kind, ends, answer, spent = process.ask(question, seconds, watch)
             may_stay = not ends
         finally:
             charge(time.monotonic() - started if spent is None else spent)
@@ -93,11 +93,11 @@ class Killable:
         if kind is Kind.NO_MEMORY:
             raise MemoryExceeded("this takes more memory than there is for it")
         if kind is Kind.FAULT:
-            raise InvariantBroken(said.decode(errors="replace"))
-        return said
+            raise InvariantBroken(answer.decode(errors="replace"))
+        return answer
 
     def _take(self, watch: Watch) -> _Process:
-        """A process that waits, or a new one where there is room for it."""
+        """Return an idle process, or start one, or wait for one."""
         with self._changed:
             while True:
                 while self._idle:
@@ -110,7 +110,7 @@ class Killable:
                 if self._running < self._count:
                     self._running += 1
                     break
-                self._changed.wait(_LOOK_SECONDS)
+                self._changed.wait(_POLL_SECONDS)
                 watch()
         try:
             process = _Process(self._command)
@@ -139,7 +139,7 @@ class Killable:
 
 
 class _Process:
-    """One process and the socket to it."""
+    """A process and the socket to it."""
 
     def __init__(self, command: tuple[str, ...]) -> None:
         try:
@@ -151,18 +151,18 @@ class _Process:
         try:
             with theirs:
                 end = theirs.fileno()
-                # Ctrl-C reaches all of a terminal, maybe before this one can ignore it.
+                # Ctrl-C goes to all processes of a terminal, maybe before this one ignores it.
                 self._process = subprocess.Popen(  # noqa: S603
                     command, stdin=end, stdout=end, start_new_session=True
                 )
-                # At once: what it does first, importing, takes longer than most answers.
+                # At once, since its imports take longer than most answers.
                 with contextlib.suppress(OSError):
                     own = os.getpriority(os.PRIO_PROCESS, 0)
                     os.setpriority(os.PRIO_PROCESS, self._process.pid, own + _NICENESS)
         except OSError as error:
             self._socket.close()
             raise ProcessLost(f"{command[0]}: {error}") from error
-        self._socket.settimeout(_LOOK_SECONDS)
+        self._socket.settimeout(_POLL_SECONDS)
 
     @property
     def id(self) -> int:
@@ -172,48 +172,48 @@ class _Process:
         return self._process.poll() is None
 
     def ask(self, question: bytes, seconds: float, watch: Watch) -> tuple[Kind, bool, bytes, float]:
-        """The kind of an answer, whether the process ends behind it, the answer itself, and the
+        """Return the kind of the answer, whether the process exits after it, the answer, and the
         seconds that it took.
         """
         last = time.monotonic() + seconds + START_SECONDS * self._is_new
         self._is_new = False
 
-        def look() -> None:
+        def poll() -> None:
             watch()
             if time.monotonic() > last:
                 raise ProcessLost("the process does not answer")
 
         milliseconds = int(seconds * 1_000)
-        self._send(QUESTION.pack(len(question), milliseconds) + question, look)
-        length, kind, ends, micros = ANSWER.unpack(self._receive(ANSWER.size, look))
+        self._send(QUESTION.pack(len(question), milliseconds) + question, poll)
+        length, kind, ends, micros = ANSWER.unpack(self._receive(ANSWER.size, poll))
         if length > MAX_ANSWER_BYTES:
             raise ProcessLost(f"an answer of {length} bytes")
-        return Kind(kind), ends, self._receive(length, look), micros / 1e6
+        return Kind(kind), ends, self._receive(length, poll), micros / 1e6
 
     def kill(self) -> None:
-        """End it, whatever it does."""
+        """Kill the process."""
         self._process.kill()
         self._socket.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(START_SECONDS)
 
-    def _send(self, data: bytes, look: Watch) -> None:
+    def _send(self, data: bytes, poll: Watch) -> None:
         rest = memoryview(data)
         while rest:
             try:
                 rest = rest[self._socket.send(rest[:_PIECE_BYTES]) :]
             except TimeoutError:
-                look()
+                poll()
             except OSError as error:
                 raise ProcessLost(os.strerror(error.errno or 0)) from error
 
-    def _receive(self, size: int, look: Watch) -> bytes:
+    def _receive(self, size: int, poll: Watch) -> bytes:
         found = bytearray()
         while len(found) < size:
             try:
                 piece = self._socket.recv(min(size - len(found), _PIECE_BYTES))
             except TimeoutError:
-                look()
+                poll()
                 continue
             except OSError as error:
                 raise ProcessLost(os.strerror(error.errno or 0)) from error

@@ -1,17 +1,15 @@
-"""Checking signatures, and making them, beside the event loop, on another core.
+"""Verifying and making signatures outside of the event loop, on another core.
 
-A check costs more than all the rest that a request needs, and the interpreter lock lets threads
-take turns only: a process of its own does it while the loop goes on. What was asked in one turn of
-the loop goes there together, or in groups if the asker likes to have the first verdicts while it
-still asks for others. It is started when there is something to gain, which is when at least two
-checks are asked for at once; alone, a check is done here, since the way there and back would make
-it later. What the process does not answer, because it was killed or hangs, is done here.
+A verification costs more than the rest of a request, and threads share one interpreter lock, so a
+worker process does it while the loop continues. All signatures of one turn of the loop are sent
+together, or in groups if the caller wants the first verdicts early. The worker is started once at
+least two are submitted at the same time; a single one is verified here, since the round trip would
+delay it. Whatever the worker does not answer, because it was killed or hangs, is done here.
 
-A private key goes to the process through its pipe, which nobody else has; it is in no command line
-and in no file.
+A private key is sent through the worker's private pipe; it is in no command line and in no file.
 
-What lives here: the process's life and what is on its way to it. What does not: whether a signature
-is valid (``soliton.crypto.curve25519``).
+What lives here: the worker's lifecycle and requests. What does not: the validity of a signature
+(``soliton.crypto.curve25519``).
 """
 
 from __future__ import annotations
@@ -29,20 +27,20 @@ from soliton.parallel._checker import COMMAND, READY, request
 from soliton.parallel.threads import cores
 
 MAX_SENT: Final = 128
-"""Checks on their way at once, at most: what comes on top is done here, so that both work."""
+"""Signatures in flight, at most: further ones are verified here, so that both cores work."""
 ANSWER_SECONDS: Final = 5.0
-"""A process that has answered nothing for so long is given up."""
+"""The timeout of the process's answers."""
 RESTART_SECONDS: Final = 5.0
-"""How long nothing is sent beside after the process was lost."""
+"""The pause before the process is restarted after it was lost."""
 SIGN_SECONDS: Final = 0.005
-"""How long what is to be signed may wait for more of it: each message to the process costs."""
+"""How long messages to sign are collected, since each request to the process has a cost."""
 _LEAST: Final = 2
 _STDIN: Final = 0
 
 OnVerdict = Callable[[bool], None]
-"""Is called with a verdict, and raises nothing."""
+"""Called with a verdict; must not raise."""
 OnSignature = Callable[[bytes], None]
-"""Is called with a signature, and raises nothing."""
+"""Called with a signature; must not raise."""
 _Unsigned = tuple[bytes, bytes, bytes]
 _Waiting = tuple[SignedMessage, OnVerdict, None] | tuple[_Unsigned, None, OnSignature]
 
@@ -60,8 +58,8 @@ class SignatureChecker:
         command: Sequence[str] = COMMAND,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
-        """``beside`` is whether there may be another process; on a machine of one core, never. As
-        soon as a ``group`` is asked for it goes there, and its verdicts come back together.
+        """``beside`` allows the worker process; it is never used on a single core. A ``group`` is
+        sent as soon as it is complete, and its verdicts are returned together.
         """
         self._command = tuple(command)
         self._answer_seconds = answer_seconds
@@ -71,7 +69,7 @@ class SignatureChecker:
         self._is_due = False
         self._signs_later = False
         self._sent: deque[_Waiting] = deque()
-        self._heard = b""
+        self._buffer = b""
         self._awaited = 0
         self._process: _Process | None = None
         self._ending: set[_Process] = set()
@@ -82,15 +80,15 @@ class SignatureChecker:
 
     @property
     def process_id(self) -> int | None:
-        """The process beside, if there is one that takes checks."""
+        """The id of the worker process, if it is ready."""
         return None if self._process is None else self._process.id
 
     async def check(self, public_key: bytes, message: bytes, signature: bytes) -> bool:
-        """``curve25519.verify``, wherever it is done."""
+        """Verify a signature."""
         return await self.check_all(((public_key, message, signature),))
 
     async def check_all(self, items: Sequence[SignedMessage]) -> bool:
-        """Whether all of one or more are valid."""
+        """Verify one or more signatures; return whether all are valid."""
         verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
         def on_verdict(are_valid: bool) -> None:
@@ -101,7 +99,9 @@ class SignatureChecker:
         return await verdict
 
     def submit(self, item: SignedMessage, on_verdict: OnVerdict) -> None:
-        """The same without a task: ``on_verdict`` is called later, and not by this call."""
+        """Verify a signature without a task: ``on_verdict`` is called later, never during this
+        call.
+        """
         self._gathered.append((item, on_verdict, None))
         if not self._is_due:
             self._send_soon()
@@ -109,7 +109,7 @@ class SignatureChecker:
             self._send()
 
     def submit_all(self, items: Sequence[SignedMessage], on_verdict: OnVerdict) -> None:
-        """The same for one or more at once: whether all are valid."""
+        """Verify one or more: ``on_verdict`` is called once with whether all are valid."""
         left = len(items)
         if left == 1:
             self.submit(items[0], on_verdict)
@@ -129,9 +129,8 @@ class SignatureChecker:
     def sign(
         self, private_key: bytes, message: bytes, point: bytes, on_signature: OnSignature
     ) -> None:
-        """``curve25519.sign``, wherever it is done; ``on_signature`` is called later. The message
-        goes with the next checks, or after ``SIGN_SECONDS``; ``point`` is the key's
-        ``curve25519.signing_point``.
+        """Sign a message; ``on_signature`` is called later. It is sent with the next verifications,
+        or after ``SIGN_SECONDS``; ``point`` is the key's ``curve25519.signing_point``.
         """
         self._gathered.append(((private_key, message, point), None, on_signature))
         if not self._signs_later:
@@ -139,12 +138,12 @@ class SignatureChecker:
             asyncio.get_running_loop().call_later(SIGN_SECONDS, self._send_signs)
 
     async def close(self) -> None:
-        """End the process; what still waits is checked here."""
+        """End the process; unanswered requests are done here."""
         self._may_start = False
         if self._starting is not None:
             await self._starting
         if self._process is not None:
-            self._let_go(self._process)
+            self._drop(self._process)
         await asyncio.gather(*(process.ended.wait() for process in self._ending))
 
     def _takes_all(self) -> bool:
@@ -172,10 +171,10 @@ class SignatureChecker:
         if process is None or not process.is_ready:
             if process is None and len(batch) >= _LEAST:
                 self._start()
-            _do_here(batch)
+            _do_locally(batch)
             return
         if len(batch) + len(self._sent) < _LEAST:
-            _do_here(batch)
+            _do_locally(batch)
             return
         room = MAX_SENT - len(self._sent)
         there, here = batch[:room], batch[room:]
@@ -188,14 +187,14 @@ class SignatureChecker:
             process.write(request([each[0] for each in claims], [each[0] for each in unsigned]))
             if self._watch is None:
                 self._watch_answers()
-        _do_here(here)
+        _do_locally(here)
 
-    # --- the process's life -----------------------------------------------------------------------
+    # --- the process ------------------------------------------------------------------------------
 
     def _start(self) -> None:
         loop = asyncio.get_running_loop()
         if self._may_start and loop.time() >= self._not_before:
-            self._process = _Process(self._hear, self._lose)
+            self._process = _Process(self._received, self._lose)
             self._starting = loop.create_task(self._run(self._process))
 
     async def _run(self, process: _Process) -> None:
@@ -206,7 +205,7 @@ class SignatureChecker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=None,
-                # Ctrl-C reaches all of a terminal, maybe before this one can ignore it.
+                # Ctrl-C goes to all processes of a terminal, maybe before this one ignores it.
                 start_new_session=True,
             )
         except OSError as error:
@@ -216,11 +215,11 @@ class SignatureChecker:
         finally:
             self._starting = None
 
-    def _hear(self, process: _Process, data: bytes) -> None:
-        """The process's verdicts and signatures."""
+    def _received(self, process: _Process, data: bytes) -> None:
+        """Handle verdicts and signatures of the process."""
         if process is not self._process:
             return
-        data, place = self._heard + data, 0
+        data, place = self._buffer + data, 0
         if len(data) > self._awaited:
             self._lose(process)
             return
@@ -239,7 +238,7 @@ class SignatureChecker:
                 place = end
             self._answered += 1
         if process is self._process:
-            self._heard = data[place:]
+            self._buffer = data[place:]
             self._awaited -= place
 
     def _watch_answers(self) -> None:
@@ -261,11 +260,11 @@ class SignatureChecker:
         if process is self._process:
             _log.warning("the process that checks signatures is lost: they are checked here")
             self._not_before = asyncio.get_running_loop().time() + RESTART_SECONDS
-            self._let_go(process)
+            self._drop(process)
 
-    def _let_go(self, process: _Process) -> None:
+    def _drop(self, process: _Process) -> None:
         self._process = None
-        self._heard, self._awaited = b"", 0
+        self._buffer, self._awaited = b"", 0
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
@@ -273,16 +272,16 @@ class SignatureChecker:
             self._ending.add(process)
             process.end()
         left, self._sent = self._sent, deque()
-        _do_here(left)
+        _do_locally(left)
 
 
 class _Process(asyncio.SubprocessProtocol):
-    """One process: it takes messages once it has said that it is ready."""
+    """The worker process, which accepts requests once it has reported that it is ready."""
 
     def __init__(
         self, hear: Callable[[_Process, bytes], None], lose: Callable[[_Process], None]
     ) -> None:
-        self._hear = hear
+        self._received = hear
         self._lose = lose
         self._transport: asyncio.SubprocessTransport | None = None
         self.is_ready = False
@@ -290,7 +289,7 @@ class _Process(asyncio.SubprocessProtocol):
 
     @property
     def id(self) -> int | None:
-        """Its number, once it is ready."""
+        """The process id, once it is ready."""
         return self._transport.get_pid() if self._transport is not None and self.is_ready else None
 
     def write(self, data: bytes) -> None:
@@ -300,7 +299,7 @@ class _Process(asyncio.SubprocessProtocol):
         pipe.write(data)
 
     def end(self) -> None:
-        """Whatever it does now."""
+        """Kill the process."""
         if self._transport is not None and self._transport.get_returncode() is None:
             self._transport.kill()
 
@@ -310,7 +309,7 @@ class _Process(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         del fd  # there is one pipe from it
         if self.is_ready:
-            self._hear(self, data)
+            self._received(self, data)
         elif data == bytes((READY,)):
             self.is_ready = True
         else:
@@ -327,7 +326,7 @@ class _Process(asyncio.SubprocessProtocol):
         self._lose(self)
 
 
-def _do_here(batch: Iterable[_Waiting]) -> None:
+def _do_locally(batch: Iterable[_Waiting]) -> None:
     for (key, message, other), on_verdict, on_signature in batch:
         if on_verdict is not None:
             on_verdict(verify(key, message, other))

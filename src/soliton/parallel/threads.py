@@ -1,7 +1,7 @@
-"""Signatures of a block, or of many, checked on all cores by threads of this process.
+"""Verifies the signatures of blocks on all cores, with threads of this process.
 
-What lives here: the threads. What does not: what makes a signature valid (``crypto.curve25519``),
-and the process that checks those of single transactions (``signatures``).
+What lives here: the threads. What does not: the validity of a signature (``crypto.curve25519``),
+and the process for single transactions (``signatures``).
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from itertools import pairwise
 from soliton.crypto.curve25519 import SignedMessage, verify
 
 MIN_ITEMS_PER_THREAD = 32
-"""Waking a thread costs more than one signature: shorter lists are checked by the caller's
-thread."""
+"""Waking a thread costs more than one signature: shorter lists are verified by the caller."""
 
 
 def verify_many(items: Sequence[SignedMessage]) -> list[bool]:
-    """`verify` each item by itself, on all the cores that there are, and answer in their order."""
+    """Verify each item, on all cores, and return the verdicts in order."""
     threads = min(cores(), len(items) // MIN_ITEMS_PER_THREAD)
     if threads < 2:
         return _verify_each(items)
@@ -34,7 +33,7 @@ def verify_many(items: Sequence[SignedMessage]) -> list[bool]:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
@@ -44,10 +43,12 @@ def _verify_each(items: Sequence[SignedMessage]) -> list[bool]:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Threads beside the caller's own. They run Python only between two calls of libsodium."""
+    """Threads in addition to the caller's. They hold the interpreter lock only between calls of
+    libsodium.
+    """
     return ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="verify")
 
 
 if sys.platform != "win32":
-    # A forked process has the pool but not its threads, and would wait for them for ever.
+    # A forked process has the pool but not its threads, and would wait for them forever.
     os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -1,6 +1,6 @@
-"""What must hold after each simulation, whatever went wrong in it.
+"""The invariants that must hold after each simulation, whatever faults were injected.
 
-What lives here: the checks. What does not: letting the world come to rest (``world``).
+What lives here: the checks. What does not: running the simulation until it settles (``world``).
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from soliton.storage.store import Store
 UNSETTLED: Final = 3
 """The last blocks, about which honest hosts may still differ."""
 MAX_HELD: Final = 20_000
-"""Things of peers that one host may hold: queues of transactions and jobs, addresses, alarms."""
+"""Limit of the items held for peers: queues of transactions and jobs, addresses, alarms."""
 MAX_IN_FLIGHT: Final = 33 * 1024 * 1024
 
 
 class FinishedWorld(Protocol):
-    """A simulation at its end."""
+    """A finished simulation."""
 
     @property
     def plan(self) -> Plan:
-        """What was simulated."""
+        """The plan of the simulation."""
 
     @property
     def loop(self) -> Loop:
-        """Its time."""
+        """The event loop."""
 
     @property
     def links(self) -> Links:
-        """Its network."""
+        """The network."""
 
     @property
     def honest(self) -> list[Host]:
@@ -47,11 +47,11 @@ class FinishedWorld(Protocol):
 
     @property
     def invalid(self) -> Collection[bytes]:
-        """Ids of blocks that no honest host may take."""
+        """Ids of blocks that no honest host may accept."""
 
 
 def agree(hosts: Sequence[Host]) -> bool:
-    """Whether the hosts have one chain below the last few blocks, with one state."""
+    """Whether the hosts have the same chain and state, except for the last few blocks."""
     heights = [each.node.chain.height for each in hosts]
     if max(heights) - min(heights) > UNSETTLED:
         return False
@@ -61,7 +61,7 @@ def agree(hosts: Sequence[Host]) -> bool:
 
 
 def faults_of(world: FinishedWorld, agreed: float | None) -> Iterator[str]:
-    """Everything that does not hold."""
+    """Yield all violated invariants."""
     honest = world.honest
     if agreed is None:
         tips = ", ".join(
@@ -83,7 +83,7 @@ def faults_of(world: FinishedWorld, agreed: float | None) -> Iterator[str]:
 
 
 def _bans(world: FinishedWorld, host: Host) -> Iterator[str]:
-    """An honest host that is refused must have been forgiven when the world has come to rest."""
+    """No honest host may be blacklisted by another at the end."""
     others = {each.address.ip: each.name for each in world.honest if each is not host}
     for ip, why in host.core.book.blacklisted(world.loop.now).items():
         if ip in others:
@@ -98,7 +98,7 @@ def _memory(host: Host) -> Iterator[str]:
 
 
 def _replay(host: Host) -> Iterator[str]:
-    """Whether a node that checks everything anew takes the chain, and has its state then."""
+    """A new node that validates everything must accept the chain and reach the same state."""
     chain = host.node.chain
     with tempfile.TemporaryDirectory(prefix="soliton-replay-") as directory:
         store = Store(Path(directory), chain.network.name, durable=False)
@@ -119,5 +119,5 @@ def _replay(host: Host) -> Iterator[str]:
 
 
 def count_transactions(chain: ChainWriter) -> int:
-    """How many transactions a chain has above its genesis block."""
+    """Return the number of transactions above the genesis block."""
     return sum(chain.meta(each).transaction_count for each in range(2, chain.height + 1))

@@ -1,4 +1,4 @@
-"""``soliton simulate``: one seed or many, told on the terminal.
+"""``soliton simulate``: runs one seed or many, and prints the results.
 
 What lives here: the order of runs, what is printed, the exit code. What does not: options
 (``soliton.cli``), the simulation (``world``).
@@ -24,7 +24,7 @@ class UnknownLie(InputError):
 
 
 def lies_in(text: str) -> tuple[str, ...]:
-    """The lies in a list such as ``scores,eclipse``; ``all`` are all. Raises ``UnknownLie``."""
+    """Parse a list such as ``scores,eclipse``, or ``all``; raises ``UnknownLie``."""
     if text == "all":
         return LIES
     names = tuple(each.strip() for each in text.split(",") if each.strip())
@@ -35,7 +35,7 @@ def lies_in(text: str) -> tuple[str, ...]:
 
 
 def run_simulate(plan: Plan, seeds: int, svg: Path | None) -> None:
-    """Run ``seeds`` seeds from the plan's on; exit with 1 when a check of one fails."""
+    """Run ``seeds`` seeds, beginning with the plan's; exit with 1 if a check fails."""
     failed = []
     for seed in range(plan.seed, plan.seed + seeds):
         summary, marks = simulate(msgspec.structs.replace(plan, seed=seed))

@@ -1,10 +1,10 @@
 """A host of the simulated network: a node with its core, its jobs, and its miner.
 
-Everything is the real thing but for sockets, clock and chance: the node with its store in a
-directory, the machines, what peers send put on the chain.
+Everything is real except sockets, clock and randomness: the node with its store in a directory, the
+machines, applying peers' blocks to the chain.
 
-What lives here: one life of a host, from its start to its crash or end. What does not: the lines
-between hosts (``links``), what goes wrong when (``faults``), hosts that lie (``liars``).
+What lives here: one run of a host, from its start to its crash or end. What does not: the links
+between hosts (``links``), the schedule of faults (``world``), malicious hosts (``liars``).
 """
 
 from __future__ import annotations
@@ -43,47 +43,47 @@ from soliton.wire.versions import Version
 
 RETRY_MS: Final = 1_000
 LONELY_PATIENCE_MS: Final = 1_000
-"""How long a host without peers waits for somebody whom it dials."""
+"""The timeout of dialling, for a host without peers."""
 STEP_OF_TIMER: Final = 0.004
-"""How much later (s) it is each time when the work of a host looks: steps are as long as that says,
-and not as long as they take here.
+"""How far (s) the timer of a host advances with each call, so that the lengths of time slices do
+not depend on the real time.
 """
 
 
 class Observer(Protocol):
-    """Who is told what hosts do."""
+    """Receives the events of hosts."""
 
     def block(self, host: Host, event: BlockAppended) -> None:
-        """A host has another last block."""
+        """A host has appended a block."""
 
     def fork(self, host: Host, depth: int) -> None:
-        """A host has taken blocks off."""
+        """A host has removed blocks."""
 
     def mined(self, host: Host, slot: Slot) -> None:
         """A host has made a block."""
 
     def forged(self, block_id: bytes) -> None:
-        """A liar has made something that no honest host may take."""
+        """A malicious host has made a block that no honest host may accept."""
 
 
 class SimulatedNode(Node):
-    """A node that nobody waits for: what others leave for later is done at once."""
+    """A node that does background work synchronously."""
 
     def settle_in_turns(self) -> None:
-        """Let the pool follow the chain to the end."""
+        """Recheck the pool completely."""
         self.pool.settle()
 
     def mine_micro(self, account: KeyPair) -> int:
-        """Add transactions of the pool to the last block, which this account made: how many."""
+        """Add transactions of the pool to the last block, made by this account; return their
+        number.
+        """
         added = self.put_micro(run_steps(self._forging_micro(account)))
         self.pool.settle()
         return added
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What stays of a host from one life to the next: ``skew`` is by how many ms its clock is
-    fast.
-    """
+    """The properties of a host that survive a crash; ``skew`` (ms) is how fast its clock is."""
 
     number: int
     address: PeerAddress
@@ -94,7 +94,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Host:
-    """One life of a host."""
+    """One run of a host."""
 
     honest = True
 
@@ -155,12 +155,12 @@ class Host:
 
     @property
     def address(self) -> PeerAddress:
-        """Where it can be dialled."""
+        """The address at which it can be dialled."""
         return self.place.address
 
     @property
     def name(self) -> str:
-        """How people call it."""
+        """The name for logs."""
         return f"host {self.place.number}"
 
     # --- time -------------------------------------------------------------------------------------
@@ -176,14 +176,14 @@ class Host:
         return self._passed
 
     def call_soon(self, call: Callable[[], None]) -> Timer:
-        """Call something now, after what is due before, if the host still lives."""
+        """Call something now, after earlier events, if the host is still alive."""
         return self.after(0, call)
 
     def _on_done(self, _future: Future[None], then: Callable[[], None]) -> None:
         self.call_soon(then)
 
     def after(self, delay: int, call: Callable[[], None]) -> Timer:
-        """Call something after some ms, if the host still lives."""
+        """Call something after some ms, if the host is still alive."""
 
         def if_alive() -> None:
             if self.alive:
@@ -201,7 +201,7 @@ class Host:
         return "a peer that has gone" if end is None else str(end.address)
 
     def carry_out(self, effects: Iterable[Effect]) -> None:
-        """Do what the core wants, and be there when it wants to be woken."""
+        """Execute effects of the core, and schedule its next tick."""
         for effect in effects:
             match effect:
                 case Write(peer=peer, data=data):
@@ -234,7 +234,7 @@ class Host:
             self.write(peer, data)
 
     def answer(self, question: Message, version: Version) -> Message | None:
-        """What is said to a question of a peer of this version."""
+        """Return the answer to a request of a peer of this version."""
         return self.history.answer(cast("Question", question), version)
 
     def _wake(self) -> None:
@@ -275,7 +275,7 @@ class Host:
             self._wake()
 
     def accepted(self, end: End) -> None:
-        """Somebody has dialled this host."""
+        """Handle an inbound connection."""
         if self.core.book.admit(end.address.ip, self.loop.now) is not None:
             self.links.lose(end)
             return
@@ -289,12 +289,12 @@ class Host:
         self.carry_out(self.core.opened(end.peer, end.address, inbound=inbound, now=now))
 
     def received(self, end: End, data: bytes) -> None:
-        """Bytes have come."""
+        """Handle bytes of a peer."""
         if self.alive:
             self.carry_out(self.core.received(end.peer, data, self.loop.now))
 
     def closed(self, end: End) -> None:
-        """A connection has ended at the other side."""
+        """Handle a connection closed by the other side."""
         if self.alive:
             self.ends.pop(end.peer, None)
             self.carry_out(self.core.closed(end.peer, self.loop.now))
@@ -302,7 +302,7 @@ class Host:
     # --- mining -----------------------------------------------------------------------------------
 
     def on_event(self, event: NodeEvent) -> None:
-        """The chain or the pool has changed."""
+        """Handle an event of the node."""
         match event:
             case BlockAppended(height=height):
                 self._height = height
@@ -323,12 +323,12 @@ class Host:
 
     @property
     def may_mine(self) -> bool:
-        """Whether there are as many peers as mining wants, and the chain is at rest."""
+        """Whether there are enough peers for mining, and nothing is being applied to the chain."""
         quorum = self.place.settings.miner.quorum
         return self.core.connected >= quorum and not self.jobs.receiver.is_busy
 
     def _plan(self) -> None:
-        """Mine when the account's turn comes, as the node does by itself."""
+        """Schedule mining for the account's slot, as the real node does."""
         if self._mine_at is not None:
             self._mine_at.cancel()
         self._mine_at = None
@@ -361,12 +361,12 @@ class Host:
             self.observer.mined(self, slot)
 
     def make_block(self, slot: Slot) -> None:
-        """Make the next block: the turn has come."""
+        """Make the next block, at its slot."""
         mine_key_block(self.node, slot.account)
         self.node.pool.settle()
 
     def _grow(self) -> None:
-        """Add what is in the pool to the last block, which was made here."""
+        """Add transactions of the pool to the last block, which was made here."""
         self._grow_at = None
         if self.may_mine and len(self.node.pool):
             try:
@@ -382,7 +382,7 @@ class Host:
     # --- the end ----------------------------------------------------------------------------------
 
     def crash(self) -> None:
-        """End as ``kill -9`` ends a node: what is not in the store is gone."""
+        """End like a node after ``kill -9``: what is not in the store is lost."""
         self.alive = False
         self.jobs.stop()
         self.links.stop_listening(self)
@@ -393,12 +393,12 @@ class Host:
         self.node.close()
 
     def tip(self) -> tuple[int, str]:
-        """Height and id of the last block."""
+        """Return height and id of the last block."""
         chain = self.node.chain
         return chain.height, chain.last_block.id.hex()
 
     def held(self) -> int:
-        """Things kept because of what peers have said: bounded, whatever they say."""
+        """Return the number of items held for peers, which must be bounded."""
         core = self.core
         waiting = core.relay.waiting + self.jobs.waiting + len(self.jobs.faulty_forks)
         return waiting + len(core.book.known(self.loop.now)) + len(self.ends)

@@ -1,6 +1,7 @@
-"""Hosts that lie, each in its way; they follow the rules in all other things.
+"""Malicious hosts, each with one kind of misbehaviour; otherwise they follow the rules.
 
-What lives here: the lies. What does not: hosts (``host``), which lies are told (``plan``).
+What lives here: the misbehaviours. What does not: hosts (``host``), which of them take part
+(``plan``).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _BOGUS_FROM: Final = 0x0AFA0000
 
 
 class Liar(Host):
-    """A host that lies now and then."""
+    """A host that misbehaves periodically."""
 
     honest = False
 
@@ -62,26 +63,26 @@ class Liar(Host):
         self.after(LIE_EVERY_MS, self._lie_again)
 
     def lie(self) -> None:
-        """What is done again and again."""
+        """Misbehave; called periodically."""
 
     def write(self, peer: PeerId, data: bytes) -> None:
-        """Send bytes to a peer, if it is to hear them."""
+        """Send bytes to a peer, if it is in the audience."""
         if self._audience is None or peer in self._audience:
             super().write(peer, data)
 
     def say(self, message: Message, audience: Collection[PeerId] | None = None) -> None:
-        """Tell all peers, or some."""
+        """Send a message to all peers, or some."""
         self._audience = audience
         self.carry_out(self.core.announce(message, self.loop.now))
         self._audience = None
 
     def halves(self) -> tuple[list[PeerId], list[PeerId]]:
-        """The peers in two parts."""
+        """Return the peers in two halves."""
         peers = sorted(self.ends)
         return peers[::2], peers[1::2]
 
     def transfer(self, amount: int) -> AnyTransaction:
-        """A signed transfer to itself, which may be of more than there is."""
+        """Return a signed transfer to itself, which may exceed the balance."""
         pair = self.place.account
         chain_id = self.node.network.chain_id
         draft = codec.build(
@@ -97,14 +98,14 @@ class Liar(Host):
 
 
 class WrongScores(Liar):
-    """It says that it has a better chain than all others, and has not."""
+    """Claims to have a better chain than all others."""
 
     def lie(self) -> None:
-        """Say another huge score."""
+        """Send another huge score."""
         self.say(messages.Score(HUGE_SCORE + self.rng.randrange(2)))
 
     def answer(self, question: Message, version: Version) -> Message | None:
-        """No block that others do not have."""
+        """Offer no block that others do not have."""
         answer = super().answer(question, version)
         return (
             messages.BlockIds(answer.ids[:1]) if isinstance(answer, messages.BlockIds) else answer
@@ -112,20 +113,20 @@ class WrongScores(Liar):
 
 
 class WithheldBlocks(Liar):
-    """It tells of blocks and does not give them."""
+    """Announces blocks and does not send them."""
 
     def answer(self, question: Message, version: Version) -> Message | None:
-        """Ids, and no blocks."""
+        """Send ids, but no blocks."""
         if isinstance(question, messages.GetBlock | messages.GetMicroblock):
             return None
         return super().answer(question, version)
 
 
 class InvalidBlocks(Liar):
-    """It mines blocks that break the rules, and serves good ones with wrong signatures."""
+    """Mines invalid blocks, and sends valid ones with wrong signatures."""
 
     def make_block(self, slot: Slot) -> None:
-        """One with a wrong state hash, base target or time."""
+        """Make a block with a wrong state hash, base target, time or generation signature."""
         chain = self.node.chain
         good = run_steps(forging(chain, slot, (), self._clock())).block
         header = good.header
@@ -144,7 +145,7 @@ class InvalidBlocks(Liar):
         self.after(self.place.settings.network.genesis.average_block_delay_ms, self._plan)
 
     def answer(self, question: Message, version: Version) -> Message | None:
-        """Blocks with a wrong bit."""
+        """Send blocks with a flipped bit."""
         answer = super().answer(question, version)
         if isinstance(answer, messages.ProtobufBlock):
             data = bytearray(answer.data)
@@ -154,12 +155,10 @@ class InvalidBlocks(Liar):
 
 
 class Equivocation(Liar):
-    """It makes two blocks for one place, and two microblocks, and tells each half of the network
-    of another one.
-    """
+    """Makes two blocks on one parent, and two microblocks, one for each half of the network."""
 
     def make_block(self, slot: Slot) -> None:
-        """Two at once."""
+        """Make two blocks."""
         some, others = self.halves()
         later = run_steps(forging(self.node.chain, slot, (), self._clock() + 20)).block
         self.say(block_message(later), others)
@@ -168,7 +167,7 @@ class Equivocation(Liar):
         self._audience = None
 
     def make_microblock(self) -> None:
-        """Two at once, if there are transactions."""
+        """Make two microblocks."""
         pair, last = self.place.account, self.node.chain.last_block
         some, others = self.halves()
         one = self.transfer(1)
@@ -189,7 +188,7 @@ class Equivocation(Liar):
         state_hash: bytes | None,
         audience: Collection[PeerId] | None,
     ) -> bytes:
-        """Tell of a microblock that is not on the own chain; gives the id of the total block."""
+        """Announce a microblock that is not on its own chain; return the id of the total block."""
         pair = self.place.account
         chain_id = self.node.network.chain_id
         draft = blocks.extended(last, added, state_hash, bytes(SIGNATURE_LENGTH))
@@ -202,24 +201,24 @@ class Equivocation(Liar):
 
 
 class InvalidMicroblocks(Equivocation):
-    """Its microblocks spend what is not there, or have a wrong state hash."""
+    """Makes microblocks that overspend, or have a wrong state hash."""
 
     def make_block(self, slot: Slot) -> None:
-        """A good one."""
+        """Make a valid block."""
         Host.make_block(self, slot)
 
     def make_microblock(self) -> None:
-        """A bad one."""
+        """Make an invalid microblock."""
         last = self.node.chain.last_block
         added = (self.transfer(2**62 if self.rng.random() < 0.5 else 1),)
         self.observer.forged(self._announce(last, added, bytes(32), None))
 
 
 class JunkTransactions(Liar):
-    """It floods others with what is no transaction, or no valid one."""
+    """Floods others with garbage and invalid transactions."""
 
     def lie(self) -> None:
-        """Some of each kind."""
+        """Send some of each kind."""
         for number in range(JUNK_AT_ONCE):
             match number % 3:
                 case 0:
@@ -233,14 +232,14 @@ class JunkTransactions(Liar):
 
 
 class Mole:
-    """One of many connections that belong to one liar: it says hello, and nothing else."""
+    """One of many connections of one attacker, which sends only a handshake and a score."""
 
     def __init__(self, owner: Eclipse, address: PeerAddress) -> None:
         self._owner = owner
         self.address = address
 
     def opened(self, end: End | None) -> None:
-        """Say who it claims to be."""
+        """Send a handshake and a score."""
         if end is None or not end.is_open:
             return
         nonce = self._owner.rng.randrange(1, 2**31)
@@ -249,22 +248,22 @@ class Mole:
         self._owner.links.send(end, hello + score)
 
     def accepted(self, end: End) -> None:
-        """Nobody can dial it."""
+        """Never called, since it does not listen."""
 
     def received(self, end: End, data: bytes) -> None:
-        """It does not listen."""
+        """Ignore bytes."""
 
     def closed(self, end: End) -> None:
-        """It does not care."""
+        """Ignore the end."""
 
 
 class Eclipse(Liar):
-    """It wants to be all that others see: many connections from many addresses, and lists of
-    peers that do not exist.
+    """Attempts an eclipse attack: many connections from many addresses, and lists of peers that do
+    not exist.
     """
 
     def lie(self) -> None:
-        """Dial somebody from several addresses, and name peers."""
+        """Dial a host from several addresses, and send bogus peers."""
         rng = self.rng
         bogus = tuple(
             PeerAddress(ipaddress.IPv4Address(_BOGUS_FROM + rng.randrange(2**16)), 6_868)
@@ -282,29 +281,31 @@ class Eclipse(Liar):
 
 
 class WrongSnapshots(Liar):
-    """It tells light nodes that it has more than it has, and that others have nothing."""
+    """Sends light nodes snapshots with wrong balances."""
 
     def answer(self, question: Message, version: Version) -> Message | None:
-        """Snapshots with other balances."""
+        """Send snapshots with wrong balances."""
         answer = super().answer(question, version)
         chain_id = self.node.network.chain_id
         match answer:
             case messages.BlockSnapshot(data=data):
-                told = snapshots.decode_block(data, chain_id)
-                return messages.BlockSnapshot(snapshots.encode_block(self._wrong(told)))
+                snapshot = snapshots.decode_block(data, chain_id)
+                return messages.BlockSnapshot(snapshots.encode_block(self._wrong(snapshot)))
             case messages.MicroblockSnapshot(data=data):
-                told = snapshots.decode_microblock(data, chain_id)
-                return messages.MicroblockSnapshot(snapshots.encode_microblock(self._wrong(told)))
+                snapshot = snapshots.decode_microblock(data, chain_id)
+                return messages.MicroblockSnapshot(
+                    snapshots.encode_microblock(self._wrong(snapshot))
+                )
             case _:
                 return answer
 
-    def _wrong(self, told: BlockSnapshot) -> BlockSnapshot:
-        found = list(told.snapshots)
+    def _wrong(self, snapshot: BlockSnapshot) -> BlockSnapshot:
+        found = list(snapshot.snapshots)
         if found:
             place = self.rng.randrange(len(found))
             all_balances = list(found[place].balances)
             if len(all_balances) > 1 and self.rng.random() < 0.5:
-                # The sum stays as it was.
+                # Keep the sum.
                 one, other = all_balances[:2]
                 shift = min(one.amount, 1_000)
                 all_balances[0] = msgspec.structs.replace(one, amount=one.amount - shift)
@@ -312,7 +313,7 @@ class WrongSnapshots(Liar):
                 found[place] = msgspec.structs.replace(found[place], balances=tuple(all_balances))
             else:
                 del found[place]
-        return BlockSnapshot(told.block_id, tuple(found))
+        return BlockSnapshot(snapshot.block_id, tuple(found))
 
 
 LIARS: Final[Mapping[str, type[Host]]] = {

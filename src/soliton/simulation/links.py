@@ -1,12 +1,12 @@
-"""The network between the hosts: connections that behave as TCP's do on a bad line.
+"""The network between the hosts: connections that behave like TCP on a lossy line.
 
-Bytes of one direction of a connection arrive in their order; different connections overtake each
-other. A lost segment costs the time until it is sent again, which doubles with each further loss,
-and all that follows waits for it; a segment lost too often breaks the connection. A partition loses
-everything: what was sent waits until it ends, and connections that wait too long break.
+Bytes in one direction of a connection arrive in order; different connections overtake each other. A
+lost segment delays all that follows by the retransmission timeout, which doubles with each further
+loss; too many losses break the connection. A partition loses everything: sent data is delayed until
+it ends, and connections that wait too long break.
 
-What lives here: delays, losses, partitions, and the two ends of a connection. What does not: what
-the bytes mean (``soliton.p2p``), when partitions come (``faults``).
+What lives here: delays, losses, partitions, and the two ends of a connection. What does not: the
+meaning of the bytes (``soliton.p2p``), the schedule of partitions (``world``).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from soliton.simulation.loop import Loop
 from soliton.wire.handshake import IpAddress, PeerAddress
 
 RESEND_MS: Final = 200
-"""How long TCP waits before it sends a segment for the second time."""
+"""TCP's first retransmission timeout."""
 MAX_SENDINGS: Final = 8
-"""A segment that is lost so often breaks its connection, after some 25 s."""
+"""A segment lost so often breaks its connection, after some 25 s."""
 GIVE_UP_MS: Final = 30_000
-"""A connection that gets nothing through for so long is broken."""
+"""A connection without progress for so long is broken."""
 SPLIT_SHARE: Final = 0.05
-"""Of what is written, how much arrives in two pieces."""
+"""The share of writes that arrive in two pieces."""
 _FIRST_PORT: Final = 32_768
 _PORTS: Final = 28_000
 
@@ -47,16 +47,16 @@ class Party(Protocol):
 
     @property
     def address(self) -> PeerAddress:
-        """Where it can be dialled."""
+        """The address at which it can be dialled."""
 
     def accepted(self, end: End) -> None:
-        """Somebody has dialled it."""
+        """Handle an inbound connection."""
 
     def received(self, end: End, data: bytes) -> None:
-        """Bytes have come."""
+        """Handle bytes."""
 
     def closed(self, end: End) -> None:
-        """A connection has ended at the other side, or is broken."""
+        """Handle a connection closed by the other side, or broken."""
 
 
 class End:
@@ -72,7 +72,7 @@ class End:
         self.in_flight = 0
         self.queue: deque[tuple[bytes, int]] = deque()
         self.arrives = 0
-        """When the last of what was sent arrives, as far as is known."""
+        """The expected arrival time of the last sent bytes."""
 
 
 class Links:
@@ -104,7 +104,7 @@ class Links:
         del self._cuts[number]
 
     def _healed_at(self, one: IpAddress, other: IpAddress) -> int:
-        """When two hosts reach each other again; 0 when they do now."""
+        """Return when two hosts reach each other again; 0 if they do now."""
         ends = [
             until for group, until in self._cuts.values() if (one in group) is not (other in group)
         ]
@@ -113,11 +113,11 @@ class Links:
     # --- connections ------------------------------------------------------------------------------
 
     def listen(self, party: Party) -> None:
-        """Let a host be dialled."""
+        """Start listening for a host."""
         self._listening[party.address] = party
 
     def stop_listening(self, party: Party) -> None:
-        """A host listens no more."""
+        """Stop listening for a host."""
         self._listening.pop(party.address, None)
 
     def dial(
@@ -128,8 +128,8 @@ class Links:
         opened: Callable[[End | None], None],
         source: IpAddress | None = None,
     ) -> None:
-        """Connect a host to an address; ``opened`` gets its end, or ``None`` when nobody answers
-        within ``patience`` ms. ``source`` is the address that it seems to come from.
+        """Connect a host to an address; ``opened`` receives its end, or ``None`` when there is no
+        answer within ``patience`` ms. ``source`` is the apparent source address.
         """
         source = source or party.address.ip
         one_way = self._delay()
@@ -153,7 +153,7 @@ class Links:
         self._loop.after(delay, arrive)
 
     def _delay(self) -> int | None:
-        """How long a segment takes, lost ones and all; ``None``: it never arrives."""
+        """Return the delay of a segment including retransmissions; ``None``: it never arrives."""
         settings, rng = self.settings, self._rng
         delay = settings.latency + int(rng.random() * (settings.jitter + 1))
         resend = RESEND_MS
@@ -195,7 +195,7 @@ class Links:
         loop.at(end.arrives, lambda: self._arrive(end))
 
     def _arrive(self, end: End) -> None:
-        """The first of what is under way arrives, unless the line is cut."""
+        """Deliver the first segment in flight, unless there is a partition."""
         there, loop = end.other, self._loop
         if not there.is_open:
             return
@@ -212,21 +212,21 @@ class Links:
             there.owner.received(there, data)
 
     def close(self, end: End) -> None:
-        """End a connection in order: the other side hears of it after all that was sent."""
+        """Close a connection gracefully: the other side notices after all sent bytes."""
         if end.is_open:
             end.is_open = False
             delay = self.settings.latency
             self._loop.at(max(end.arrives, self._loop.now + delay), lambda: self._end(end.other))
 
     def reset(self, end: End) -> None:
-        """A connection is broken: both sides notice, where they still had it."""
+        """Break a connection: both sides notice if they still had it open."""
         if end.is_open or end.other.is_open:
             self.broken += 1
         self._end(end)
         self._end(end.other)
 
     def lose(self, end: End) -> None:
-        """The owner has died: its system tells the other side."""
+        """Close a connection whose owner has died, as its operating system does."""
         end.is_open = False
         self._loop.after(self.settings.latency, lambda: self._end(end.other))
 

@@ -1,6 +1,6 @@
-"""Virtual time: what happens when, one thing after the other.
+"""The event loop of the simulation, in virtual time.
 
-What lives here: the heap of events. What does not: what happens (hosts, links, faults).
+What lives here: the heap of events. What does not: the events (hosts, links, faults).
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import msgspec
 
 
 class Timer(msgspec.Struct):
-    """Something that will happen, unless it is cancelled."""
+    """A scheduled call."""
 
     at: int
     call: Callable[[], None] | None
 
     def cancel(self) -> None:
-        """It does not happen any more."""
+        """Cancel the call."""
         self.call = None
 
 
 class Loop:
-    """Events in the order of their times, and of one time as they were asked for."""
+    """Events in the order of their times, then in the order of scheduling."""
 
     def __init__(self, start: int) -> None:
         """``start`` is the time (ms since 1970) at which the simulation begins."""
@@ -35,11 +35,11 @@ class Loop:
 
     @property
     def seconds(self) -> float:
-        """How long the simulation has run, in its own time."""
+        """The elapsed virtual time."""
         return (self.now - self.start) / 1_000
 
     def at(self, time: int, call: Callable[[], None]) -> Timer:
-        """Call something at a time (ms); at once, after what is due before, if that has passed."""
+        """Call something at a time (ms); if that has passed, now, after earlier events."""
         timer = Timer(max(time, self.now), call)
         self._number += 1
         heapq.heappush(self._heap, (timer.at, self._number, timer))
@@ -50,11 +50,11 @@ class Loop:
         return self.at(self.now + delay, call)
 
     def call_soon(self, call: Callable[[], None]) -> Timer:
-        """Call something now, after what is due before."""
+        """Call something now, after earlier events."""
         return self.at(self.now, call)
 
     def run(self, until: int) -> None:
-        """Let everything happen that is due up to a time."""
+        """Run all events up to a time."""
         heap = self._heap
         while heap and heap[0][0] <= until:
             at, _, timer = heapq.heappop(heap)

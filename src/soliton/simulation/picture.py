@@ -1,6 +1,6 @@
 """The timeline of a simulation as an SVG picture: a line for each host, time to the right.
 
-What lives here: the picture. What does not: what happened (``world``).
+What lives here: the picture. What does not: collecting the events (``world``).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _TOP: Final = 50
 _LANE: Final = 34
 _BOTTOM: Final = 60
 _GRID: Final = 10
-"""How many times are written below."""
+"""How many labels the time axis has."""
 MAX_MARKS: Final = 50_000
-"""More than that nobody sees: of blocks, so many are drawn."""
+"""How many marks are drawn; more would be indistinguishable."""
 _STYLE: Final = """
 text { font: 12px sans-serif; fill: #333 } .axis { stroke: #ccc } .lane { stroke: #ddd }
 .block { fill: #8fb3d9 } .mined { fill: #1f5fa8 }
@@ -33,7 +33,7 @@ text { font: 12px sans-serif; fill: #333 } .axis { stroke: #ccc } .lane { stroke
 
 
 def picture(summary: Summary, marks: Sequence[Mark], hosts: int) -> str:
-    """The picture of a simulation of so many hosts."""
+    """Return the picture of a simulation of so many hosts."""
     return "\n".join(_parts(summary, marks, hosts)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What is simulated: how many hosts, for how long, and what goes wrong.
+"""The plan of a simulation: hosts, duration, and injected faults.
 
 What lives here: the record and its limits. What does not: reading it from a command line.
 """
@@ -21,17 +21,17 @@ LIES: Final = (
     "eclipse",
     "snapshots",
 )
-"""What a lying host may do."""
+"""The misbehaviours of malicious hosts."""
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is simulated.
+    """The plan of a simulation.
 
-    ``nodes`` are honest, the last ``light`` of them light nodes, and each of ``lies`` is one host
-    more. The run takes ``seconds``, and honest hosts may take ``patience`` seconds to agree when
-    all that went wrong has ended; other times are in ms. Clocks are wrong by up to ``skew``. Each
-    ``partition`` lasts so long and comes again and again; 0: there is none. ``crashes`` happen in
-    the run, ``transactions`` come in a minute, and a block in each ``block_time`` or so.
+    ``nodes`` are honest, the last ``light`` of them light nodes, and each of ``lies`` is an
+    additional host. The run takes ``seconds``, and honest hosts have ``patience`` seconds to agree
+    after the last fault; other times are in ms. Clocks are wrong by up to ``skew``. Partitions of
+    the length ``partition`` recur; 0: there are none. ``crashes`` is their number in the run,
+    ``transactions`` their number a minute, ``block_time`` the mean time between blocks.
     """
 
     nodes: int = 7

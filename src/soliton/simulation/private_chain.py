@@ -1,6 +1,6 @@
-"""The chain of a simulated network: everything is in equal parts with those who mine.
+"""The chain of a simulated network: all coins are in equal parts with the miners.
 
-What lives here: its genesis and its rhythm. What does not: who runs it.
+What lives here: its genesis and block time. What does not: the hosts.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from soliton.crypto.keys import KeyPair, key_pair
 
 NAME: Final = "simulated"
 START: Final = 1_700_000_000_000
-"""When each simulation begins, in ms since 1970."""
+"""The start time of each simulation, in ms since 1970."""
 _C1: Final = 70_000.0
 _C2: Final = 5e17
 _USUAL_DRAW: Final = 0.8
-"""Near the mean of what the delays of Fair PoS make of an exponentially distributed number."""
+"""Near the mean of the transformed random number in the delays of Fair PoS."""
 _SHORTEST_SHARE: Final = 4
 """The shortest delay between two blocks is this part of the mean."""
 
 
 def account_seed(number: int) -> bytes:
-    """The seed of a host's miner."""
+    """Return the seed of a host's miner."""
     return f"soliton simulation, miner {number}".encode()
 
 
 def account(number: int) -> KeyPair:
-    """The account with which a host mines."""
+    """Return the mining account of a host."""
     return key_pair(account_seed(number).decode())
 
 
 def private_chain(miners: int, block_ms: int) -> Network:
-    """A chain with a block every ``block_ms`` or so, all features in force."""
+    """Return a chain with a mean block time of ``block_ms`` and all features activated."""
     devnet = networks.load("devnet")
     part = devnet.genesis.initial_balance // miners
     transfers = tuple(

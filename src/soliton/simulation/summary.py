@@ -1,6 +1,6 @@
-"""What came of a simulation.
+"""The result of a simulation.
 
-What lives here: the record, and its form for people. What does not: the picture (``picture``).
+What lives here: the record, and its text. What does not: the picture (``picture``).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import msgspec
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """``forks`` counts by depth how often a host took blocks of its own off; ``agree_seconds`` is
-    how long after the last fault all honest hosts agreed (``None``: never), ``spread_ms`` the
-    median time from a block's making until the last host had it. ``faults`` are checks that failed.
+    """``forks`` counts rollbacks of hosts by depth. ``agree_seconds`` is how long after the last
+    fault all honest hosts agreed (``None``: never), ``spread_ms`` the median time until a block has
+    reached all hosts. ``faults`` are failed checks.
     """
 
     seed: int
@@ -36,7 +36,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def lines_of(summary: Summary) -> Iterator[str]:
-    """The summary for people."""
+    """Yield the lines of the summary's text."""
     yield f"seed {summary.seed}: {summary.seconds:,.0f} s simulated, {summary.events:,} events"
     yield (
         f"  chain: height {summary.height}, {summary.blocks} blocks made, "

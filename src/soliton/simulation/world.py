@@ -1,7 +1,7 @@
-"""One simulation: hosts, the lines between them, what goes wrong, and what must hold at the end.
+"""One simulation: hosts, the links between them, injected faults, and the checks at the end.
 
-What lives here: making the world, letting it run, telling what came of it. What does not: what
-hosts do (``host``, ``liars``), the checks (``checks``).
+What lives here: setting up, running, the summary. What does not: the behaviour of hosts (``host``,
+``liars``), the checks (``checks``).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from soliton.wire.handshake import PeerAddress
 PORT: Final = 6_868
 FEE: Final = 100_000
 KNOWN_AT_START: Final = 2
-"""Hosts that each host knows at the start; the others it hears of."""
+"""Hosts that each host knows at the start; it discovers the others."""
 DOWN_SECONDS: Final = (5, 60)
 """How long a host that has crashed is down."""
 CHECK_EVERY_MS: Final = 1_000
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """Something to be seen in the picture: of which host (-1: all), when, and until when."""
+    """An event of the picture: its host (-1: all), begin, and end."""
 
     kind: str
     host: int
@@ -114,7 +114,7 @@ class World:
         )
 
     def start(self, place: Place) -> Host:
-        """Begin a life of a host."""
+        """Start or restart a host."""
         rng = random.Random(self.rng.random())  # noqa: S311
         lie = place.number - self.plan.nodes
         if lie < 0:
@@ -127,7 +127,7 @@ class World:
         """The hosts that follow the rules."""
         return self.hosts[: self.plan.nodes]
 
-    # --- what goes wrong --------------------------------------------------------------------------
+    # --- faults -----------------------------------------------------------------------------------
 
     def _plan_faults(self) -> None:
         plan, rng, loop = self.plan, self.rng, self.loop
@@ -169,7 +169,7 @@ class World:
             self.loop.after(self.rng.randint(2_000, 20_000), self._duplicate)
 
     def _duplicate(self) -> None:
-        """A host dials somebody with whom it may be connected."""
+        """A host dials another one, to which it may already be connected."""
         one, other = self.rng.sample(range(len(self.hosts)), 2)
         if self.hosts[one].alive:
             self.hosts[one].dial(self.places[other].address)
@@ -192,7 +192,7 @@ class World:
         self._transfer_later()
 
     def transfer(self, host: Host) -> AnyTransaction:
-        """A transfer of a host's account."""
+        """Return a transfer of a host's account."""
         chain_id = self.network.chain_id
         to = self.rng.choice(self.places).account
         payload = Transfer(
@@ -209,10 +209,10 @@ class World:
         )
         return codec.sign(draft, host.place.account.private_key)
 
-    # --- what is seen -----------------------------------------------------------------------------
+    # --- observer ---------------------------------------------------------------------------------
 
     def block(self, host: Host, event: BlockAppended) -> None:
-        """A host has another last block."""
+        """A host has appended a block."""
         if not host.honest:
             return
         self.marks.append(Mark("block", host.place.number, self.loop.now, value=event.height))
@@ -224,7 +224,7 @@ class World:
             del self._seen[block_id]
 
     def fork(self, host: Host, depth: int) -> None:
-        """A host has taken blocks off."""
+        """A host has removed blocks."""
         if host.honest:
             self.forks[depth] += 1
             self.marks.append(Mark("fork", host.place.number, self.loop.now, value=depth))
@@ -235,7 +235,7 @@ class World:
         self.marks.append(Mark("mined", host.place.number, self.loop.now))
 
     def forged(self, block_id: bytes) -> None:
-        """A liar has made something that no honest host may take."""
+        """A malicious host has made a block that no honest host may accept."""
         self.invalid.add(block_id)
 
     def _count(self, host: Host) -> None:
@@ -246,7 +246,7 @@ class World:
     # --- the run ----------------------------------------------------------------------------------
 
     def run(self) -> Summary:
-        """Let the time pass, and then so much more until all honest hosts agree."""
+        """Run for the planned time, and then until all honest hosts agree."""
         self.loop.run(self.end)
         self.links.settings = msgspec.structs.replace(self.links.settings, loss=0.0)
         deadline = self.end + self.plan.patience * 1_000
@@ -295,7 +295,7 @@ def _address(number: int) -> PeerAddress:
 
 
 def simulate(plan: Plan) -> tuple[Summary, list[Mark]]:
-    """Run one simulation: what came of it, and what there is to be seen."""
+    """Run one simulation; return the summary, and the marks for the picture."""
     with tempfile.TemporaryDirectory(prefix="soliton-simulation-") as directory:
         world = World(plan, Path(directory))
         return world.run(), world.marks
