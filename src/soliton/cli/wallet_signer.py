@@ -73,7 +73,7 @@ def _api_key(file: Path | None) -> str:
 
 
 def _tls(settings: WalletSettings) -> ssl.SSLContext | None:
-    """The TLS trust store and client certificate. Raises ``SignerUnavailable`` for unusable files."""
+    """Return the TLS context; raises ``SignerUnavailable`` for files that cannot be used."""
     trusted, own = settings.signer_authorities_file, settings.signer_certificate_file
     if trusted is None and own is None:
         return None

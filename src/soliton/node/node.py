@@ -161,7 +161,9 @@ class Node:
             return forged, _put(self, forged)
 
         # The chain below a fork may have to be fetched.
-        block = self._published(*await (mined() if self.store.below is None else retry_until_read(mined)))
+        block = self._published(
+            *await (mined() if self.store.below is None else retry_until_read(mined))
+        )
         self.settle_in_turns()
         return block
 
