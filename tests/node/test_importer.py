@@ -22,7 +22,7 @@ from soliton.ledger.state import WAVES
 from soliton.node import importer
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.importer import ImportProblem, import_blocks
-from soliton.parallel import beside
+from soliton.parallel import bulk_verifier
 from tests.ledger.test_mainnet import recorded_hashes
 from tests.node.chains import (
     DEVNET,
@@ -257,9 +257,9 @@ def test_wrong_signature_of_a_transaction(
 def test_wrong_signature_that_a_process_beside_finds(
     source: ChainWriter, target: ChainWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beside, "LEAST", 2)
-    monkeypatch.setattr(beside, "GROUP", 2)
-    monkeypatch.setattr(beside, "cores", lambda: 2)
+    monkeypatch.setattr(bulk_verifier, "MIN_SIGNATURES", 2)
+    monkeypatch.setattr(bulk_verifier, "GROUP", 2)
+    monkeypatch.setattr(bulk_verifier, "cores", lambda: 2)
     test_wrong_signature_of_a_transaction(source, target, 5)
     assert run(target, file_of(block_list(source))) == HEIGHT - 4
     same(target, source, HEIGHT)

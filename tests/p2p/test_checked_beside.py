@@ -15,7 +15,7 @@ from soliton.chain.transactions import codec
 from soliton.crypto.curve25519 import verify
 from soliton.p2p import receiving
 from soliton.p2p.receiving import Verdict
-from soliton.parallel import beside
+from soliton.parallel import bulk_verifier
 from tests.p2p.world import Peer, done, make, network
 
 COUNT = 12
@@ -26,10 +26,10 @@ START_SECONDS = 30.0
 
 @pytest.fixture(params=[1, 1_000_000], ids=["a process", "no process"])
 def least(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(beside, "LEAST", request.param)
-    monkeypatch.setattr(beside, "GROUP", 4)
-    monkeypatch.setattr(beside, "LAST_GROUPS", 3)
-    monkeypatch.setattr(beside, "cores", lambda: 2 if request.param == 1 else 1)
+    monkeypatch.setattr(bulk_verifier, "MIN_SIGNATURES", request.param)
+    monkeypatch.setattr(bulk_verifier, "GROUP", 4)
+    monkeypatch.setattr(bulk_verifier, "LAST_GROUPS", 3)
+    monkeypatch.setattr(bulk_verifier, "cores", lambda: 2 if request.param == 1 else 1)
     monkeypatch.setattr(receiving, "MANY_BLOCKS", COUNT)
     return int(request.param)
 
@@ -113,7 +113,7 @@ def test_headers_are_checked_where_the_process_is(
         here.add(message)
         return verify(public_key, message, signature)
 
-    monkeypatch.setattr(beside, "verify", checking)
+    monkeypatch.setattr(bulk_verifier, "verify", checking)
     outcome = done(taker.service.jobs.receiver.extension([each.data for each in found], 100))
     assert outcome.verdict is Verdict.APPLIED
     assert len(here & {each.signed for each in found}) == (0 if least == 1 else COUNT)

@@ -278,7 +278,7 @@ async def test_keys_are_locked_until_the_password_comes_and_when_its_time_is_ove
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1_000_000]
-    for module in ("keyring", "desk", "key_routes", "key_service"):
+    for module in ("keyring", "pipeline", "key_routes", "key_service"):
         monkeypatch.setattr(f"soliton.signer.{module}.boot_ms", lambda: now[0], raising=False)
     place = Place(tmp_path)
     async with place.serving(unlocked=False) as client:

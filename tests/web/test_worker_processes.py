@@ -29,8 +29,8 @@ from soliton.web.worker_processes import (
     Workers,
     leave,
     prepare,
+    stop_event,
     tell_ready,
-    told_to_end,
 )
 from tests.vectors import REPOSITORY
 from tests.web.handoffs import LOOPS, until
@@ -48,7 +48,7 @@ def serve(worker: WorkerContext, lifeline: Connection) -> None:
     prepare()
 
     async def stay() -> None:
-        told = told_to_end(lifeline)
+        told = stop_event(lifeline)
         counters = worker.counters()
         counters.own[GAUGES] += 1
         counters.counts(CONNECTIONS).add(CLIENT)
@@ -314,7 +314,7 @@ def test_workers_end_with_their_service(tmp_path: Path) -> None:
 def test_a_worker_is_told_to_end_once(loop: str) -> None:
     async def hear() -> None:
         ours, theirs = multiprocessing.Pipe()
-        told = told_to_end(theirs)
+        told = stop_event(theirs)
         ours.close()
         await told.wait()
         # An end that stays readable would keep the loop busy until the worker has ended.

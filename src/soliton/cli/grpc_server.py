@@ -27,8 +27,8 @@ from soliton.web.worker_processes import (
     Workers,
     leave,
     prepare,
+    stop_event,
     tell_ready,
-    told_to_end,
     wait_until_free,
 )
 
@@ -138,7 +138,7 @@ async def _serve(
     from soliton.grpc_api.services import Services
     from soliton.grpc_api.views import Views
 
-    stopped = told_to_end(lifeline)
+    stopped = stop_event(lifeline)
     channel: Channel[Any, Any] = await connect(SPEC, worker.channel_path)
     views = Views(settings.network, store)
     services = Services(settings, views, channel, worker.counters())

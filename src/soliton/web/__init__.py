@@ -1,5 +1,5 @@
-"""What all HTTP services of ours share: requests, answers, a server for a running event loop.
+"""The HTTP toolkit shared by all services: requests, answers, and a server inside an event loop.
 
-What lives here: nothing that knows a route, an error body or a chain. What does not: the node's
-API (``soliton.api``), the signer and the matcher, which each bring an application.
+What lives here: nothing specific to a route, an error body or a chain. What does not: the
+applications: the node's API (``soliton.api``), the signer and the matcher.
 """

@@ -1,10 +1,10 @@
-"""Taking connections: all who wait, and not one in each round of the event loop.
+"""Accepting all pending connections at once, not one in each iteration of the event loop.
 
-The loop that we use (uvloop, with libuv since 1.51) takes one connection whenever it looks. On a
-busy server, whose rounds take milliseconds, whoever comes behind two hundred others would wait for
-a third of a second before anything of it is read.
+The event loop in use (uvloop, with libuv since 1.51) accepts one connection in each iteration. On a
+busy server, whose iterations take milliseconds, a client behind two hundred others would wait for a
+third of a second before its first byte is read.
 
-What lives here: the listening. What does not: what becomes of a connection (``connection``).
+What lives here: listening. What does not: the connections (``connection``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 from soliton.web.limits import BACKLOG
 
 MAX_TAKEN: Final = 64
-"""Connections that are taken in one round: each costs some twenty microseconds."""
+"""Connections accepted in one iteration: each takes some twenty microseconds."""
 
 
 async def listen(
@@ -27,15 +27,15 @@ async def listen(
     make: Callable[[], asyncio.BaseProtocol],
     tls: ssl.SSLContext | None = None,
 ) -> asyncio.Server:
-    """Serve what connects to a socket that is bound, each connection with a protocol of its own;
-    ``tls`` encrypts them. Raises ``OSError``.
+    """Listen on a bound socket; ``make`` returns the protocol of each connection. ``tls`` encrypts
+    them. Raises ``OSError``.
     """
     loop = asyncio.get_running_loop()
     beginning: set[asyncio.Task[None]] = set()
     is_due = False
 
     async def begin(plug: socket.socket) -> None:
-        # Its client may have gone, or speak no TLS.
+        # The client may be gone, or not speak TLS.
         with contextlib.suppress(OSError):
             await loop.connect_accepted_socket(make, plug, ssl=tls)
 
@@ -46,7 +46,7 @@ async def listen(
             try:
                 plug, _ = listener.accept()
             except OSError:
-                # Nobody else waits, or the server has closed; what else is wrong the loop says.
+                # No more pending connections, or the server is closed.
                 return
             plug.setblocking(False)
             task = loop.create_task(begin(plug))

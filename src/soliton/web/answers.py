@@ -1,8 +1,7 @@
-"""What a service is, and what it may answer.
+"""The interface of a service, and its kinds of answers.
 
-What lives here: the contract between a service and the server that asks it, and the one union of
-answers. What does not: how answers become bytes (``http1``), requests (``request``), routes
-(``routing``).
+What lives here: the contract between a service and its server, and the union of answers. What does
+not: encoding answers (``http1``), requests (``request``), routes (``routing``).
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ R = TypeVar("R", bound=Request)
 
 
 class Whole(msgspec.Struct, frozen=True, gc=False):
-    """An answer that is all there. Its type and length are said before its other headers; one
-    without a type has all that is to be said in its headers.
+    """A complete answer. Content type and length precede its other headers; with an empty content
+    type, ``headers`` are all of them.
     """
 
     body: bytes
@@ -41,22 +40,22 @@ class Whole(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """Bytes sent as they come, until the iterator ends or the client goes away."""
+    """A streamed answer, until the iterator ends or the client disconnects."""
 
     chunks: AsyncIterator[bytes]
     headers: Headers
-    """All of them; without a length the body is sent in HTTP's chunks."""
+    """All headers; without a content length the body is sent with chunked encoding."""
     status: int = 200
     endless: bool = False
-    """Most of its time it waits for something to happen."""
+    """Whether it mostly waits for events."""
 
 
 class Deferred(msgspec.Struct, frozen=True):
-    """An answer after a short wait that needs no task: ``ask`` is called once with what takes the
-    outcome, then or later, and ``then`` makes the answer of it.
+    """An answer from a callback, without a task: ``ask`` is called once with a callback for the
+    outcome, which it may call at once or later, and ``then`` makes the answer from the outcome.
 
-    Where it ``lets_next_begin``, ``then`` makes a ``Whole``, and what its client has sent behind it
-    is begun meanwhile. Answers leave in their order all the same.
+    With ``lets_next_begin``, ``then`` returns a ``Whole``, and pipelined requests of the client are
+    begun meanwhile. Answers are sent in order nevertheless.
     """
 
     ask: Callable[[Callable[[Any], None]], None]
@@ -65,7 +64,7 @@ class Deferred(msgspec.Struct, frozen=True):
 
 
 class Awaited(msgspec.Struct, frozen=True):
-    """An answer that a coroutine gives, which is cancelled when the client goes if it
+    """An answer from a coroutine, which is cancelled when the client disconnects if it
     ``ends_with_client``. ``Upgrade`` is for requests that are ``is_websocket``.
     """
 
@@ -74,14 +73,14 @@ class Awaited(msgspec.Struct, frozen=True):
 
 
 class Upgrade(msgspec.Struct, frozen=True):
-    """The connection becomes a WebSocket, and ``run`` has it to its end."""
+    """The connection becomes a WebSocket, which ``run`` serves until its end."""
 
     run: Callable[[WebSocket], Coroutine[Any, Any, None]]
 
 
 class HandOver(msgspec.Struct, frozen=True):
-    """Something else gets the connection. ``take`` is given its transport, what the client has sent
-    from this request on, the server's limits, and what it is to call with itself at the end.
+    """Another owner takes over the connection. ``take`` receives the transport, the bytes sent from
+    this request on, the server's limits, and a callback to call with the owner at the end.
     """
 
     take: Callable[[asyncio.Transport, bytes, ServerLimits, WhenLost], HandedOver]
@@ -98,26 +97,24 @@ class Unread(Enum):
 
 
 class BodyLimits(msgspec.Struct, frozen=True):
-    """How long a body may be, and how long it may take to arrive."""
+    """The limits of a body's size and of its arrival time."""
 
     max_bytes: int
     seconds: float = 20.0
 
 
 class Service(Protocol[R]):
-    """What a server asks for answers. Nothing here raises anything."""
+    """A service, as its server calls it. No method may raise."""
 
     cors: Cors
-    """What pages of other origins may do; the server, which refuses some requests itself, then says
-    the same.
-    """
+    """The CORS headers, for the requests that the server refuses itself."""
     body_limits: BodyLimits
     request_class: type[R]
 
     def respond(self, request: R) -> Answer:
-        """The answer to a request, which is all there. ``Upgrade`` and ``HandOver`` are for those
-        that are ``is_websocket``.
+        """Return the answer to a complete request. ``Upgrade`` and ``HandOver`` are for those that
+        are ``is_websocket``.
         """
 
     def refuse(self, request: R, reason: Unread) -> Whole:
-        """The answer to a request whose body will not be read."""
+        """Return the answer to a request whose body is not read."""

@@ -1,13 +1,12 @@
-"""Budgets: how much each client of a service may take in the long run.
+"""Rate limits of clients: token buckets.
 
-Each client has a bucket that fills at a steady rate and that its requests empty by what they cost.
-Those who ask for little never notice; who asks for much gets a part of the service and not all of
-it. The buckets are cells of a table of fixed size (``shared_counters``), which processes may share.
-That two clients have the same cell is rare, and matters only while one of them has emptied
-it.
+Each client has a bucket that fills at a steady rate and from which the cost of its requests is
+taken. Light use is not affected; a heavy client gets its share of the service. The buckets are
+cells of a table of fixed size (``shared_counters``), which processes may share. A collision of two
+clients is rare, and matters only while one of them is throttled.
 
-What lives here: the buckets. What does not: what a request costs and how it is refused (the
-services say that), and who a client is (``soliton.web.clients``).
+What lives here: the buckets. What does not: costs and refusals (the services), and the identity of
+clients (``soliton.web.clients``).
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ class Budgets:
         counters: SharedCounters,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """A bucket gets ``rate`` a second (above 0) and holds ``burst``. ``clock`` gives seconds
-        that never go back, the same in all processes.
+        """A bucket gets ``rate`` a second (above 0) and holds ``burst``. ``clock`` returns
+        monotonic seconds, the same in all processes.
         """
         self._rate = rate
-        # How long an empty bucket takes to be full again.
+        # The time to fill an empty bucket.
         self._saved = burst / rate
         self._clock = clock
         self._cell = counters.cell
         self._full_at = counters.times
 
     def wait(self, client: str) -> float:
-        """In how many seconds the client may ask again; not above 0 if it may now."""
+        """Return the seconds until the client may send a request; 0 or less if it may now."""
         return self._full_at[self._cell(client)] - self._clock() - self._saved
 
     def charge(self, client: str, cost: float) -> None:
-        """Take something out of the client's bucket."""
+        """Take a cost from the client's bucket."""
         cell, full_at = self._cell(client), self._full_at
         full_at[cell] = max(self._clock(), full_at[cell]) + cost / self._rate

@@ -1,11 +1,11 @@
-"""Questions from one process to another and their answers, over a unix socket.
+"""Batched remote procedure calls between processes, over a unix socket.
 
-Both go as lists in frames: what is asked in one turn of an event loop goes together, in groups that
-are small enough that the other side has something to do meanwhile. Each question has a number, by
-which its answer is known, since answers come in any order.
+Requests and responses are sent as lists in frames: the requests of one turn of an event loop are
+sent together, in groups small enough that both sides work at the same time. Responses have the
+numbers of their requests, since they come in any order.
 
-What lives here: frames, which need no socket, and both ends. What does not: what is asked
-(``ChannelSpec`` names it), and other requests (``upstream``).
+What lives here: frames (sans-I/O), and both ends. What does not: the messages (``ChannelSpec``
+names their types), and HTTP requests (``upstream``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import msgspec
 from soliton.errors import EnvironmentProblem
 
 MAX_FRAME_BYTES: Final = 64 * 1024 * 1024
-"""Far above what a group of questions or answers takes."""
+"""Far larger than a group of requests or responses."""
 _LENGTH_BYTES: Final = 4
 
 Q = TypeVar("Q")
@@ -34,17 +34,17 @@ _log = logging.getLogger(__name__)
 
 
 class FrameError(EnvironmentProblem):
-    """What came is no frame, or nothing that belongs here."""
+    """The received data is not a valid frame."""
 
 
 class Frames:
-    """Takes what comes apart into frames: four bytes of length, and so many bytes."""
+    """Splits a stream into frames: four bytes of length, and the payload."""
 
     def __init__(self) -> None:
         self._data = b""
 
     def receive(self, data: bytes) -> Iterator[bytes]:
-        """The frames that are complete by now; raises ``FrameError``."""
+        """Yield the complete frames; raises ``FrameError``."""
         data, place = self._data + data, 0
         while len(data) - place >= _LENGTH_BYTES:
             start = place + _LENGTH_BYTES
@@ -59,18 +59,18 @@ class Frames:
 
 
 def frame_bytes(data: bytes) -> bytes:
-    """A frame as it is sent."""
+    """Encode a frame."""
     return len(data).to_bytes(_LENGTH_BYTES, "big") + data
 
 
 @dataclass(frozen=True)
 class ChannelSpec(Generic[Q, A]):
-    """What goes through a channel: questions and answers of these types (of ``msgspec``), at most
-    ``max_waiting`` at a time.
+    """The protocol of a channel: questions and answers of these types (of ``msgspec``), at most
+    ``max_waiting`` outstanding.
 
     A group is sent as soon as it has ``group`` questions, or ``group_bytes`` by ``weigh``. Unless
-    groups are ``pipelined``, the next one is sent when all answers to the one before are there.
-    ``unknown`` is the answer to questions of which nobody will say more.
+    groups are ``pipelined``, the next one is sent after all answers to the previous one. When the
+    connection is lost, ``unknown`` is the answer to outstanding questions.
     """
 
     question: object
@@ -84,12 +84,12 @@ class ChannelSpec(Generic[Q, A]):
 
     @cached_property
     def decode_questions(self) -> Callable[[bytes], list[tuple[int, Q]]]:
-        """From a frame to numbers and questions."""
+        """Decode a frame into numbers and questions."""
         return _decoder(self.question)
 
     @cached_property
     def decode_answers(self) -> Callable[[bytes], list[tuple[int, A]]]:
-        """From a frame to numbers and answers."""
+        """Decode a frame into numbers and answers."""
         return _decoder(self.answer)
 
 
@@ -98,7 +98,7 @@ def _decoder(kind: object) -> Callable[[bytes], Any]:
 
 
 class _End(asyncio.Protocol, ABC, Generic[Q, A]):
-    """One end: what it takes comes in frames of numbers and items."""
+    """One end, which receives frames of numbers and items."""
 
     def __init__(self, decode: Callable[[bytes], list[tuple[int, Q]]]) -> None:
         self._decode = decode
@@ -120,25 +120,25 @@ class _End(asyncio.Protocol, ABC, Generic[Q, A]):
 
     @abstractmethod
     def _take(self, number: int, item: Q) -> None:
-        """Deal with an item."""
+        """Handle an item."""
 
     def _send(self, items: list[tuple[int, A]]) -> None:
         if items and self._transport is not None and not self._transport.is_closing():
             self._transport.write(frame_bytes(_encode(items)))
 
     def abort(self) -> None:
-        """End it at once."""
+        """Abort the connection."""
         if self._transport is not None:
             self._transport.abort()
 
 
 class Channel(_End[A, Q], Generic[Q, A]):
-    """The end that asks. Use from one event loop."""
+    """The client end. Use from one event loop."""
 
     def __init__(self, spec: ChannelSpec[Q, A]) -> None:
         super().__init__(spec.decode_answers)
         self.lost = asyncio.Event()
-        """Set when nobody answers here any more."""
+        """Set when the connection is lost."""
         self._spec = spec
         self._waiting: dict[int, Callable[[A], None]] = {}
         self._under_way = 0
@@ -147,11 +147,13 @@ class Channel(_End[A, Q], Generic[Q, A]):
 
     @property
     def is_full(self) -> bool:
-        """Whether as many questions wait for answers as there may be."""
+        """Whether ``max_waiting`` questions are outstanding."""
         return len(self._waiting) >= self._spec.max_waiting
 
     def submit(self, question: Q, on_answer: Callable[[A], None]) -> None:
-        """Ask; ``on_answer`` is called later, and not by this call. It may not raise."""
+        """Send a question; ``on_answer`` is called later, never during this call. It must not
+        raise.
+        """
         loop = asyncio.get_running_loop()
         if self.lost.is_set():
             loop.call_soon(on_answer, self._spec.unknown)
@@ -166,7 +168,7 @@ class Channel(_End[A, Q], Generic[Q, A]):
             loop.call_soon(self._flush_rest)
 
     async def ask(self, question: Q) -> A:
-        """``submit``, and wait for the answer."""
+        """Send a question, and wait for the answer."""
         found: asyncio.Future[A] = asyncio.get_running_loop().create_future()
 
         def take(answer: A) -> None:
@@ -177,7 +179,7 @@ class Channel(_End[A, Q], Generic[Q, A]):
         return await found
 
     def close(self) -> None:
-        """Ask no more; what still waits hears that nobody knows."""
+        """Close the connection; outstanding questions get ``unknown``."""
         if self._transport is not None:
             self._transport.close()
 
@@ -222,7 +224,7 @@ class Channel(_End[A, Q], Generic[Q, A]):
 
 
 async def connect(spec: ChannelSpec[Q, A], path: str) -> Channel[Q, A]:
-    """The way to the process that listens at ``path``; raises ``EnvironmentProblem``."""
+    """Connect to the process that listens at ``path``; raises ``EnvironmentProblem``."""
     loop = asyncio.get_running_loop()
     try:
         _, channel = await loop.create_unix_connection(lambda: Channel(spec), path)
@@ -232,12 +234,12 @@ async def connect(spec: ChannelSpec[Q, A], path: str) -> Channel[Q, A]:
 
 
 class ChannelServer(Generic[Q, A]):
-    """The end that answers, for any number of processes that ask."""
+    """The server end, for any number of clients."""
 
     def __init__(
         self, spec: ChannelSpec[Q, A], respond: Callable[[Q], A | Coroutine[Any, Any, A]]
     ) -> None:
-        """``respond`` gives an answer or what will give it; neither may raise."""
+        """``respond`` returns an answer or a coroutine for it; neither may raise."""
         self._spec = spec
         self._respond = respond
         self._server: asyncio.Server | None = None
@@ -245,7 +247,7 @@ class ChannelServer(Generic[Q, A]):
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self, path: str) -> None:
-        """Begin; raises ``EnvironmentProblem``."""
+        """Start listening; raises ``EnvironmentProblem``."""
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_unix_server(
@@ -255,7 +257,7 @@ class ChannelServer(Generic[Q, A]):
             raise EnvironmentProblem(f"cannot listen on {path}: {error}") from error
 
     def close(self) -> None:
-        """Answer no more, and end the work that is under way: nobody hears of it any more."""
+        """Stop listening, abort all connections, and cancel running work."""
         if self._server is not None:
             self._server.close()
         for each in list(self._open):
@@ -265,7 +267,7 @@ class ChannelServer(Generic[Q, A]):
 
 
 class _Answering(_End[Q, A]):
-    """The questions of one process."""
+    """A connection of one client."""
 
     def __init__(
         self,

@@ -1,10 +1,10 @@
-"""An HTTP/1.1 client for one server that is asked often, over TCP, TLS or a unix socket: kept
-connections, responses as a whole, in pieces or in lines.
+"""An HTTP/1.1 client for frequent requests to one server, over TCP, TLS or a unix socket.
 
-A request costs about as much as the server needs for it, which matters to a service that asks
-another one thousands of times a second.
+It pools connections, and returns responses as a whole, in chunks or in lines. A request costs the
+client about as much as the server, which matters to a service that sends another one thousands of
+requests a second.
 
-What lives here: connections, and limits on time, size and number. What does not: what is asked, and
+What lives here: connections, and limits on time, size and number. What does not: the requests, and
 the protocol (``client_http1``).
 """
 
@@ -35,30 +35,30 @@ from soliton.web.types import Headers
 MAX_LINE_BYTES: Final = 4 * 1024 * 1024
 """The longest line of a stream: a block of transactions."""
 MAX_UNREAD_BYTES: Final = 256 * 1024
-"""What is read ahead of whoever takes a body in pieces."""
+"""Size of the read buffer of a body that is read in chunks."""
 _PORTS: Final = {"http": 80, "https": 443}
 _UNIX: Final = "unix:"
 _JSON: Final = b"Content-Type: application/json\r\n"
 
 
 class HttpTrouble(EnvironmentProblem):
-    """No usable response; but for the first two kinds, the server may have got the request."""
+    """No usable response; except for the first two kinds, the server may have got the request."""
 
 
 class HttpUnreachable(HttpTrouble):
-    """There is no connection to the server."""
+    """The server cannot be reached."""
 
 
 class HttpBusy(HttpTrouble):
-    """As many requests as there may be are under way."""
+    """The maximum number of requests is in progress."""
 
 
 class HttpTimeout(HttpTrouble):
-    """The response did not come in time."""
+    """The response did not arrive in time."""
 
 
 class HttpTooLarge(HttpTrouble):
-    """The body is longer than it may be; ``status`` is that of its response."""
+    """The body is larger than the limit; ``status`` is that of its response."""
 
     def __init__(self, limit: int, status: int) -> None:
         super().__init__(f"no usable answer: an answer of more than {limit} bytes")
@@ -66,7 +66,7 @@ class HttpTooLarge(HttpTrouble):
 
 
 class HttpBroken(HttpTrouble):
-    """The connection was lost before the response was complete, or what came was none."""
+    """The connection was lost before the response was complete, or the response is invalid."""
 
 
 class Answer(NamedTuple):
@@ -78,9 +78,9 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """How many requests are under way at once, and whether more of them wait (else ``HttpBusy``);
-    how long connecting and a whole answer may take, how large that may be, and for how long a
-    connection that rests is used again: the server has to keep it for longer.
+    """How many requests may be in progress, and whether further ones wait (else ``HttpBusy``); the
+    timeouts of connecting and of a whole answer, the largest answer, and how long an idle
+    connection is reused: the server has to keep it open for longer.
     """
 
     connections: int = 16
@@ -92,7 +92,7 @@ class ClientLimits:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: a request at a time."""
+    """One connection, with one request at a time."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -112,7 +112,7 @@ class _Connection(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        # The system took the rest of the request from us no more: it has not got there as a whole.
+        # The request could not be sent completely.
         self.is_unsent = isinstance(exc, BrokenPipeError)
         if exc is None and self._reader.ends_here():
             self.end = End(keeps_alive=False)
@@ -144,7 +144,7 @@ class _Connection(asyncio.Protocol):
                 self.end = event
 
     def send(self, request: bytes, *, has_body: bool) -> None:
-        """Begin a request."""
+        """Send a request."""
         self._reader.expect(has_body=has_body)
         self.head = self.end = None
         self._has_news = False
@@ -152,7 +152,7 @@ class _Connection(asyncio.Protocol):
             self.transport.write(request)
 
     async def wait(self) -> None:
-        """Wait until something has come; raises ``HttpBroken``."""
+        """Wait for data; raises ``HttpBroken``."""
         if not self._has_news:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
@@ -162,7 +162,7 @@ class _Connection(asyncio.Protocol):
             raise HttpBroken(f"{words}: {self.trouble}") from self.trouble
 
     def take(self) -> bytes:
-        """What has come of the body since."""
+        """Return the bytes of the body received since the last call."""
         pieces, self._pieces = self._pieces, []
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         if self._unread > MAX_UNREAD_BYTES and self.transport is not None:
@@ -172,7 +172,7 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_ending(self) -> bool:
-        """Whether it takes no further request: it is lost, or will be in a moment."""
+        """Whether it is closed or closing, and cannot be reused."""
         gone = self.transport is None or self.transport.is_closing()
         return gone or self.trouble is not None
 
@@ -185,7 +185,7 @@ class _Connection(asyncio.Protocol):
 
 
 class Response:
-    """A response whose head is there; read it to its end, or ``drop`` it."""
+    """A response whose head was received; read it to its end, or ``drop`` it."""
 
     __slots__ = ("_connection", "_headers", "_release", "status")
 
@@ -197,11 +197,11 @@ class Response:
 
     @property
     def headers(self) -> Headers:
-        """Its headers, but for those of the connection."""
+        """The headers, without those of the connection."""
         return end_to_end(self._headers)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes; raises ``HttpBroken`` when the rest does not."""
+        """Yield the body as it arrives; raises ``HttpBroken`` if it is cut off."""
         connection = self._connection
         try:
             while True:
@@ -215,7 +215,7 @@ class Response:
             self.drop()
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """The body line by line, without the ends of lines; raises ``HttpBroken``."""
+        """Yield the lines of the body, without line ends; raises ``HttpBroken``."""
         rest = b""
         async for chunk in self.chunks():
             *lines, rest = (rest + chunk).split(b"\n")
@@ -225,7 +225,7 @@ class Response:
                 raise HttpBroken(f"no usable answer: a line of more than {MAX_LINE_BYTES} bytes")
 
     async def read(self, limit: int | None = None) -> bytes:
-        """The whole body; raises ``HttpBroken``, or ``HttpTooLarge`` above the limit."""
+        """Return the whole body; raises ``HttpBroken``, or ``HttpTooLarge`` above the limit."""
         connection, pieces, length = self._connection, list[bytes](), 0
         try:
             while True:
@@ -240,14 +240,14 @@ class Response:
             self.drop()
 
     def drop(self) -> None:
-        """Do without the rest of the body. Idempotent."""
+        """Discard the rest of the body. Idempotent."""
         release, self._release = self._release, None
         if release is not None:
             release(self._connection)
 
 
 class HttpClient:
-    """Connections to one server. Use from one event loop."""
+    """A pool of connections to one server. Use from one event loop."""
 
     def __init__(
         self,
@@ -256,9 +256,9 @@ class HttpClient:
         headers: dict[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """``url`` is the server's, with a path before all others if need be, or ``unix:`` and the
-        path of a socket; ``headers`` go with every ``request``. ``tls`` is for ``https``: whom to
-        trust if not whom this machine trusts, and a certificate to show. Raises ``InputError``.
+        """``url`` is the server's, optionally with a prefix of all paths, or ``unix:`` and the path
+        of a socket; ``headers`` are sent with every ``request``. ``tls``, for ``https``, replaces
+        the machine's trust store and may have a client certificate. Raises ``InputError``.
         """
         self._limits = limits or ClientLimits()
         self._dial, host, self._prefix = _way_to(url, tls)
@@ -277,7 +277,7 @@ class HttpClient:
         *,
         may_repeat: bool = True,
     ) -> Answer:
-        """Send a request (a body is JSON) with further headers and give its whole answer;
+        """Send a request (a body is JSON) with additional headers and return its whole answer;
         ``may_repeat`` as for ``send``. Raises ``HttpTrouble``.
         """
         lines = self._lines + _JSON if body else self._lines
@@ -293,7 +293,9 @@ class HttpClient:
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
-        """Open a stream: its status, and its lines without their ends. Raises ``HttpTrouble``."""
+        """Open a stream; yields its status, and its lines without line ends. Raises
+        ``HttpTrouble``.
+        """
         await self._take_slot()
         data = request_bytes("GET", self._prefix + path, self._lines, b"")
         try:
@@ -309,16 +311,14 @@ class HttpClient:
     async def send(
         self, request: bytes, *, has_body: bool = True, may_repeat: bool = False
     ) -> Response:
-        """Send a request as it is and wait for the head of its response, however long that takes;
+        """Send encoded bytes of a request and wait for the head of its response, without a timeout;
         ``has_body`` is off for ``HEAD``.
 
-        A kept connection may break before the response comes. The request is then sent again on
-        another one if it ``may_repeat`` (it is idempotent) or if it never got out; else nobody can
-        tell whether it was done, and that is what ``HttpBroken`` says. Raises ``HttpTrouble``.
+        A reused connection may break before the response arrives. The request is then sent again on
+        another one if it ``may_repeat`` (it is idempotent) or was not sent completely; otherwise
+        ``HttpBroken`` says that the outcome is unknown. Raises ``HttpTrouble``.
         """
-        if self._slots.locked() and not self._limits.waits:
-            raise HttpBusy("too many requests are under way")
-        await self._slots.acquire()
+        await self._take_slot()
         return await self._exchange(request, has_body=has_body, may_repeat=may_repeat)
 
     def close(self) -> None:
@@ -333,7 +333,7 @@ class HttpClient:
         await self._slots.acquire()
 
     async def _exchange(self, request: bytes, *, has_body: bool, may_repeat: bool) -> Response:
-        """Send a request that has a slot, which its response gives back."""
+        """Send a request that has a slot, which its response releases."""
         connection: _Connection | None = None
         try:
             while True:
@@ -370,13 +370,13 @@ class HttpClient:
         except TimeoutError:
             raise HttpUnreachable("the server cannot be reached in time") from None
         except (OSError, UnicodeError) as error:
-            # Of the second kind are names that no host can have.
+            # The second kind is for invalid host names.
             raise HttpUnreachable(f"the server cannot be reached: {error}") from error
         self._open.add(connection)
         return connection
 
     def _release(self, connection: _Connection) -> None:
-        """Take a connection back; one whose response was not read to its end is closed."""
+        """Return a connection to the pool; it is closed unless its response was read to its end."""
         self._slots.release()
         end = connection.end
         if end is not None and end.keeps_alive and not connection.is_ending:
@@ -395,7 +395,7 @@ _Dial = Callable[[Callable[[], _Connection]], Awaitable[_Connection]]
 
 
 def _way_to(url: str, tls: ssl.SSLContext | None) -> tuple[_Dial, str, str]:
-    """How to connect to a server, its name, and the path before all others."""
+    """Return how to connect to a server, its host name, and the prefix of all paths."""
     if url.startswith(_UNIX):
         return partial(_dial_unix, url.removeprefix(_UNIX)), "localhost", ""
     try:

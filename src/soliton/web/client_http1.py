@@ -1,6 +1,6 @@
-"""HTTP/1.1 as a client speaks it, without I/O: requests to bytes, and bytes to events.
+"""The client side of HTTP/1.1, sans-I/O: requests to bytes, and bytes to events.
 
-What lives here: how a request is written, and the machine that reads one response. What does not:
+What lives here: encoding a request, and the machine that parses responses. What does not:
 connections (``client``), and servers.
 """
 
@@ -16,9 +16,9 @@ from soliton.errors import EnvironmentProblem
 from soliton.web.types import Headers
 
 MAX_HEAD_BYTES: Final = 64 * 1024
-"""Status line and headers of a response, and what came in one piece with their end."""
+"""Status line and headers of a response, including the rest of their last packet."""
 WITHOUT_EFFECT: Final = frozenset(("GET", "HEAD", "OPTIONS"))
-"""A request by one of these methods may be sent again when its response did not come."""
+"""Safe methods: a request may be sent again when its response did not arrive."""
 HOP_BY_HOP: Final = frozenset(
     (b"connection", b"date", b"keep-alive", b"transfer-encoding", b"upgrade")
 )
@@ -29,7 +29,7 @@ _FRAMING: Final = frozenset((b"content-length", b"transfer-encoding"))
 
 
 class ProtocolError(EnvironmentProblem):
-    """What came is no response, or was cut off."""
+    """The response is invalid or was cut off."""
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -69,15 +69,15 @@ class ResponseReader:
         self._has_body = self._is_done = True
 
     def expect(self, *, has_body: bool = True) -> None:
-        """Another response may come; ``has_body`` is off for that to ``HEAD``, whose length is that
-        of another one.
+        """Expect another response; ``has_body`` is off for that to ``HEAD``, which has a content
+        length but no body.
         """
         self._has_body = has_body
         self._is_done = False
         self._head_bytes = 0
 
     def receive(self, data: bytes) -> list[Event]:
-        """What these bytes bring; raises ``ProtocolError``."""
+        """Return the events in these bytes; raises ``ProtocolError``."""
         if self._head_bytes != _HAS_HEAD:
             self._head_bytes += len(data)
         try:
@@ -90,24 +90,24 @@ class ResponseReader:
         return events
 
     def ends_here(self) -> bool:
-        """Whether the response is complete when nothing more comes: its body says no length."""
+        """Whether the end of the connection completes the response: its body has no length."""
         has_head = self._head_bytes == _HAS_HEAD
         return has_head and not any(name in _FRAMING for name, _ in self._headers)
 
     # --- called by the parser ---------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """One response, or what a server says before it."""
+        """A response begins, or an interim one."""
         if self._is_done:
             raise ProtocolError("a response that nobody asked for")
         self._headers = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header."""
+        """A header."""
         self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        """The head is there."""
+        """The head is complete."""
         status = self._parser.get_status_code()
         if status < _FIRST_FINAL_STATUS:
             return
@@ -118,19 +118,19 @@ class ResponseReader:
             self._events.append(End(keeps_alive=False))
 
     def on_body(self, data: bytes) -> None:
-        """A piece of the body."""
+        """Bytes of the body."""
         if not self._is_done:
             self._events.append(Data(data))
 
     def on_message_complete(self) -> None:
-        """The end, unless the response itself is still to come."""
+        """The response ends, unless it was an interim one."""
         if self._head_bytes == _HAS_HEAD and not self._is_done:
             self._is_done = True
             self._events.append(End(self._parser.should_keep_alive()))
 
 
 def request_bytes(method: str, target: str, lines: bytes, body: bytes) -> bytes:
-    """A request as it is sent, with these ``header_lines``."""
+    """Encode a request with these ``header_lines``."""
     head = b"%b %b HTTP/1.1\r\n%b" % (method.encode("ascii"), target.encode("latin-1"), lines)
     if not body and method in WITHOUT_EFFECT:
         return head + b"\r\n"
@@ -138,10 +138,10 @@ def request_bytes(method: str, target: str, lines: bytes, body: bytes) -> bytes:
 
 
 def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Headers as they stand in a request."""
+    """Encode headers."""
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Headers but for those that concern one connection."""
+    """Return headers without those that concern one connection."""
     return tuple([header for header in headers if header[0] not in HOP_BY_HOP])

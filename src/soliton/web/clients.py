@@ -1,7 +1,7 @@
-"""Who a client is, as far as limits go: one address, or one network of addresses.
+"""The identity of a client for rate limits: an address, or a network of addresses.
 
-What lives here: telling clients apart by where they connect from. What does not: what each of them
-may do (the applications say that).
+What lives here: the key of a client, from its address. What does not: the limits (the
+applications).
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from functools import lru_cache
 from typing import Final
 
 _NETWORK_BITS: Final = 64
-"""Who has one IPv6 address has all of its network."""
+"""The owner of an IPv6 address owns all of its network."""
 LOCAL: Final = ""
 """The key of all clients on this machine."""
 
 
 @lru_cache(maxsize=4096)
 def client_key(host: str) -> str:
-    """What is the same for all connections of one client; ``LOCAL`` for those on this machine.
+    """Return the key of all connections of one client; ``LOCAL`` for those on this machine.
 
-    What is no address (a connection that is not over IP) counts as local.
+    A connection that is not over IP counts as local.
     """
     try:
         address = ipaddress.ip_address(host)

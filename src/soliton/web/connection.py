@@ -1,7 +1,7 @@
-"""One connection of a client: what it asks in its order, and what it is answered.
+"""One client connection: its requests and answers, in order.
 
-What lives here: the transport's life, limits of time, fairness between connections, backpressure.
-What does not: HTTP (``http1``), frames (``websocket``), the listening (``server``).
+What lives here: the transport's lifecycle, timeouts, fairness between connections, backpressure.
+What does not: HTTP (``http1``), WebSocket frames (``websocket``), listening (``server``).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from soliton.web.websocket import WebSocket, accept_key, handshake_bytes
 R = TypeVar("R", bound=Request)
 
 _PIECE_BYTES: Final = 8 * 1024
-"""Parsed in one go: what does not wait for an answer before it may be four hundred requests."""
+"""Parsed at once; may contain four hundred pipelined requests."""
 _FAULT: Final = Whole(b"Internal Server Error", b"text/plain; charset=utf-8", 500)
 _NO_WEBSOCKET: Final = Whole(
     b"This is no request for a WebSocket.",
@@ -58,7 +58,7 @@ logger = logging.getLogger("soliton.web")
 
 
 class Shared(Generic[R]):
-    """What all connections of one server share."""
+    """The state shared by all connections of one server."""
 
     def __init__(self, service: Service[R], limits: ServerLimits, counters: SharedCounters) -> None:
         self.service = service
@@ -72,7 +72,7 @@ class Shared(Generic[R]):
         self._date = b""
 
     def opens(self, client: str) -> bool:
-        """Count a connection; whether its client has more than it may have."""
+        """Count a connection; return whether its client exceeds its limit."""
         limit = self.limits.connections_per_client
         if limit is None or not self._counts(client):
             return False
@@ -80,12 +80,12 @@ class Shared(Generic[R]):
         return self._open.of(client) > limit
 
     def closes(self, client: str) -> None:
-        """Count the end of one."""
+        """Count the end of a connection."""
         if self.limits.connections_per_client is not None and self._counts(client):
             self._open.add(client, -1)
 
     def forget(self, connection: HandedOver) -> None:
-        """A connection has ended, or has another owner."""
+        """Remove a connection that has ended, or has another owner."""
         self.connections.discard(connection)
         if not self.connections:
             self.all_left.set()
@@ -95,12 +95,12 @@ class Shared(Generic[R]):
 
     @property
     def has_too_many(self) -> bool:
-        """Whether there are more connections, or answers under way, than there may be."""
+        """Whether there are too many connections, or answers in progress."""
         limit = self.limits.connections
         return len(self.connections) > limit or len(self.tasks) >= limit
 
     def date(self) -> bytes:
-        """The header of every answer that tells the time."""
+        """Return the ``Date`` header line, cached for a second."""
         now = int(time())
         if now != self._second:
             self._second = now
@@ -108,7 +108,7 @@ class Shared(Generic[R]):
         return self._date
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin what takes time; the server waits for it at its end."""
+        """Start a task, which the server waits for when it stops."""
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -116,11 +116,11 @@ class Shared(Generic[R]):
 
 
 class HttpConnection(asyncio.Protocol, Generic[R]):
-    """One connection: HTTP/1.1, one answer at a time but for those that let the next one begin."""
+    """One HTTP/1.1 connection: one answer at a time, except those that let the next one begin."""
 
     def __init__(self, shared: Shared[R], handed_off: bytes | None = None) -> None:
-        """``handed_off`` is what another process has read of a connection that it has sent here. It
-        has one answer only: what else its client asks is for those processes to answer.
+        """``handed_off`` is what another process has read from a connection that it has sent here.
+        Such a connection gets one answer only: further requests are for the other processes.
         """
         self._shared = shared
         self._handed_off = handed_off
@@ -133,9 +133,9 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._has_too_many = False
         self._events: deque[http1.Event[R]] = deque()
         self._rest = bytearray()
-        """What has come and has to wait."""
+        """Received bytes that are not parsed yet."""
         self._current: R | None = None
-        """What is being answered, or waits for ``_beside`` with its answer."""
+        """The request being answered, or one whose answer waits for those in ``_beside``."""
         self._beside: InOrder[R] = InOrder()
         self._task: asyncio.Task[None] | None = None
         self._ends_with_client = False
@@ -145,23 +145,23 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._is_ending = False
         self._reads = True
         self._writable: asyncio.Event | None = None
-        """While the client is slower than what comes for it."""
+        """Set while the write buffer is full."""
         self._was_active = False
         self._timed: http1.State | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
 
-    # --- for the event loop -----------------------------------------------------------------------
+    # --- asyncio.Protocol -------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take a connection."""
+        """Set up the connection."""
         # That of uvloop has all of the methods, but not the class.
         self._transport = cast("asyncio.Transport", transport)
         host = host_of(self._transport)
         if host is None:
-            # Its client has reset it by now: the system says no more whose it was, and it may not
-            # pass for one of this machine.
+            # The client has already reset it, so its address is unknown, and it must not count as
+            # local.
             self._is_ending = True
             self._transport.abort()
         self._host = host or ""
@@ -176,7 +176,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             self.data_received(self._handed_off)
 
     def data_received(self, data: bytes) -> None:
-        """Requests, or parts of them."""
+        """Parse and answer requests, as far as fairness and backpressure allow."""
         if self._is_ending:
             return
         self._was_active = True
@@ -194,12 +194,12 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._go_on(ends_at)
 
     def pause_writing(self) -> None:
-        """The client is slower than what comes for it."""
+        """The write buffer is full: the client has to read within a timeout."""
         self._writable = asyncio.Event()
         self._write_timer = self._loop.call_later(self._limits.write_seconds, self._transport.abort)
 
     def resume_writing(self) -> None:
-        """It has caught up."""
+        """The write buffer is drained."""
         if self._write_timer is not None:
             self._write_timer.cancel()
         if self._writable is not None:
@@ -208,7 +208,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._wait_for_turn()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end: what nobody waits for is not carried on with."""
+        """Clean up, and cancel work that ends with the client."""
         del exc
         self._leave()
         self._shared.closes(client_key(self._host))
@@ -218,7 +218,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             self._task.cancel()
 
     def shutdown(self) -> None:
-        """The server stops: nothing more is taken, and what is being answered is."""
+        """The server stops: finish answers in progress, and take no further requests."""
         self._events.clear()
         self._rest.clear()
         last = self._beside.last or self._current
@@ -228,13 +228,13 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             last.keep_alive = False
 
     def abort(self) -> None:
-        """Go without a word."""
+        """Abort the connection."""
         self._transport.abort()
 
-    # --- what comes -------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     def _wait_for_turn(self) -> None:
-        """Go on in a round of the event loop in which others have theirs, too."""
+        """Continue in a later turn, shared fairly with other connections."""
         if self._waits_for_turn or self._is_going_on:
             return
         if self._events or self._rest:
@@ -247,11 +247,11 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._waits_for_turn = False
         self._go_on(self._shared.rounds.ends_at)
         if self._current is not None:
-            # What has been begun takes its time in this round, too.
+            # The started answer takes time in this turn, too.
             self._shared.rounds.end()
 
     def _go_on(self, ends_at: float) -> None:
-        """Answer what has come, in its order, until something has to be waited for."""
+        """Answer received requests in order, until one has to be waited for."""
         self._is_going_on = True
         try:
             self._answer_some(ends_at)
@@ -288,7 +288,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
 
     @property
     def _may_begin(self) -> bool:
-        """Whether another request may be begun."""
+        """Whether another request may be started."""
         waits = self._current is not None or self._writable is not None
         return not (waits or self._is_ending or self._beside.is_full)
 
@@ -320,7 +320,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             logger.exception("%s %s failed", request.method, request.path)
             return _FAULT
 
-    # --- what is answered -------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------
 
     def _answer(self, request: R, answer: Answer) -> None:
         if isinstance(answer, Deferred) and answer.lets_next_begin:
@@ -363,12 +363,12 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._finish(request, _made(request, answer, outcome))
 
     def _finish_beside(self, place: Place[R], answer: Deferred, outcome: object) -> None:
-        """One of the answers that are made beside one another is there: send what is ready."""
+        """Set one of the concurrent answers, and send all that are next in order."""
         place.answer = _made(place.request, answer, outcome)
         while (ready := self._beside.next_ready()) is not None:
             request, given = ready
             if not isinstance(given, Whole):
-                # The last one, which was not to begin before all of these.
+                # The last one, which starts only after all of these.
                 self._current = None
                 self._answer(request, given)
             elif not self._transport.is_closing():
@@ -378,7 +378,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             self._go_on_behind()
 
     def _finish(self, request: R, answer: Whole | None) -> None:
-        """The answer that others may have waited behind, unless it has been sent."""
+        """Send the answer unless it has been sent, and continue with waiting requests."""
         self._current = None
         self._task = None
         if self._transport.is_closing():
@@ -390,10 +390,10 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._go_on_behind()
 
     def _go_on_behind(self) -> None:
-        """Go on with what was asked behind an answer that is sent."""
+        """Continue with the requests after a sent answer."""
         first = self._events[0] if self._events and not self._beside else None
         if isinstance(first, Request) and first.is_websocket:
-            # Who sends that before it has been answered does not wait for what it asks.
+            # A client must not pipeline a WebSocket request.
             self._end()
         self._wait_for_turn()
 
@@ -409,14 +409,14 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
                 self._ends_with_client = True
                 await self._send_stream(request, given)
         except asyncio.CancelledError:
-            # The client has gone, or the server stops: there is nothing to say.
+            # The client is gone, or the server stops.
             self._transport.abort()
             return
         except Exception as fault:
             if not isinstance(fault, EnvironmentProblem):
                 logger.exception("%s %s failed", request.method, request.path)
             if isinstance(given, Stream):
-                # The answer has begun: that it has no end is all that its client can be told.
+                # The answer has begun: closing without its end is the only way to signal an error.
                 self._transport.close()
                 return
         self._finish(request, given if isinstance(given, Whole) else None)
@@ -440,13 +440,13 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             if chunked:
                 self._transport.write(http1.LAST_CHUNK)
         finally:
-            # Not when the collector comes by: what feeds the stream ends with its client.
+            # Close the source now, not when it is garbage collected.
             close = getattr(chunks, "aclose", None)
             if close is not None:
                 await close()
 
     def _upgrade(self, request: R, answer: Upgrade) -> None:
-        """Hand the connection over, with what the client sent behind the request."""
+        """Accept a WebSocket, with the bytes that the client sent after the request."""
         key = accept_key(request)
         if key is None:
             self._write(_NO_WEBSOCKET, has_body=True, keep_alive=False)
@@ -460,7 +460,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             made.data_received(rest)
 
     def _hand_over(self, request: R, answer: HandOver) -> HandedOver:
-        """Leave the connection to something else. It still counts."""
+        """Pass the connection to another owner. It still counts."""
         shared, client = self._shared, client_key(self._host)
 
         def lost(ended: HandedOver) -> None:
@@ -473,10 +473,10 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         shared.connections.add(made)
         return made
 
-    # --- limits of time ---------------------------------------------------------------------------
+    # --- timeouts ---------------------------------------------------------------------------------
 
     def _watch(self, state: http1.State) -> None:
-        """A request that has begun has to come to its end, unless the server makes it wait."""
+        """Set the timeout of an incomplete request, unless the server makes it wait."""
         if self._current is not None or self._beside or self._is_ending:
             state = http1.State.BETWEEN
         if state is self._timed:
@@ -503,7 +503,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             self._end()
 
     def _watch_idleness(self) -> None:
-        """Close the connection when nothing came and nothing went for a while."""
+        """Close the connection after a time without activity."""
         idle = not (self._was_active or self._current or self._beside)
         if self._idle_timer is not None and idle:
             self._end()
@@ -516,14 +516,14 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
     # --- the end ----------------------------------------------------------------------------------
 
     def _end(self) -> None:
-        """Close, when all has been sent."""
+        """Close after all data is sent."""
         self._is_ending = True
         self._events.clear()
         self._rest.clear()
         self._transport.close()
 
     def _leave(self) -> None:
-        """The connection has ended, or is somebody else's."""
+        """Release the connection, which has ended or has another owner."""
         self._is_ending = True
         self._shared.forget(self)
         for timer in (self._timer, self._idle_timer, self._write_timer):
@@ -533,7 +533,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
 
 
 def _is_plain(event: object) -> bool:
-    """Whether it is a request whose answer may be made beside others."""
+    """Whether it is a request whose answer may be made concurrently with others."""
     return isinstance(event, Request) and not event.is_websocket
 
 
@@ -546,7 +546,7 @@ def _made(request: Request, answer: Deferred, outcome: object) -> Any:  # noqa: 
 
 
 async def _run(connection: WebSocket, answer: Upgrade, request: Request) -> None:
-    """What an application does with a WebSocket."""
+    """Run the application's handler of a WebSocket."""
     try:
         await answer.run(connection)
     except ConnectionError:

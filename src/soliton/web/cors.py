@@ -1,12 +1,12 @@
-"""What browsers are told about pages of other origins (CORS).
+"""CORS: the headers for pages of other origins.
 
-What lives here: the headers that let such a page read an answer, for all services alike. What does
-not: reading settings, and who adds them to which answers (the applications).
+What lives here: the headers, for all services. What does not: reading settings, and adding the
+headers to answers (the applications).
 
 An origin is echoed rather than answered with ``*``: clients of the ecosystem send every request
-with credentials, and browsers then take no ``*``. So answers differ by origin, and say so to caches
-(``Vary``). ``null``, the origin of files and sandboxes, is no origin that one could trust: those
-get no headers, as from the reference node.
+with credentials, for which browsers do not accept ``*``. Answers therefore differ by origin, and
+have a ``Vary`` header. ``null``, the origin of files and sandboxes, cannot be trusted and gets no
+headers, as from the reference node.
 
 Source: the Fetch standard, ``fetch.spec.whatwg.org``, "CORS protocol"; wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/CompositeHttpService.scala``.
@@ -25,7 +25,7 @@ FROM_REQUEST: Final = "origin-from-request"
 ANY: Final = "*"
 """The same for requests without credentials only."""
 KEY_HEADERS: Final = ("X-API-Key", "api_key")
-"""Pages of other origins may send these only where the settings let them."""
+"""Pages of other origins may send these only if the settings allow it."""
 REQUEST_HEADERS: Final = (
     "Authorization",
     "Content-Type",
@@ -50,9 +50,9 @@ def _listed(names: tuple[str, ...]) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cors:
-    """Which pages may read answers, and what they may send; ``exposed`` are headers of answers.
+    """Which origins may read answers, and what they may send; ``exposed`` are headers of answers.
 
-    Browsers need not ask again what a page may send for ``seconds``, if any are given.
+    Browsers cache a preflight response for ``seconds``, if given.
     """
 
     allows: bool = True
@@ -63,9 +63,9 @@ class Cors:
     exposed: tuple[str, ...] = ()
     seconds: int | None = None
     always: Headers = field(init=False)
-    """The headers of answers to requests without an origin, too: caches may keep those."""
+    """Headers also of answers to requests without an origin, for caches."""
     preflight: Headers = field(init=False)
-    """What a page may send."""
+    """Additional headers of a preflight response."""
     _more: Headers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class Cors:
         object.__setattr__(self, "preflight", preflight)
 
     def headers(self, method: str, origin: bytes | None) -> Headers:
-        """What an answer says to a request by this method from this origin."""
+        """Return the headers of the answer to a request with this method from this origin."""
         if origin is None or not self.allows:
             return self.always
         allowed = self._allowed(origin)
@@ -93,8 +93,8 @@ class Cors:
         return found + self.preflight if method == _OPTIONS else found
 
     def admits(self, origin: bytes | None, host: bytes) -> bool:
-        """Whether a page may open a WebSocket on ``host``: browsers leave that to the server. Of
-        what is no browser there is no origin.
+        """Whether a page may open a WebSocket on ``host``, which browsers leave to the server.
+        Other clients send no origin.
         """
         if origin is None or origin.partition(b"://")[2] == host:
             return True
@@ -111,11 +111,11 @@ class Cors:
 
 
 CLOSED: Final = Cors(allows=False)
-"""Pages of other origins read nothing."""
+"""No other origin may read answers."""
 
 
 def with_cors(headers: Headers, cors: Cors, method: str, origin: bytes | None) -> Headers:
-    """The headers of an answer with these; what the answer said itself about them is left out."""
-    told = (*headers, *cors.headers(method, origin))
-    own = {name for name, _ in told[len(headers) :]}
-    return (*(each for each in headers if each[0] not in own), *told[len(headers) :])
+    """Return the headers of an answer with the CORS headers, which replace its own."""
+    added = cors.headers(method, origin)
+    names = {name for name, _ in added}
+    return (*(each for each in headers if each[0] not in names), *added)

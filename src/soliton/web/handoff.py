@@ -1,11 +1,10 @@
-"""Connections that another process goes on with: the client's socket itself goes there, with what
-has been read of it.
+"""Passing a client's socket to another process, with the bytes read from it.
 
-A process sends a descriptor over a unix socket (``SCM_RIGHTS``) and closes its own; no byte of the
-client passes through it any more, and its end is not the client's.
+A process sends the descriptor over a unix socket (``SCM_RIGHTS``) and closes its own. The client's
+data no longer passes through it, and the connection survives it.
 
-What lives here: both ends. What does not: which connections these are (``connection``), and what
-becomes of them (the server there).
+What lives here: both ends. What does not: choosing the connections (``connection``), and serving
+them (the server there).
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 
 BACKLOG: Final = 1_024
 MAX_BYTES: Final = 1024 * 1024
-"""What has been read of a connection: a request, and what came in the same packet."""
+"""Limit of the bytes read from a connection: a request, and the rest of its packet."""
 RECEIVE_SECONDS: Final = 5.0
-"""How long a process may take to say all of it."""
+"""The timeout of receiving a connection."""
 _PIECE_BYTES: Final = 64 * 1024
-_NOBODY_THERE: Final = (
+_UNAVAILABLE: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 )
 _log = logging.getLogger(__name__)
@@ -49,12 +48,12 @@ class SocketHandoff:
         _limits: ServerLimits,
         when_lost: WhenLost,
     ) -> LeavingConnection:
-        """Send a connection there, and what its client has ``sent`` so far."""
+        """Send a connection with what its client has ``sent`` so far."""
         return LeavingConnection(transport, when_lost, self._path, sent)
 
 
 class LeavingConnection(asyncio.Protocol):
-    """A connection until it has left; ``when_lost`` is called then."""
+    """A connection until it is sent; then ``when_lost`` is called."""
 
     def __init__(
         self, transport: asyncio.Transport, when_lost: WhenLost, path: str, sent: bytes
@@ -68,34 +67,34 @@ class LeavingConnection(asyncio.Protocol):
         self._leaving = asyncio.get_running_loop().create_task(self._leave(path, sent))
 
     async def _leave(self, path: str, sent: bytes) -> None:
-        # What was answered before has to be with the system: nobody else can send it.
+        # Earlier answers must be flushed to the kernel first.
         self._transport.set_write_buffer_limits(high=0)
         await self._flushed.wait()
         try:
             await _send(path, self._transport.get_extra_info("socket").fileno(), sent)
         except OSError:
-            self._transport.write(_NOBODY_THERE)
+            self._transport.write(_UNAVAILABLE)
         self._transport.close()
 
     def pause_writing(self) -> None:
-        """Something waits for the client."""
+        """There is unsent data."""
         self._flushed.clear()
 
     def resume_writing(self) -> None:
-        """Nothing does."""
+        """All data is sent."""
         self._flushed.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is here no more."""
+        """The connection has left or is lost."""
         del exc
         self._leaving.cancel()
         self._when_lost(self)
 
     def shutdown(self) -> None:
-        """The server stops: this takes a moment only."""
+        """The server stops: leaving takes only a moment."""
 
     def abort(self) -> None:
-        """Go without a word."""
+        """Abort the connection."""
         self._transport.abort()
 
 
@@ -109,16 +108,16 @@ async def _send(path: str, descriptor: int, data: bytes) -> None:
 
 
 class SocketReceiver:
-    """Takes the connections that other processes send."""
+    """Receives the connections that other processes send."""
 
     def __init__(self, adopt: Callable[[socket.socket, bytes], Coroutine[Any, Any, None]]) -> None:
-        """``adopt`` goes on with one."""
+        """``adopt`` serves a received connection."""
         self._adopt = adopt
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self, path: str) -> None:
-        """Begin; raises ``EnvironmentProblem``."""
+        """Start listening; raises ``EnvironmentProblem``."""
         try:
             self._listener.bind(path)
             self._listener.listen(BACKLOG)
@@ -129,7 +128,7 @@ class SocketReceiver:
         self._start(self._accept())
 
     def close(self) -> None:
-        """Take no more."""
+        """Stop listening."""
         for task in self._tasks:
             task.cancel()
         self._listener.close()
@@ -159,13 +158,13 @@ class SocketReceiver:
             _log.warning("a connection of another process did not arrive: %s", error)
             return
         plug.setblocking(False)
-        # Its client may have gone meanwhile.
+        # The client may be gone.
         with contextlib.suppress(OSError):
             await self._adopt(plug, data)
 
 
 async def _received(way: socket.socket) -> tuple[socket.socket, bytes]:
-    """A client's socket, and what has been read of it; raises ``OSError``."""
+    """Receive a client's socket, and the bytes read from it; raises ``OSError``."""
     loop = asyncio.get_running_loop()
     await readable(way.fileno())
     data, descriptors, _, _ = socket.recv_fds(way, _PIECE_BYTES, 1)

@@ -1,8 +1,7 @@
-"""HTTP/1.1 as a machine: bytes of a connection in, requests out; answers in, bytes out.
+"""HTTP/1.1 sans-I/O: bytes of a connection in, requests out; answers in, bytes out.
 
-What lives here: assembling requests on httptools within limits on heads and bodies, and the bytes
-of answers. Nothing here knows a socket, a clock or a task. What does not: when what is read and
-answered (``connection``).
+What lives here: assembling requests with httptools within limits on heads and bodies, and encoding
+answers, without sockets, clocks and tasks. What does not: when to read and answer (``connection``).
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from soliton.web.types import Headers
 R = TypeVar("R", bound=Request)
 
 MAX_HEADERS: Final = 256
-"""Of one request; browsers and proxies together send a tenth of that."""
+"""Headers of one request; browsers and proxies together send a tenth of that."""
 MAX_LENGTH_DIGITS: Final = 18
-"""A longer number of bytes is too long, whatever it is."""
+"""A content length with more digits is always too large."""
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _STATUS_LINES: Final = {
@@ -43,7 +42,7 @@ _WITHOUT_BODY: Final = frozenset((204, 304))
 
 
 class State(Enum):
-    """Where in a request the bytes end that have come."""
+    """The parser's position in a request."""
 
     BETWEEN = "between requests"
     HEAD = "in a head"
@@ -52,14 +51,14 @@ class State(Enum):
 
 
 class Invalid(Enum):
-    """Bytes that are no request, or none that is taken; nothing after them is read."""
+    """The bytes are no acceptable request; nothing after them is parsed."""
 
     REQUEST = b"Invalid HTTP request received."
     LONG_HEAD = b"The request head is too long."
 
 
 class Refused(Generic[R]):
-    """A request whose body will not be read."""
+    """A request whose body is not read."""
 
     __slots__ = ("reason", "request")
 
@@ -69,14 +68,14 @@ class Refused(Generic[R]):
 
 
 class Continue:
-    """The client waits for a word before it sends the body."""
+    """The client waits for ``100 Continue`` before it sends the body."""
 
 
 Event: TypeAlias = R | Refused[R] | Invalid | Continue
 
 
 class RequestParser(Generic[R]):
-    """The requests of one connection; ``host`` is the address of its client."""
+    """Parses the requests of one connection; ``host`` is the address of its client."""
 
     __slots__ = (
         "_body",
@@ -105,7 +104,7 @@ class RequestParser(Generic[R]):
         self._parser = HttpRequestParser(self)
         self.state = State.BETWEEN
         self.unparsed = b""
-        """What follows the request for a WebSocket that was the last event."""
+        """The bytes after a WebSocket request, which is the last event."""
         self._events: list[Event[R]] = []
         self._fed = self._length = 0
         self._url = b""
@@ -114,7 +113,7 @@ class RequestParser(Generic[R]):
         self._request: R | None = None
 
     def feed(self, data: bytes) -> Sequence[Event[R]]:
-        """What these bytes complete, in its order. ``Invalid`` is the last event of all."""
+        """Return the events that these bytes complete, in order. ``Invalid`` is always the last."""
         events = self._events = []
         try:
             while data:
@@ -135,12 +134,12 @@ class RequestParser(Generic[R]):
 
     @property
     def unfinished(self) -> R | None:
-        """The request whose body has not come to its end."""
+        """The request whose body is incomplete."""
         return self._request
 
     def close(self) -> None:
-        """Nothing more is fed: the parser and this machine, which know each other, part, and need
-        not wait for the search for cycles.
+        """Break the reference cycle between the parser and this object; ``feed`` must not be called
+        afterwards.
         """
         self._events = []
         del self._parser
@@ -148,29 +147,29 @@ class RequestParser(Generic[R]):
     # --- called by the parser ---------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """A request begins."""
         self.state = State.HEAD
         self._length = 0
         self._url = b""
         self._headers = []
 
     def on_url(self, url: bytes) -> None:
-        """A part of what is asked for."""
+        """A part of the target."""
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header."""
+        """A header."""
         self._headers.append((name.lower(), value))
         if len(self._headers) > MAX_HEADERS:
-            # Each costs more than its bytes: the parser stops before it has read them all.
+            # Stop at once, since each header costs more than its bytes.
             raise HttpParserError("too many headers")
 
     def on_headers_complete(self) -> None:
-        """The head is there."""
+        """The head is complete."""
         if self._length + self._fed > self._head_limit:
             self._check_length()
         if self._parser.should_upgrade():
-            # The parser stops here, and says so.
+            # The parser stops here, and raises ``HttpParserUpgrade``.
             return
         request = self._request = self._take_request()
         self.state = State.BODY
@@ -186,7 +185,7 @@ class RequestParser(Generic[R]):
             self._events.append(Continue())
 
     def on_body(self, body: bytes) -> None:
-        """A piece of a body."""
+        """Bytes of a body."""
         if self._request is not None:
             self._body.append(body)
             self._length += len(body)
@@ -194,7 +193,7 @@ class RequestParser(Generic[R]):
                 self._refuse_body(self._request)
 
     def on_message_complete(self) -> None:
-        """The end of a request."""
+        """A request is complete."""
         if self._request is not None:
             self._request.body = b"".join(self._body)
             self._events.append(self._request)
@@ -205,7 +204,7 @@ class RequestParser(Generic[R]):
     # ----------------------------------------------------------------------------------------------
 
     def _check_length(self) -> None:
-        """Refuse a head that is too long although its last piece has come."""
+        """Refuse a complete head that is too long."""
         length = len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers)
         if length > self._head_limit:
             raise HttpParserError("the request head is too long")
@@ -236,11 +235,11 @@ class RequestParser(Generic[R]):
         return request
 
     def _upgraded(self, rest: bytes) -> bytes:
-        """Go on behind a head that offers another protocol; gives what is to be parsed next.
+        """Handle a head with an ``Upgrade`` header, and return the bytes to parse next.
 
         The HTTP client of Java 11 and newer offers HTTP/2 with every first request; the parser
-        would take the body of such a request for the other protocol and drop it. So the request is
-        parsed again as if nothing had been offered.
+        would treat the body of such a request as the other protocol. So the request is parsed again
+        without the offer.
         """
         method, version = self._parser.get_method(), self._parser.get_http_version()
         if method == b"CONNECT":
@@ -265,7 +264,7 @@ class RequestParser(Generic[R]):
 
 
 def request_bytes(request: Request) -> bytes:
-    """A request without a body as it is sent."""
+    """Encode a request without a body."""
     query = b"?" + request.query_string if request.query_string else b""
     lines = [
         b"%s %s%s HTTP/1.1"
@@ -279,7 +278,7 @@ def request_bytes(request: Request) -> bytes:
 
 
 def whole_bytes(answer: Whole, date: bytes, *, has_body: bool, keep_alive: bool) -> bytes:
-    """An answer as it is sent; ``date`` is the line of that header."""
+    """Encode an answer; ``date`` is the ``Date`` header line."""
     body, content_type = answer.body, answer.content_type
     parts = [_STATUS_LINES[answer.status], date]
     if content_type:
@@ -292,7 +291,7 @@ def whole_bytes(answer: Whole, date: bytes, *, has_body: bool, keep_alive: bool)
 
 
 def stream_head(answer: Stream, date: bytes, *, chunked: bool, keep_alive: bool) -> bytes:
-    """What is sent before the pieces of an answer."""
+    """Encode the head of a streamed answer."""
     parts = [_STATUS_LINES[answer.status], date]
     _add_headers(parts, answer.headers)
     if chunked:
@@ -302,14 +301,14 @@ def stream_head(answer: Stream, date: bytes, *, chunked: bool, keep_alive: bool)
 
 
 def is_chunked(answer: Stream, request: Request) -> bool:
-    """Whether the pieces of an answer say where it ends."""
+    """Whether a streamed answer uses chunked encoding."""
     if answer.status in _WITHOUT_BODY or request.method == "HEAD":
         return False
     return all(name != _LENGTH for name, _ in answer.headers)
 
 
 def chunk_bytes(piece: bytes) -> bytes:
-    """A piece of an answer that has no length; never an empty one, which would be its end."""
+    """Encode a chunk, which must not be empty: that would be the end."""
     return b"%x\r\n%s\r\n" % (len(piece), piece)
 
 

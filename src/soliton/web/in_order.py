@@ -1,7 +1,7 @@
-"""Answers of one connection that are made beside one another, and leave in the order of asking.
+"""Concurrent answers of one connection (HTTP pipelining), which are sent in order.
 
-What lives here: their queue and its limits. What does not: when answers are ready (``connection``),
-and which may be made so (``answers.Deferred``).
+What lives here: their queue and its limits. What does not: making answers (``connection``), and
+which may be made concurrently (``answers.Deferred``).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from soliton.web.request import Request
 R = TypeVar("R", bound=Request)
 
 MAX_BESIDE: Final = 64
-"""So many answers of one connection are made at a time."""
+"""How many answers of one connection are made concurrently."""
 MAX_BODY_BYTES: Final = 256 * 1024
-"""That their requests have together, before one more is begun."""
+"""The total size of their bodies above which no further request is started."""
 
 
 class Place(Generic[R]):
-    """A request in the queue, and its answer when there is one."""
+    """A request in the queue, and its answer once it is ready."""
 
     __slots__ = ("answer", "request")
 
@@ -44,23 +44,23 @@ class InOrder(Generic[R]):
 
     @property
     def is_full(self) -> bool:
-        """Whether no other request may be begun."""
+        """Whether no further request may be started."""
         return len(self._places) >= MAX_BESIDE or self._body_bytes >= MAX_BODY_BYTES
 
     @property
     def last(self) -> R | None:
-        """The request that came last."""
+        """The last request."""
         return self._places[-1].request if self._places else None
 
     def join(self, request: R, answer: Answer | None = None) -> Place[R]:
-        """Take the place behind all others."""
+        """Append a request."""
         place = Place(request, answer)
         self._places.append(place)
         self._body_bytes += len(request.body)
         return place
 
     def next_ready(self) -> tuple[R, Answer] | None:
-        """The first one, which leaves the queue, if its answer is there."""
+        """Remove and return the first request and its answer, if that is ready."""
         if not self._places or (answer := self._places[0].answer) is None:
             return None
         request = self._places.popleft().request

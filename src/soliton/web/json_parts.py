@@ -1,9 +1,9 @@
-"""How much there is in a JSON text, counted before it is read.
+"""Counting the parts of a JSON text before it is parsed.
 
-A parser makes an object for each array, object and member: a text of a megabyte takes a tenth of a
-second and more if it has nothing else, and everybody waits.
+A parser makes an object for each array, object and member. A megabyte of them blocks the event loop
+for a tenth of a second and more.
 
-What lives here: counting. What does not: parsers, and how much each of them takes.
+What lives here: counting. What does not: parsers, and the limits of each.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 _PIECES: Final = 8_192
-"""So many, an even number, are cut off at a time: what has too much is seldom looked through."""
+"""How many pieces (an even number) are split off at a time, so that counting can stop early."""
 
 
 def has_more_parts(data: bytes, most: int) -> bool:
@@ -20,7 +20,7 @@ def has_more_parts(data: bytes, most: int) -> bool:
         return False
     rest, parts = _without_escapes(data), 0
     while rest:
-        # The last piece is what has not been cut; as many as these are before it, it is outside.
+        # The last piece is unsplit. An even number of pieces precedes it, so it begins outside.
         *pieces, rest = rest.split(b'"', _PIECES)
         if len(pieces) < _PIECES:
             pieces, rest = [*pieces, rest], b""
@@ -35,9 +35,9 @@ def _parts(data: bytes) -> int:
 
 
 def outside_texts(data: bytes) -> bytes:
-    """What of a valid JSON text is in none of its strings. Each colon there is a member's.
+    """Return the text outside of the strings of a valid JSON text. Each colon there is a member's.
 
-    What is escaped goes first; then every second part between quotation marks is outside.
+    Escapes are removed first; then every second part between quotation marks is outside.
     """
     return b"".join(_without_escapes(data).split(b'"')[::2])
 

@@ -1,6 +1,6 @@
-"""Long numbers as strings, for clients whose JSON numbers are doubles.
+"""Large numbers as strings, for clients whose JSON numbers are doubles.
 
-What lives here: reading the ``Accept`` header, and rewriting an answer when a client asks for
+What lives here: parsing the ``Accept`` header, and rewriting an answer when a client requests
 ``application/json;large-significand-format=string``. What does not: which members become strings
 (each service has its list), and ordinary JSON, which msgspec writes.
 
@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 class Accepted(Enum):
-    """What the client can read of a JSON answer."""
+    """The JSON formats that a client accepts."""
 
     NOTHING = "nothing"
     NUMBERS = "numbers"
@@ -30,7 +30,7 @@ class Accepted(Enum):
 
 
 def accepted(accept: bytes | None) -> Accepted:
-    """What an ``Accept`` header allows; without one, everything."""
+    """Parse an ``Accept`` header; without one, everything is accepted."""
     if accept is None or accept == b"*/*" or accept == b"application/json":
         return Accepted.NUMBERS
     found = Accepted.NOTHING
@@ -51,7 +51,7 @@ def _is_zero_quality(parameter: bytes) -> bool:
 
 
 def with_strings(encoded: bytes, members: AbstractSet[str]) -> bytes:
-    """The same JSON with the numbers of the listed members, and of all within them, as strings."""
+    """Return the JSON with numbers in the listed members, and nested in them, as strings."""
     return _encode(_translate(_decode(encoded), members, within=False))
 
 
@@ -67,5 +67,5 @@ def _translate(value: object, members: AbstractSet[str], *, within: bool) -> obj
         return value
     if within:
         return format(value, "f") if isinstance(value, Decimal) else str(value)
-    # msgspec writes no integer beyond 64 bits, which a block's score can be.
+    # msgspec does not encode integers beyond 64 bits, which a block's score can be.
     return msgspec.Raw(str(value).encode("ascii")) if isinstance(value, int) else value

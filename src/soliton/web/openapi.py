@@ -1,7 +1,7 @@
-"""OpenAPI 3.1: the one maker of the documents of all services.
+"""OpenAPI 3.1: building the documents of all services.
 
-What lives here: how an operation, its parameters, its body and its answers are written. What does
-not: what a service says of them, which is beside its routes.
+What lives here: operations, parameters, bodies and answers. What does not: the descriptions of a
+service, which are next to its routes.
 
 Source: https://spec.openapis.org/oas/v3.1.0.
 """
@@ -26,13 +26,13 @@ def document(
     paths: Mapping[str, object],
     components: Mapping[str, object],
 ) -> Object:
-    """A whole document."""
+    """Return a document."""
     info = {"title": title, "version": version, "description": description}
     return {"openapi": VERSION, "info": info, "paths": paths, "components": components}
 
 
 def ref(name: str) -> Object:
-    """What refers to a schema of the components."""
+    """Return a reference to a schema of the components."""
     return {"$ref": REFERENCE.format(name=name)}
 
 
@@ -47,7 +47,7 @@ def operation(
     body: Object | None = None,
     security: object = None,
 ) -> Object:
-    """An operation; of what is not given nothing is said."""
+    """Return an operation, without members that are not given."""
     found: Object = {
         "operationId": name,
         "tags": [tag] if tag else None,
@@ -70,7 +70,7 @@ def parameter(
     required: bool = False,
     example: object = NO_EXAMPLE,
 ) -> Object:
-    """A parameter; one of the path is always required."""
+    """Return a parameter; one of the path is always required."""
     found: Object = {
         "name": name,
         "in": place,
@@ -84,12 +84,12 @@ def parameter(
 def content(
     schema: Mapping[str, Any], example: object = NO_EXAMPLE, media_type: str = "application/json"
 ) -> Object:
-    """The content of a body or an answer."""
+    """Return the content of a body or an answer."""
     found: Object = {"schema": schema}
     return {media_type: found if example is NO_EXAMPLE else found | {"example": example}}
 
 
 def api_key(name: str, description: str = "") -> Object:
-    """A header that says who asks."""
+    """Return the security scheme of an API key in a header."""
     found = {"type": "apiKey", "in": "header", "name": name}
     return found | {"description": description} if description else found

@@ -1,14 +1,14 @@
-"""Parameters of routes, and the line of text that says where they are.
+"""Parameters of routes, and parsing the lines that declare routes.
 
-A line is the method, the path, the query and a few words::
+A line is the method, the path, the query and options::
 
     GET /assets/nft/{address}/limit/{limit}?after.nft&order.asc family=waves,tn reads=state
 
-``{address}`` and ``after.nft`` name parameters; what follows a dot tells apart those that have the
-same name. ``ANY`` stands for all methods, ``[/]`` behind a path says that it is taken with a slash
-at its end too. What the words mean is for the service to say.
+``{address}`` and ``after.nft`` name parameters; the part after a dot distinguishes parameters of
+the same name. ``ANY`` stands for all methods. ``[/]`` after a path allows a trailing slash. The
+meaning of options is up to the service.
 
-What lives here: kinds of parameters, tables of parameters, reading a line. What does not: routes.
+What lives here: kinds of parameters, tables of parameters, parsing a line. What does not: routes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_DIGITS: Final = 19
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a parameter's text may be; ``convert`` returns None to refuse or raises ``ApiError``."""
+    """The type of a parameter; ``convert`` returns None for invalid text or raises ``ApiError``."""
 
     name: str
     schema: Schema
@@ -90,7 +90,7 @@ ORDER = Kind(
 
 
 class Place(Enum):
-    """Where a parameter is found."""
+    """Where a parameter is."""
 
     PATH = "path"
     QUERY = "query"
@@ -98,17 +98,17 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One declared parameter; ``example`` is what the documentation shows and tests send."""
+    """A declared parameter; ``example`` is for the documentation and for tests."""
 
     name: str
     kind: Kind
     description: str
     example: object
-    """A value as a client sends it; ``None`` where the documentation shows none."""
+    """An example value; ``None`` if there is none."""
     place: Place = Place.PATH
     required: bool = True
     repeated: bool = False
-    """The request keeps all values: read them from ``request.query``."""
+    """Whether it may be repeated: read the values from ``request.query``."""
 
 
 _KINDS: Final = {
@@ -118,9 +118,9 @@ _NO_EXAMPLE: Final = "-"
 
 
 def parameters(text: str, *kinds: Kind) -> dict[str, Parameter]:
-    """Parameters by their names in lines. A row is name, kind, description and an example, or ``-``
-    for none; behind a kind ``*`` marks what may come many times, ``!`` a part of the query that has
-    to be there. ``kinds`` are further kinds.
+    """Parse a table of parameters, and return them by their names in lines. A row is name, kind,
+    description and an example, or ``-`` for none. After a kind, ``*`` marks a repeated parameter,
+    ``!`` a required one of the query. ``kinds`` are additional kinds.
     """
     found, known = {}, _KINDS | {kind.name: kind for kind in kinds}
     for row in text.strip().splitlines():
@@ -137,7 +137,7 @@ def parameters(text: str, *kinds: Kind) -> dict[str, Parameter]:
 
 
 class Line(NamedTuple):
-    """What a line says."""
+    """A parsed line."""
 
     method: str
     path: str
@@ -148,7 +148,7 @@ class Line(NamedTuple):
 
 
 def read_line(line: str, known: Mapping[str, Parameter], words: Collection[str]) -> Line:
-    """Read a line; parameters and ``words`` that are not known are faults of ours."""
+    """Parse a line; unknown parameters and options raise ``InvariantBroken``."""
     method, target, *others = line.split(" ")
     whole_path, _, query = target.partition("?")
     path, or_slash, _ = whole_path.partition("[/]")

@@ -1,7 +1,7 @@
-"""Who a client is by what the system or TLS says: an address, a local user, or a certificate.
+"""The identity of a client from the system or TLS: an address, a local user, or a certificate.
 
-What lives here: asking for them, and the two names that ``Request.peer`` may have. What does not:
-telling addresses apart (``clients``), and what anybody may do (the applications).
+What lives here: reading them, and the two kinds of names in ``Request.peer``. What does not: keys
+for rate limits (``clients``), and permissions (the applications).
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _UCRED: Final = struct.Struct("3i")
 
 
 def user(uid: int) -> str:
-    """The name of a user, by number."""
+    """Return the name of a local user."""
     return f"uid:{uid}"
 
 
 def certificate(fingerprint: str) -> str:
-    """The name of a client's certificate: its SHA-256, in hexadecimal."""
+    """Return the name of a client certificate, from its SHA-256 in hexadecimal."""
     return f"certificate:{fingerprint}"
 
 
 def peer_of(transport: asyncio.BaseTransport) -> str:
-    """The client's name, empty where nothing is known of it."""
+    """Return the client's name; empty if it is unknown."""
     tls = transport.get_extra_info("ssl_object")
     if tls is not None:
         data = cast("ssl.SSLObject", tls).getpeercert(binary_form=True)
@@ -37,14 +37,14 @@ def peer_of(transport: asyncio.BaseTransport) -> str:
     if plug is None or plug.family != socket.AF_UNIX or _CREDENTIALS is None:
         return ""
     try:
-        told = plug.getsockopt(socket.SOL_SOCKET, _CREDENTIALS, _UCRED.size)
+        credentials = plug.getsockopt(socket.SOL_SOCKET, _CREDENTIALS, _UCRED.size)
     except OSError:
         return ""
-    return user(_UCRED.unpack(told)[1])
+    return user(_UCRED.unpack(credentials)[1])
 
 
 def host_of(transport: asyncio.BaseTransport) -> str | None:
-    """The address of a client, ``None`` for one that has gone; empty where there are none."""
+    """Return the address of a client, ``None`` if it is gone, empty if it has none."""
     plug = cast("socket.socket | None", transport.get_extra_info("socket"))
     try:
         peer = transport.get_extra_info("peername") if plug is None else plug.getpeername()

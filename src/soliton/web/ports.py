@@ -1,7 +1,6 @@
-"""Who listens on a port: for the operator who finds it taken.
+"""Finding the process that listens on a port, for error messages.
 
-What lives here: asking the operating system, where it tells (Linux, in ``/proc``). What does not:
-listening (``server``).
+What lives here: reading ``/proc`` on Linux. What does not: listening (``server``).
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from typing import Final
 
 MAX_COMMAND_CHARS: Final = 80
 MAX_SOCKETS: Final = 100_000
-"""Lines of the kernel's table that are looked at."""
+"""Lines of the kernel's table that are read."""
 _PROC: Final = Path("/proc")
 _LISTENS: Final = "0A"
 _FIELDS: Final = 10
 
 
 def holder(port: int) -> str | None:
-    """The process that listens on a port and its command, ``None`` where nobody tells."""
+    """Return the process that listens on a port and its command, ``None`` if it is unknown."""
     sockets = {f"socket:[{number}]" for number in _sockets(port)}
     if not sockets:
         return None
@@ -31,7 +30,7 @@ def holder(port: int) -> str | None:
 
 
 def _sockets(port: int) -> Iterator[str]:
-    """The numbers of the sockets that listen on a port."""
+    """Yield the inodes of the sockets that listen on a port."""
     for table in ("tcp", "tcp6"):
         try:
             with (_PROC / "net" / table).open(encoding="ascii") as lines:
@@ -46,7 +45,7 @@ def _sockets(port: int) -> Iterator[str]:
 
 
 def _open_files(process: Path) -> Iterator[str]:
-    """What the files of a process are; nothing for those of other users."""
+    """Yield the targets of a process's descriptors; nothing for processes of other users."""
     try:
         for each in (process / "fd").iterdir():
             yield str(each.readlink())
@@ -59,7 +58,7 @@ def _command(process: Path) -> str:
         words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         return ""
-    # What was started, and not the interpreter of it.
+    # The program, not its interpreter.
     if len(words) > 1 and Path(words[0]).name.startswith("python"):
         words = words[1:]
     text = " ".join([Path(words[0]).name, *words[1:]]).strip()

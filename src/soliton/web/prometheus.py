@@ -1,10 +1,10 @@
-"""Figures about a running program as Prometheus scrapes them.
+"""Metrics in Prometheus's text format.
 
-What lives here: the text form, and the figures that every process has. What does not: what a
-service counts (``soliton.api.metrics``, ``soliton.matcher``).
+What lives here: the text format, and the metrics of every process. What does not: the metrics of a
+service (``soliton.api.metrics``, ``soliton.matcher``).
 
 Source: https://prometheus.io/docs/instrumenting/exposition_formats/ (version 0.0.4); the names of
-the process's figures are those of https://prometheus.io/docs/instrumenting/writing_clientlibs/.
+the process's metrics are those of https://prometheus.io/docs/instrumenting/writing_clientlibs/.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _NO_LABELS: Final[Labels] = MappingProxyType({})
 
 
 class Sample(NamedTuple):
-    """One value, with the labels that tell it from others of the same figure."""
+    """One value, with its labels."""
 
     value: int | float
     labels: Labels = _NO_LABELS
 
 
 class Figure(NamedTuple):
-    """A figure with its samples; ``kind`` is ``COUNTER`` (names end in ``_total``) or ``GAUGE``."""
+    """A metric with its samples; ``kind`` is ``COUNTER`` (names end in ``_total``) or ``GAUGE``."""
 
     name: str
     kind: str
@@ -45,7 +45,7 @@ class Figure(NamedTuple):
 
 
 def text_form(figures: Iterable[Figure]) -> bytes:
-    """The text that is scraped."""
+    """Return the text format of metrics."""
     lines: list[str] = []
     for figure in figures:
         lines.append(f"# HELP {figure.name} {_escaped(figure.help)}")
@@ -66,22 +66,22 @@ def _escaped(text: str) -> str:
 
 
 def resident_bytes() -> int | None:
-    """Memory that is in use now; only where the system tells."""
+    """Return the resident memory, ``None`` on systems without ``/proc``."""
     if not _STATM.exists():
         return None
     return int(_STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def open_files() -> int | None:
-    """Open descriptors; only where the system tells."""
+    """Return the number of open descriptors, ``None`` on systems without ``/proc``."""
     return sum(1 for _ in _OPEN_FILES.iterdir()) if _OPEN_FILES.exists() else None
 
 
 def file_limit() -> int:
-    """How many descriptors may be open."""
+    """Return the limit of open descriptors."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def cpu_seconds() -> float:
-    """Working time of the process since it began."""
+    """Return the CPU time of the process."""
     return time.process_time()

@@ -1,7 +1,7 @@
-"""A request as handlers see it, with its lazily read parts.
+"""A request as handlers see it, with lazily parsed parts.
 
 What lives here: the request of all services, query and form parsing. What does not: choosing the
-handler (``routing``), and reading it from a connection (``http1``).
+handler (``routing``), and parsing HTTP (``http1``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from soliton.errors import InvariantBroken, SolitonError
 
 FORM_URLENCODED: Final = b"application/x-www-form-urlencoded"
 MAX_FIELDS: Final = 5_000
-"""Of a query or form: five times as many as any list may have by default."""
+"""Fields of a query or form: five times the default limit of any list."""
 _UTF_16: Final = "utf-16"
 _CODECS: Final = {
     b"utf-8": "utf-8",
@@ -27,13 +27,13 @@ _CODECS: Final = {
     b"utf-16be": "utf-16-be",
     b"utf-16le": "utf-16-le",
 }
-"""The charsets that akka-http has names for, which take no longer than a body is. Python knows many
-more: some are quadratic, and it keeps each name that it was ever asked for.
+"""The charsets that akka-http has names for, which decode in linear time. Python has many more:
+some are quadratic, and it caches each requested name.
 """
 
 
 class RejectionError(SolitonError):
-    """The route cannot take the request: the next one may, and after the last comes the 404."""
+    """The route does not accept the request: the next one is tried, and finally 404 is sent."""
 
 
 class TooManyFieldsError(SolitonError):
@@ -43,8 +43,8 @@ class TooManyFieldsError(SolitonError):
 class Request:
     """One request: head, body, and the converted parameters of its route.
 
-    ``path`` is as it was sent, its bytes taken for Latin-1; names of headers are in lower case;
-    ``host`` is the address of the client.
+    ``path`` is the raw path, decoded as Latin-1; names of headers are in lower case; ``host`` is
+    the address of the client.
     """
 
     __slots__ = (
@@ -77,14 +77,12 @@ class Request:
         self.body = body
         self.host = host
         self.peer = ""
-        """Who the system or TLS says the client is, as ``web.peers`` writes it; empty for nobody
-        known.
-        """
+        """The client's identity from the system or TLS (``web.peers``); empty if unknown."""
         self.arguments: dict[str, object] = {}
         self.keep_alive = True
-        """Whether the client may use the connection again."""
+        """Whether the connection stays open after the answer."""
         self.is_websocket = False
-        """Whether it asks for a WebSocket."""
+        """Whether it requests a WebSocket."""
         self._query: dict[str, list[str]] | None = None
 
     @property
@@ -95,44 +93,44 @@ class Request:
         return self._query
 
     def text(self, name: str) -> str:
-        """A declared parameter that is a string."""
+        """Return a declared string parameter."""
         value = self.arguments[name]
         if isinstance(value, str):
             return value
         raise InvariantBroken(f"parameter {name} is no text")
 
     def integer(self, name: str) -> int:
-        """A declared parameter that is a number."""
+        """Return a declared integer parameter."""
         value = self.arguments[name]
         if isinstance(value, int):
             return value
         raise InvariantBroken(f"parameter {name} is no number")
 
     def flag(self, name: str) -> bool:
-        """A declared parameter that is true or false; absent means false."""
+        """Return a declared boolean parameter; false if it is missing."""
         return self.arguments.get(name) is True
 
     def optional_text(self, name: str) -> str | None:
-        """A declared query parameter that is a string, if it was given."""
+        """Return a declared string parameter of the query, if given."""
         return self.text(name) if self.arguments.get(name) is not None else None
 
     def optional_integer(self, name: str) -> int | None:
-        """A declared query parameter that is a number, if it was given."""
+        """Return a declared integer parameter of the query, if given."""
         return self.integer(name) if self.arguments.get(name) is not None else None
 
     def header(self, name: str) -> str | None:
-        """A header as text."""
+        """Return a header as text."""
         value = self.headers.get(name.lower().encode("ascii"))
         return None if value is None else header_text(value)
 
     def content_type(self) -> bytes:
-        """The media type of the body in lower case, without its parameters."""
+        """Return the media type of the body in lower case, without parameters."""
         return self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
 
     def body_text(self) -> str:
-        """The body as text, in the charset it names; bytes that are none become U+FFFD.
+        """Return the body as text in its charset; invalid bytes become U+FFFD.
 
-        Raises ``RejectionError`` for any other charset than those above.
+        Raises ``RejectionError`` for an unknown charset.
         """
         charset = _charset(self.headers.get(b"content-type", b""))
         codec = _CODECS.get(charset)
@@ -146,7 +144,7 @@ class Request:
 
 
 def header_text(value: bytes) -> str:
-    """A header's bytes as text: UTF-8, or Latin-1 where they are not."""
+    """Decode a header as UTF-8, or else as Latin-1."""
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:
@@ -154,7 +152,7 @@ def header_text(value: bytes) -> str:
 
 
 def parse_query(query: bytes) -> dict[str, list[str]]:
-    """The pairs of a query or form; raises ``RejectionError`` for one that is not UTF-8, and
+    """Parse a query or form; raises ``RejectionError`` if it is not UTF-8, and
     ``TooManyFieldsError``.
     """
     values: dict[str, list[str]] = {}

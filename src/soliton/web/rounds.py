@@ -1,7 +1,7 @@
-"""Rounds: how connections that bring many requests at once share each round of the event loop.
+"""Fair scheduling of connections with many pipelined requests in each turn of the event loop.
 
-A packet may hold thousands of requests. If each such connection had some of them answered in every
-round, everybody else would wait for all of these connections together.
+A packet may contain thousands of requests. If each such connection were served in every turn, all
+others would wait for all of these connections together.
 
 What lives here: their queue. What does not: parsing and answering (``connection``).
 """
@@ -14,16 +14,16 @@ from collections import deque
 from collections.abc import Callable
 
 SLICE_SECONDS = 0.002
-"""What all of them together take of a round, about, and what one packet does that has just come."""
+"""The time slice of all of them together in a turn, and of a newly received packet."""
 
 SMALL_PIECE_BYTES = 256
-"""Parsed in one go of what has waited and is no body: a few requests, each with its turn."""
+"""Queued bytes, except of bodies, that are parsed at once: a few requests."""
 _MOST_AT_ONCE = 16
-"""So many requests of one connection are answered before others have their turn, or fewer."""
+"""Requests of one connection that are answered in one time slice, at most."""
 
 
 class Slice:
-    """What one connection may have answered before others have their turn."""
+    """The time slice of one connection."""
 
     __slots__ = ("_ends_at", "answered")
 
@@ -31,20 +31,20 @@ class Slice:
         self.begin(0.0)
 
     def begin(self, ends_at: float) -> None:
-        """A new one, until then."""
+        """Begin a new time slice."""
         self.answered = 0
         self._ends_at = ends_at
 
     def has_time(self) -> bool:
-        """Whether one more request may be answered: one may always."""
+        """Whether one more request may be answered; the first one always may."""
         if not self.answered:
             return True
         return self.answered < _MOST_AT_ONCE and time.perf_counter() < self._ends_at
 
 
 class Rounds:
-    """Those that go on when it is their turn; ``ends_at`` is when the turns of this round end, in
-    the seconds of ``time.perf_counter``.
+    """The queue of waiting connections; ``ends_at`` is the end of the present time slice, in
+    seconds of ``time.perf_counter``.
     """
 
     __slots__ = ("_is_set", "_short", "_waiting", "ends_at")
@@ -63,7 +63,7 @@ class Rounds:
         self._set()
 
     def end(self) -> None:
-        """Nobody else in this round: what has been begun takes its time in the next one."""
+        """End this time slice: serve no other connection in this turn."""
         self.ends_at = 0.0
 
     def _set(self) -> None:

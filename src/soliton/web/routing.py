@@ -1,11 +1,11 @@
-"""Finding the routes that a path may mean.
+"""Finding the routes that match a path.
 
-Several routes may fit one path. They are tried in order, static segments before parameters, and a
-parameter that refuses its segment lets the next route try, as the ``~`` of akka-http does in
+Several routes may match one path. They are tried in order, static segments before parameters, and
+when a parameter rejects its segment the next route is tried, like with ``~`` of akka-http in
 wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/CompositeHttpService.scala``.
 
-What lives here: the trie of path segments. What does not: what a route is (the services say that),
-and what its parameters may be (``parameters``).
+What lives here: the trie of path segments. What does not: the routes (the services), and the types
+of parameters (``parameters``).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from soliton.web.request import RejectionError
 T = TypeVar("T")
 
 MAX_PATH_SEGMENTS: Final = 16
-"""No route is half as deep; more is refused before any search."""
+"""No route is half as deep; longer paths are refused before any search."""
 WHATEVER: Final = "*"
-"""As the last segment of a route's path: whatever is there, also if it is nothing."""
+"""A wildcard as the last segment of a route's path: matches any rest, also an empty one."""
 
 
 class _Node(Generic[T]):
@@ -32,7 +32,7 @@ class _Node(Generic[T]):
         self.parameter: _Node[T] | None = None
         self.routes: list[T] = []
         self.below: list[T] = []
-        """Those that take whatever else there is in the path."""
+        """Routes that match any rest of the path."""
 
 
 class Router(Generic[T]):
@@ -41,7 +41,7 @@ class Router(Generic[T]):
     __slots__ = ("_fixed", "_root")
 
     def __init__(self, routes: Iterable[tuple[str, T]]) -> None:
-        """``routes`` are paths, with parameters in braces, and what stands for their routes."""
+        """``routes`` are paths, with parameters in braces, and their routes."""
         self._root = _Node[T]()
         fixed: list[str] = []
         for path, route in routes:
@@ -61,8 +61,8 @@ class Router(Generic[T]):
         self._fixed = {path: self._search(path) for path in fixed}
 
     def find(self, raw_path: str) -> list[tuple[T, tuple[str, ...]]]:
-        """The routes that fit a path as it was sent, in the order in which they may try, each with
-        the texts of its parameters.
+        """Return the routes that match a raw path, in the order in which to try them, each with the
+        texts of its parameters.
         """
         fixed = self._fixed.get(raw_path)
         return self._search(raw_path) if fixed is None else fixed

@@ -1,7 +1,7 @@
 """Serving an application inside a running event loop.
 
 What lives here: binding, starting and stopping. What does not: connections (``connection``), which
-are imported when the first server starts, so that commands without one stay quick; the application.
+are imported when the first server starts, so that commands without one start fast; the application.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ R = TypeVar("R", bound=Request)
 
 
 class PortTaken(EnvironmentProblem):
-    """Somebody else listens there."""
+    """Another process listens on the port."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(f"cannot listen on {host} port {port}: Address already in use")
@@ -46,17 +46,17 @@ class PortTaken(EnvironmentProblem):
 
 
 class RunningService(Protocol):
-    """Something that listens on a port until it is stopped."""
+    """A service that listens on a port until it is stopped."""
 
     host: str
     port: int
 
     async def stop(self) -> None:
-        """Stop listening and end what is running."""
+        """Stop listening, and end running requests."""
 
 
 class RunningServer:
-    """A server that accepts connections; ``stop`` ends it."""
+    """A running server; ``stop`` ends it."""
 
     __slots__ = ("_close", "_listener", "_shared", "host", "port")
 
@@ -73,7 +73,7 @@ class RunningServer:
         self._close = close
 
     async def adopt(self, plug: socket.socket, data: bytes) -> None:
-        """Go on with a connection of another process, which has read ``data`` of it; raises
+        """Serve a connection of another process, which has read ``data`` from it; raises
         ``OSError``.
         """
         from soliton.web.connection import HttpConnection
@@ -84,7 +84,7 @@ class RunningServer:
         )
 
     async def stop(self) -> None:
-        """Take no more, let running requests end, and come back within a second."""
+        """Stop listening, let running requests end, and return within a second."""
         self._listener.close()
         shared = self._shared
         for connection in list(shared.connections):
@@ -118,11 +118,11 @@ async def serve(
     close: Callable[[], None] | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> RunningServer:
-    """Start serving; port 0 takes a free one. The caller owns signals and the event loop.
+    """Start serving; port 0 chooses a free one. The caller owns signals and the event loop.
 
-    ``shares_port`` lets other processes listen on the same port, and ``counters`` count the
-    connections of a client together with them; ``close`` is called at the end. With ``tls`` all of
-    it is encrypted. Raises ``EnvironmentProblem`` when the address is taken.
+    ``shares_port`` lets other processes listen on the same port, and shared ``counters`` count a
+    client's connections in all of them. ``close`` is called at the end. ``tls`` encrypts
+    connections. Raises ``EnvironmentProblem`` when the address is in use.
     """
     listener = bind(host, port, shares_port=shares_port)
     return await _serve_on(listener, app, host, limits, counters, close, tls)
@@ -135,7 +135,7 @@ async def serve_locally(
     *,
     close: Callable[[], None] | None = None,
 ) -> RunningServer:
-    """The same on a unix socket at ``path``, for other processes on this machine."""
+    """Start serving on a unix socket at ``path``, for other processes on this machine."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.bind(path)
@@ -169,9 +169,9 @@ async def _serve_on(
 
 
 def bind(host: str, port: int, *, shares_port: bool = False) -> socket.socket:
-    """A socket that has the port and does not listen yet; raises ``EnvironmentProblem``."""
+    """Return a bound socket that does not listen yet; raises ``EnvironmentProblem``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio switches Nagle's delay off only for sockets that name their protocol.
+    # asyncio disables Nagle's algorithm only for sockets with an explicit protocol.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

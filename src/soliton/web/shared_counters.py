@@ -1,15 +1,14 @@
-"""What several processes count together, in memory that they share: what each client takes, and how
-often things happened.
+"""Counters in shared memory for several processes: usage of each client, and counts of events.
 
-Each process has a slot that only it writes; what there is of something is the sum over all slots.
-So nothing is locked, nothing is lost, and what a process that ended had open can be struck out. The
-times of clients are the exception: all processes write them. Two that change the same one at the
-same moment make it forget the smaller part, the cost of one request.
+Each process has a slot that only it writes; a value is the sum over all slots. So no locks are
+needed, no update is lost, and what a process had open when it ended can be reset. The times of
+clients are the exception: all processes write them. When two change the same one at the same
+moment, one update is lost, the cost of one request.
 
-Clients are kept by a hash of their name, keyed with random bytes, and not by the name: the memory
-has one size whoever comes, and nobody can choose with whom to share a cell.
+Clients are stored by a keyed hash of their name with a random key: the memory has a fixed size, and
+nobody can choose a collision.
 
-What lives here: the memory and its layout. What does not: what the numbers mean and who is refused
+What lives here: the memory and its layout. What does not: the meaning of the numbers, and limits
 (``soliton.api``, the server).
 """
 
@@ -24,11 +23,11 @@ from pathlib import Path
 from typing import Final
 
 CLIENT_CELLS: Final = 1 << 16
-"""Two clients share a cell with a probability of one to this."""
+"""Two clients collide with a probability of one to this."""
 NUMBERS: Final = 2_048
-"""Plain numbers that a process counts."""
+"""Plain counters of a process."""
 LONG, IDLE, CONNECTIONS = range(3)
-"""What clients have at a time: long answers, answers that wait, connections."""
+"""Kinds of counts of clients: long answers, waiting answers, connections."""
 
 _KINDS: Final = 3
 _KEY_BYTES: Final = 16
@@ -42,7 +41,7 @@ _SLOT_BYTES: Final = _NUMBERS_BYTES + _KINDS * _COUNTS_BYTES
 
 
 class ClientCounts:
-    """How many of one kind there are in all processes, and how many a client has of them."""
+    """The counts of one kind, in total and by client, over all processes."""
 
     __slots__ = ("_counters", "_own", "_slots")
 
@@ -52,30 +51,30 @@ class ClientCounts:
         self._own = own
 
     def total(self) -> int:
-        """All of them."""
+        """Return the total."""
         return sum(slot[CLIENT_CELLS] for slot in self._slots)
 
     def of(self, client: str) -> int:
-        """Those of a client."""
+        """Return a client's count."""
         cell = self._counters.cell(client)
         return sum(slot[cell] for slot in self._slots)
 
     def add(self, client: str | None, count: int = 1) -> None:
-        """Count one, or with -1 one less; ``None`` is nobody in particular."""
+        """Add to the total and, unless it is ``None``, to the client's count."""
         self._own[CLIENT_CELLS] += count
         if client is not None:
             self._own[self._counters.cell(client)] += count
 
 
 class SharedCounters:
-    """The counts of one process and, where there are others, theirs.
+    """The counters of one process, and of others that share the memory.
 
-    ``times`` has a number of seconds for each client, at ``cell``; ``own`` are the plain numbers
+    ``times`` has a number of seconds for each client, at ``cell``; ``own`` are the plain counters
     of this process.
     """
 
     def __init__(self, memory: mmap.mmap | None = None, *, slots: int = 1, slot: int = 0) -> None:
-        """Without ``memory`` nobody shares them."""
+        """Without ``memory`` they are private."""
         if memory is None:
             memory = mmap.mmap(-1, _size(slots))
             memory[:_KEY_BYTES] = secrets.token_bytes(_KEY_BYTES)
@@ -98,23 +97,23 @@ class SharedCounters:
         self._slot = slot
 
     def counts(self, kind: int) -> ClientCounts:
-        """What clients have of a kind."""
+        """Return the counts of a kind."""
         slots = [kinds[kind] for kinds in self._counts]
         return ClientCounts(self, slots, slots[self._slot])
 
     def sum(self, number: int) -> int:
-        """A plain number, over all processes."""
+        """Return a plain counter, over all processes."""
         return sum(numbers[number] for numbers in self._numbers)
 
     def sums(self, end: int) -> list[int]:
-        """The plain numbers below ``end``, over all processes."""
+        """Return the plain counters below ``end``, over all processes."""
         return [
             sum(each) for each in zip(*(numbers[:end] for numbers in self._numbers), strict=True)
         ]
 
     def reset_slot(self, slot: int, gauges: Iterable[int]) -> None:
-        """Strike out what a process had open that has ended, and the numbers of what it had only
-        for as long as it lived. What it counted stays.
+        """Reset the counts of clients and the ``gauges`` of a process that has ended. Its plain
+        counters stay.
         """
         for number in gauges:
             self._numbers[slot][number] = 0
@@ -132,7 +131,7 @@ def _places(slot_start: int) -> Iterator[int]:
 
 
 def share(path: Path, slots: int) -> SharedCounters:
-    """Begin to count in a new file, as the process with slot 0."""
+    """Create the shared file, as the process with slot 0."""
     with path.open("xb") as file:
         file.write(secrets.token_bytes(_KEY_BYTES))
         file.truncate(_size(slots))
@@ -140,6 +139,6 @@ def share(path: Path, slots: int) -> SharedCounters:
 
 
 def join(path: Path, slots: int, slot: int) -> SharedCounters:
-    """Count along in a file that another process has begun."""
+    """Open a shared file that another process has created."""
     with path.open("r+b") as file:
         return SharedCounters(mmap.mmap(file.fileno(), _size(slots)), slots=slots, slot=slot)

@@ -1,7 +1,7 @@
 """The interactive page: Swagger UI with assets from an installed package, nothing from a CDN.
 
-What lives here: our own small page around it, and the assets that may be served. What does not: the
-routes that serve them, and the document that it shows (each service has its own).
+What lives here: the small page around it, and the assets that may be served. What does not: the
+routes that serve them, and the OpenAPI document (each service has its own).
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ START_SCRIPT = b"""window.ui = SwaggerUIBundle({
 
 
 def page_for(title: str) -> bytes:
-    """The page; it looks for its files, and for ``openapi.json``, beside itself."""
+    """Return the page; its files and ``openapi.json`` are in the same directory."""
     return _PAGE.format(title=html.escape(title)).encode("utf-8")
 
 
 def assets_folder() -> Path:
-    """Where the installed package keeps Swagger UI; its Python code is never imported."""
+    """Return the installed package's directory of Swagger UI, without importing its Python code."""
     spec = find_spec("swagger_ui")
     if spec is None or not spec.submodule_search_locations:
         raise EnvironmentProblem("the package swagger-ui-py is not installed")

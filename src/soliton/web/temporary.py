@@ -1,10 +1,9 @@
-"""Directories that live as long as their process, however that ends.
+"""Temporary directories that are removed even if their process is killed.
 
-A process that is killed leaves its directory behind: the next one to make one sweeps it away.
-Whether the owner lives is told by a lock, which goes with it, and not by its number, which another
-process may have by then.
+A process that is killed leaves its directory behind; the next process that makes one removes it.
+Whether the owner is alive is detected by a file lock, not by its process id, which may be reused.
 
-What lives here: making, removing and sweeping. What does not: what is in them.
+What lives here: making, removing and sweeping. What does not: the contents.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from pathlib import Path
 from typing import Final
 
 YOUNG_SECONDS: Final = 60.0
-"""A directory without a lock is left alone for so long: its owner may be about to take it."""
+"""A directory without a lock is kept for so long: its owner may be about to lock it."""
 _LOCK: Final = "owner.lock"
 
 
 class TemporaryPlace:
-    """A directory that nobody else may enter; ``close`` removes it."""
+    """A private temporary directory; ``close`` removes it."""
 
     def __init__(self, prefix: str) -> None:
         sweep(prefix)
@@ -34,14 +33,14 @@ class TemporaryPlace:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self) -> None:
-        """Remove it with all that is in it."""
+        """Remove the directory."""
         shutil.rmtree(self.path, ignore_errors=True)
         with contextlib.suppress(OSError):
             os.close(self._lock)
 
 
 def sweep(prefix: str) -> None:
-    """Remove the directories of processes that live no more."""
+    """Remove the directories of dead processes."""
     with contextlib.suppress(OSError):
         for each in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
             with contextlib.suppress(OSError):
@@ -56,7 +55,7 @@ def _sweep_one(directory: Path) -> None:
         lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         if time.time() - found.st_mtime > YOUNG_SECONDS:
-            # Only an empty one: what has no lock and is not empty is not of this making.
+            # Only if it is empty: otherwise it was not made here.
             directory.rmdir()
         return
     try:

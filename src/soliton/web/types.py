@@ -1,4 +1,4 @@
-"""The words that all of ``soliton.web`` shares."""
+"""Types shared by the modules of ``soliton.web``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class HandedOver(Protocol):
-    """What has a connection."""
+    """The owner of a connection."""
 
     def shutdown(self) -> None:
-        """The server stops."""
+        """End gracefully, since the server stops."""
 
     def abort(self) -> None:
-        """Go without a word."""
+        """Abort the connection."""
 
 
 WhenLost = Callable[[HandedOver], None]
-"""What a connection calls at its end, with itself."""
+"""Called with the owner at the end of a connection."""

@@ -1,7 +1,7 @@
-"""A server behind this one, on a unix socket: requests are passed on to it and its answers back.
+"""Reverse proxy to a server behind this one, on a unix socket.
 
-What lives here: which headers go along, and whose request it is. What does not: connections
-(``client``), and what is passed on and why (the applications say that).
+What lives here: the forwarded headers, and the client's identity. What does not: connections
+(``client``), and which requests are forwarded (the applications).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from soliton.web.client import ClientLimits, HttpClient, Response
 from soliton.web.client_http1 import HOP_BY_HOP, WITHOUT_EFFECT, header_lines, request_bytes
 
 MAX_CONNECTIONS: Final = 512
-"""Requests under way at the same time; more are refused."""
+"""Concurrent requests; more are refused."""
 MAX_IDLE_SECONDS: Final = 1_800.0
-"""A connection that has rested for longer is not used again: its server may be closing it. So the
-server has to keep idle connections for longer than this.
+"""An idle connection is not reused after this time, since its server may be closing it: the server
+has to keep idle connections for longer.
 """
 CLIENT_HEADER: Final = b"x-soliton-client"
-"""Whose request it is that is passed on. Only a server that nobody else reaches may believe it."""
-_OF_THE_WAY: Final = HOP_BY_HOP | {b"content-length", b"expect", b"te"}
+"""The client of a forwarded request. Only a server that no one else can reach may trust it."""
+_NOT_FORWARDED: Final = HOP_BY_HOP | {b"content-length", b"expect", b"te"}
 
 
 class Upstream(HttpClient):
@@ -38,7 +38,7 @@ class Upstream(HttpClient):
         body: bytes,
         client: str,
     ) -> Response:
-        """``send`` what a client has asked here, and say whose request it is."""
+        """Forward a client's request, with the client's identity."""
         target = f"{path}?{query.decode('latin-1')}" if query else path
         own = {**headers, CLIENT_HEADER: client.encode("ascii")}
         return await self.send(
@@ -49,6 +49,6 @@ class Upstream(HttpClient):
 
 
 def relayed(method: str, target: str, headers: dict[bytes, bytes], body: bytes) -> bytes:
-    """A request as it is sent on: with the client's headers, but for those of its connection."""
-    kept = [header for header in headers.items() if header[0] not in _OF_THE_WAY]
+    """Encode a forwarded request, with the client's headers except those of its connection."""
+    kept = [header for header in headers.items() if header[0] not in _NOT_FORWARDED]
     return request_bytes(method, target, header_lines(kept), body)

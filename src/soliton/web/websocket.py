@@ -1,12 +1,11 @@
-"""WebSocket connections: messages of a client, and the frames that carry them.
+"""WebSocket connections: messages and frames.
 
-What waits for a client is limited in bytes and in time: what an application sends waits until the
-client has taken what came before, and answers to pings, which wait for nothing, fill a buffer that
-ends the connection. One message of a client at a time is read; the next has to wait until the
-application takes it.
+Unsent data is limited in bytes and in time: ``send`` waits until the client has read earlier
+messages, and answers to pings, which do not wait, fill a buffer whose limit ends the connection.
+Reading pauses after each message until the application takes it.
 
-What lives here: the handshake, frames (on ``websockets``), the connection's end. What does not: the
-request before it (``connection``), and what is said.
+What lives here: the handshake, frames (with ``websockets``), closing. What does not: the request
+(``connection``), and the messages.
 
 Source: RFC 6455.
 """
@@ -28,9 +27,9 @@ from soliton.web.request import Request
 from soliton.web.types import WhenLost
 
 MAX_UNREAD_BYTES: Final = 4 * 1024 * 1024
-"""What waits for a client that does not read; above the longest single message."""
+"""Limit of unsent bytes; larger than the longest single message."""
 CLOSE_SECONDS: Final = 10.0
-"""How long a client may take to answer that the connection ends."""
+"""The timeout of the closing handshake."""
 GOING_AWAY: Final = 1012
 NOT_TEXT: Final = 1007
 _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -39,11 +38,11 @@ _VERSION: Final = b"13"
 
 
 class WebSocketClosed(ConnectionError):
-    """The connection is at its end."""
+    """The connection is closed."""
 
 
 def accept_key(request: Request) -> bytes | None:
-    """What a request for a WebSocket is answered with; ``None`` if it is not as it has to be."""
+    """Return the ``Sec-WebSocket-Accept`` value; ``None`` if the request is invalid."""
     key = request.headers.get(b"sec-websocket-key", b"")
     try:
         is_key = len(base64.b64decode(key, validate=True)) == _KEY_BYTES
@@ -55,7 +54,7 @@ def accept_key(request: Request) -> bytes | None:
 
 
 def handshake_bytes(key: bytes, date: bytes) -> bytes:
-    """The answer that makes the connection a WebSocket; ``date`` is the line of that header."""
+    """Encode the response of the handshake; ``date`` is the ``Date`` header line."""
     return (
         b"HTTP/1.1 101 Switching Protocols\r\n%supgrade: websocket\r\nconnection: Upgrade\r\n"
         b"sec-websocket-accept: %s\r\n\r\n" % (date, key)
@@ -71,8 +70,8 @@ class WebSocket(asyncio.Protocol):
         self._transport = transport
         self._when_lost = when_lost
         self._write_seconds = limits.write_seconds
-        # Applications ping in their own words; compression would cost each message more than it
-        # saves on messages this short.
+        # Applications have their own pings. Compression would cost more than it saves on messages
+        # this short.
         self._frames = Protocol(SERVER, state=OPEN, max_size=limits.websocket_message_bytes)
         self._parts: list[bytes] = []
         self._is_text = True
@@ -90,7 +89,7 @@ class WebSocket(asyncio.Protocol):
         limits: ServerLimits,
         when_lost: WhenLost,
     ) -> WebSocket:
-        """One on the transport of a request that has been answered."""
+        """Take over the transport of a request that has been answered."""
         made = cls(transport, limits, when_lost)
         transport.set_protocol(made)
         return made
@@ -98,7 +97,7 @@ class WebSocket(asyncio.Protocol):
     # --- for the application ----------------------------------------------------------------------
 
     async def receive(self) -> str | bytes:
-        """The next message; raises ``WebSocketClosed``."""
+        """Return the next message; raises ``WebSocketClosed``."""
         self._transport.resume_reading()
         message = await self._messages.get()
         if message is None:
@@ -107,9 +106,7 @@ class WebSocket(asyncio.Protocol):
         return message
 
     async def send(self, data: bytes, *, is_text: bool = True) -> None:
-        """Send a message, as soon as the client has taken what came before; raises
-        ``WebSocketClosed``.
-        """
+        """Send a message after the client has read earlier ones; raises ``WebSocketClosed``."""
         await self._writable.wait()
         if self._is_closing:
             raise WebSocketClosed
@@ -120,7 +117,7 @@ class WebSocket(asyncio.Protocol):
         self._flush()
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Say that this is the end; the client has a moment to agree."""
+        """Begin the closing handshake, with a timeout for the client."""
         if not self._is_closing:
             self._is_closing = True
             self._frames.send_close(code, reason)
@@ -130,25 +127,25 @@ class WebSocket(asyncio.Protocol):
             self._give_time(CLOSE_SECONDS, self._transport.close)
 
     def finish(self) -> None:
-        """The application has nothing more to say; unless it said so itself, nobody waits."""
+        """Close the connection when the application's handler has returned."""
         if not self._is_closing:
             self.close()
             self._transport.close()
 
     def shutdown(self) -> None:
-        """The server stops."""
+        """Close the connection, since the server stops."""
         if not self._is_closing:
             self.close(GOING_AWAY)
         self._transport.close()
 
     def abort(self) -> None:
-        """Go without a word."""
+        """Abort the connection."""
         self._transport.abort()
 
-    # --- for the event loop -----------------------------------------------------------------------
+    # --- asyncio.Protocol -------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of frames."""
+        """Parse frames, and queue messages."""
         frames = self._frames
         frames.receive_data(data)
         for frame in frames.events_received():
@@ -162,7 +159,7 @@ class WebSocket(asyncio.Protocol):
             self._end()
 
     def _add(self, frame: Frame) -> None:
-        """A part of a message, or the whole."""
+        """Add a frame of a message."""
         if frame.opcode is not Opcode.CONT:
             self._parts, self._is_text = [], frame.opcode is Opcode.TEXT
         self._parts.append(bytes(frame.data))
@@ -182,32 +179,32 @@ class WebSocket(asyncio.Protocol):
             self._transport.write(data)
 
     def _end(self) -> None:
-        """Nothing more comes of the client that means anything."""
+        """Close, and ignore further input."""
         self._is_closing = True
         self._messages.put_nowait(None)
         self._transport.close()
 
     def eof_received(self) -> None:
-        """The client says no more; the transport closes."""
+        """The client has closed its side; the transport closes."""
 
     def pause_writing(self) -> None:
-        """The client is slower than what comes for it."""
+        """The write buffer is full: the client has to read within a timeout."""
         self._writable.clear()
         self._give_time(self._write_seconds, self._transport.abort)
 
     def resume_writing(self) -> None:
-        """It has caught up."""
+        """The write buffer is drained."""
         self._writable.set()
         self._stop_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end."""
+        """Clean up, and wake up the application."""
         del exc
         self._is_closing = True
         self._stop_timer()
         self._writable.set()
         self._messages.put_nowait(None)
-        # It knows the machine that knows it: the search for cycles has better to do.
+        # Break a reference cycle, to save the garbage collector work.
         self._frames.parser.close()
         self._when_lost(self)
 

@@ -1,11 +1,11 @@
-"""Further processes that serve the port of a service, each with an event loop of its own.
+"""Worker processes that share the port of a service, each with its own event loop.
 
-The service itself listens on a unix socket in a directory that nobody else may enter; its workers
-share the public port and pass on to it what they do not answer themselves. A worker that ends,
-whatever the reason, is replaced; workers end when the service does, however that ends.
+The service itself listens on a unix socket in a private directory; its workers share the public
+port and forward to it the requests that they do not answer themselves. A worker that ends, for
+whatever reason, is replaced. Workers end with the service, even if that is killed.
 
-What lives here: starting, watching and stopping the processes, and what each of them is told. What
-does not: what they serve (the programs say that).
+What lives here: starting, supervising and stopping the processes, and their context. What does not:
+the applications (the programs).
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from soliton.web.shared_counters import SharedCounters, join, share
 from soliton.web.temporary import TemporaryPlace
 
 START_SECONDS: Final = 30.0
-"""How long a worker may take until it serves."""
+"""The timeout of a worker's start."""
 STOP_SECONDS: Final = 2.0
-"""How long one may take to end; then it is killed."""
+"""The timeout of a worker's end; then it is killed."""
 PORT_SECONDS: Final = 1.5
-"""How long a port may still be taken at the start."""
+"""How long a port may still be in use at the start."""
 PORT_PAUSE_SECONDS: Final = 0.05
 FIRST_PAUSE_SECONDS: Final = 0.1
 LAST_PAUSE_SECONDS: Final = 10.0
+"""The backoff before a worker is replaced: doubled each time, until one lives longer than this."""
 _GONE_SECONDS: Final = 1.0
-"""A process that ends closes one thing after the other."""
-"""Before a worker is replaced: twice as long each time, until one lives longer than this."""
+"""How long a dying service may take, since a process closes its descriptors one after the other."""
 
 _READY: Final = "ready"
 _log = logging.getLogger(__name__)
@@ -51,8 +51,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """Where a process finds the others, which place it has among them, the service's being 0, and
-    where workers serve.
+    """The directory of the sockets, the number of slots and the process's own (0 is the service's),
+    and the public address.
     """
 
     directory: Path
@@ -63,25 +63,25 @@ class WorkerContext:
 
     @property
     def socket_path(self) -> str:
-        """Where the service listens."""
+        """The service's HTTP socket."""
         return str(self.directory / "service")
 
     @property
     def channel_path(self) -> str:
-        """Where its ``ChannelServer`` does."""
+        """The socket of its ``ChannelServer``."""
         return str(self.directory / "channel")
 
     @property
     def handoff_path(self) -> str:
-        """Where its ``SocketReceiver`` does."""
+        """The socket of its ``SocketReceiver``."""
         return str(self.directory / "handoff")
 
     def counters(self) -> SharedCounters:
-        """Where all of them count."""
+        """Open the shared counters."""
         return join(self._counters_path, self.slots, self.slot)
 
     def new_counters(self) -> SharedCounters:
-        """The same, to be called by the service before there are others."""
+        """Create the shared counters, called by the service before it starts workers."""
         return share(self._counters_path, self.slots)
 
     @property
@@ -90,21 +90,21 @@ class WorkerContext:
 
 
 Program = Callable[[WorkerContext, Connection], None]
-"""What a worker runs, with its worker and its lifeline. It is named to another process, so it is a
-function of a module, or ``partial`` of one.
+"""The main function of a worker, with its context and its lifeline. It is pickled by name, so it
+has to be a function of a module, or a ``partial`` of one.
 """
 
 
 class Workers:
-    """The processes; ``stop`` ends them."""
+    """The worker processes; ``stop`` ends them."""
 
     def __init__(self, host: str, port: int, count: int) -> None:
-        """Takes the port (0 for a free one); raises ``EnvironmentProblem``."""
+        """Bind the port (0 for a free one); raises ``EnvironmentProblem``."""
         if port:
             wait_until_free(host, port)
-        # Bound as long as the service lives: a free port stays ours while workers are replaced.
+        # Bound for the service's lifetime, to keep the port while workers are replaced.
         self._reserved: socket.socket = bind(host, port, shares_port=True)
-        # Nobody else may enter it: who can write to the socket is believed.
+        # Private, since whoever can write to its sockets is trusted.
         self._directory = TemporaryPlace("soliton-workers-")
         self._count = count
         self.host = host
@@ -124,10 +124,11 @@ class Workers:
         gauges: Iterable[int] = (),
         ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """Start all; returns when they serve. Raises ``EnvironmentProblem`` when one cannot start.
+        """Start all workers, and return when they serve. Raises ``EnvironmentProblem`` when one
+        cannot start.
 
-        ``ended`` is called after the end of each worker; then the numbers that it had only for as
-        long as it lived (``gauges``) are struck out of the counters.
+        ``ended`` is called after the end of each worker; then its ``gauges`` are reset in the
+        shared counters.
         """
         numbers = tuple(gauges)
         started = [asyncio.get_running_loop().create_future() for _ in range(self._count)]
@@ -146,7 +147,7 @@ class Workers:
         gauges: tuple[int, ...],
         ended: Callable[[], None],
     ) -> None:
-        """Start a worker, and another one whenever it has ended."""
+        """Start a worker, and restart it whenever it has ended."""
         pause, loop = FIRST_PAUSE_SECONDS, asyncio.get_running_loop()
         while True:
             since = loop.time()
@@ -162,7 +163,7 @@ class Workers:
     async def _live(
         self, worker: WorkerContext, program: Program, started: asyncio.Future[None]
     ) -> int | OSError | None:
-        """Start a worker and wait for its end; what it ended with, or why there was none."""
+        """Start a worker and wait for its end; return its exit code, or why it did not start."""
         try:
             process, lifeline = _spawn(program, worker)
         except OSError as error:
@@ -179,11 +180,11 @@ class Workers:
         return process.exitcode
 
     def process_ids(self) -> list[int]:
-        """The workers that run."""
+        """Return the ids of the running workers."""
         return [process.pid for process in self._running.values() if process.pid is not None]
 
     async def stop(self) -> None:
-        """End all of them."""
+        """End all workers."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -200,14 +201,14 @@ class Workers:
         self._running.clear()
 
     def close(self) -> None:
-        """Let go of the port and the directory; for the end, when nobody listens there any more."""
+        """Release the port and the directory, after all servers have stopped."""
         self._reserved.close()
         self._directory.close()
 
 
 def wait_until_free(host: str, port: int) -> None:
-    """Refuse a port that others have, those that share theirs as well: requests would come to one
-    or the other. The workers of a service that was killed have theirs for a moment longer.
+    """Refuse a port that is in use, also a shared one: requests would be split between both. Waits
+    a moment for the workers of a killed service to end.
     """
     last = time.monotonic() + PORT_SECONDS
     while True:
@@ -222,7 +223,7 @@ def wait_until_free(host: str, port: int) -> None:
 
 
 def _tell(started: asyncio.Future[None], *, is_ready: bool) -> None:
-    """Let ``start`` know of the first worker of a slot."""
+    """Notify ``start`` of the first worker of a slot."""
     if started.done():
         return
     if is_ready:
@@ -232,7 +233,7 @@ def _tell(started: asyncio.Future[None], *, is_ready: bool) -> None:
 
 
 def _say_fault(slot: int, started: asyncio.Future[None], task: asyncio.Task[None]) -> None:
-    """Nobody waits for what keeps a worker: ``start`` raises its fault, or the log has it."""
+    """Report an exception of a supervising task through ``start``, or in the log."""
     fault = None if task.cancelled() else task.exception()
     if fault is None:
         return
@@ -246,9 +247,9 @@ def _spawn(program: Program, worker: WorkerContext) -> tuple[BaseProcess, Connec
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_run, args=(program, worker, theirs), daemon=True)
-    # Ctrl-C reaches all processes of a terminal. One that has not come to ``prepare`` yet would end
-    # with a traceback: it inherits that it does not hear of it.
-    # The tracker is started first: that lets the signal through again.
+    # Ctrl-C goes to all processes of a terminal. A process that has not called ``prepare`` yet
+    # would print a traceback, so it inherits a blocked signal. The resource tracker is started
+    # first, since that unblocks it.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -265,7 +266,7 @@ async def _wait_until_ready(process: BaseProcess, lifeline: Connection) -> bool:
             await readable(lifeline.fileno())
         return bool(lifeline.recv() == _READY)
     except TimeoutError:
-        # One that hangs would keep its place for ever.
+        # A hanging process would keep its slot forever.
         process.kill()
         return False
     except (EOFError, OSError):
@@ -273,7 +274,7 @@ async def _wait_until_ready(process: BaseProcess, lifeline: Connection) -> bool:
 
 
 def readable(descriptor: int) -> Coroutine[None, None, None]:
-    """Wait until there is something to read, or the other end has gone."""
+    """Wait until a descriptor is readable, or its other end is closed."""
     loop = asyncio.get_running_loop()
     found = loop.create_future()
 
@@ -296,7 +297,7 @@ def readable(descriptor: int) -> Coroutine[None, None, None]:
 
 
 def _run(program: Program, worker: WorkerContext, lifeline: Connection) -> None:
-    """A worker's whole life. Where its service was killed meanwhile, nothing is worth a message."""
+    """Run a worker; exceptions after its service was killed are ignored."""
     try:
         program(worker, lifeline)
     except Exception:
@@ -310,32 +311,31 @@ def _run(program: Program, worker: WorkerContext, lifeline: Connection) -> None:
 
 
 def prepare() -> None:
-    """What a worker does first."""
-    # Ctrl-C reaches all processes of a terminal; the service decides when its workers end.
+    """Ignore Ctrl-C, which goes to all processes of a terminal: the service ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def told_to_end(lifeline: Connection) -> asyncio.Event:
-    """Set when a worker has to end: the service says so, or has gone."""
-    told = asyncio.Event()
+def stop_event(lifeline: Connection) -> asyncio.Event:
+    """Return an event that is set when a worker has to end, by SIGTERM or the service's end."""
+    stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def tell() -> None:
-        # Once: what has gone would be heard of in every round of the loop.
+    def on_closed() -> None:
+        # A closed pipe would be reported in every iteration of the loop.
         loop.remove_reader(lifeline.fileno())
-        told.set()
+        stopped.set()
 
-    loop.add_signal_handler(signal.SIGTERM, told.set)
-    loop.add_reader(lifeline.fileno(), tell)
-    return told
+    loop.add_signal_handler(signal.SIGTERM, stopped.set)
+    loop.add_reader(lifeline.fileno(), on_closed)
+    return stopped
 
 
 def tell_ready(lifeline: Connection) -> None:
-    """Let the service know that its worker serves."""
+    """Report to the service that its worker serves."""
     lifeline.send(_READY)
 
 
 def leave(worker: WorkerContext, lifeline: Connection) -> None:
-    """What a worker does last: a service that went without a word has left its directory behind."""
+    """Remove the directory of a service that was killed; called last by a worker."""
     if lifeline.poll():
         shutil.rmtree(worker.directory, ignore_errors=True)

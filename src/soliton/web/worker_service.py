@@ -1,12 +1,11 @@
-"""A service behind worker processes: how both start, what leads from one to the other, and how both
-stop.
+"""A service behind worker processes: starting, connecting and stopping both.
 
-Workers share the public port. What they do not answer themselves they pass on to the service over a
-unix socket (``upstream``), what they have prepared for it goes through a channel (``channel``), and
-the connections of WebSockets become the service's own (``handoff``).
+Workers share the public port. Requests that they do not answer themselves are forwarded to the
+service over a unix socket (``upstream``), prepared requests go through a channel (``channel``), and
+WebSocket connections are passed to the service (``handoff``).
 
-What lives here: the order in which these begin and end, at both ends. What does not: the lives of
-processes (``workers``), and what is served (the programs say that).
+What lives here: the order of starting and stopping, on both sides. What does not: the processes
+(``worker_processes``), and the applications (the programs).
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from soliton.web.worker_processes import (
     WorkerContext,
     Workers,
     leave,
+    stop_event,
     tell_ready,
-    told_to_end,
 )
 
 TICK_SECONDS: Final = 1.0
@@ -38,10 +37,10 @@ TICK_SECONDS: Final = 1.0
 
 
 class WorkerService:
-    """The processes, and the service's own doors behind them; ``stop`` ends all."""
+    """The workers, and the service's internal sockets; ``stop`` ends all."""
 
     def __init__(self, host: str, port: int, count: int) -> None:
-        """Takes the port (0 for a free one); raises ``EnvironmentProblem``."""
+        """Bind the port (0 for a free one); raises ``EnvironmentProblem``."""
         self._workers = Workers(host, port, count)
         self._count = count
         self._channel: ChannelServer[Any, Any] | None = None
@@ -61,9 +60,9 @@ class WorkerService:
         gauges: Iterable[int] = (),
         ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """Serve: ``app`` gets what is passed on, and connections that workers send, for WebSockets:
-        so many of each. Other arguments as for ``Workers.start``. Raises ``EnvironmentProblem``,
-        with nothing left open.
+        """Start serving: ``app`` gets forwarded requests, and WebSocket connections of workers, at
+        most ``websockets`` of each worker. Other arguments as for ``Workers.start``. Raises
+        ``EnvironmentProblem``, with nothing left open.
         """
         limits = ServerLimits(
             connections=self._count * (MAX_CONNECTIONS + websockets),
@@ -83,11 +82,11 @@ class WorkerService:
             raise
 
     def process_ids(self) -> list[int]:
-        """The workers that run."""
+        """Return the ids of the running workers."""
         return self._workers.process_ids()
 
     async def stop(self) -> None:
-        """End the workers, then the service's own doors."""
+        """End the workers, then close the service's sockets."""
         await self._workers.stop()
         if self._channel is not None:
             self._channel.close()
@@ -111,10 +110,10 @@ async def serve_as_worker(
     *,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until the service ends, asks for it, or answers no more; ``tick`` is called every
-    ``TICK_SECONDS`` meanwhile.
+    """Serve until the service ends, stops the worker, or closes the channel; ``tick`` is called
+    every ``TICK_SECONDS`` meanwhile.
     """
-    stopped = told_to_end(lifeline)
+    stopped = stop_event(lifeline)
     upstream = Upstream(worker.socket_path)
     channel = await connect(spec, worker.channel_path)
     server = await serve(
