@@ -56,8 +56,8 @@ class Rounds:
         self.ends_at = 0.0
 
     def join(self, go_on: Callable[[], None], *, is_short: bool = False) -> None:
-        """Go on in one of the next rounds, in the order of asking. Those that are short take turns
-        with the others, and so need not wait for all of them.
+        """Queue a callback for one of the next turns. Short ones alternate with the others, so that
+        they need not wait for all of them.
         """
         (self._short if is_short else self._waiting).append(go_on)
         self._set()
