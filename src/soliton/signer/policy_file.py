@@ -44,7 +44,6 @@ MAX_WINDOWS: Final = 16
 MAX_APPROVERS: Final = 64
 MAX_DECIMALS: Final = 8
 MAX_WINDOW_MS: Final = 366 * 24 * 60 * 60 * 1_000
-LONGEST_VERSION: Final = 127
 ANY: Final = "any"
 SELF: Final = "self"
 _LENGTH_BYTES: Final = 32
