@@ -21,14 +21,14 @@ def test_questions_wait_in_a_queue_that_has_an_end() -> None:
         assert may_answer.wait(WAIT_SECONDS)
         return 1
 
-    asked = [readers.begin(read) for _ in range(THREADS)]
+    asked = [readers.submit(read) for _ in range(THREADS)]
     for _ in range(THREADS):
         assert under_way.acquire(timeout=WAIT_SECONDS)
-    asked += [readers.begin(read) for _ in range(MAX_WAITING)]
+    asked += [readers.submit(read) for _ in range(MAX_WAITING)]
     with pytest.raises(BelowProblem, match=f"http://far has not answered yet: {MAX_WAITING} "):
-        readers.begin(read)
+        readers.submit(read)
     # Those that nobody waits for any more are not asked.
     assert asked.pop().cancel()
     may_answer.set()
     assert {each.result(WAIT_SECONDS) for each in asked} == {1}
-    assert readers.begin(lambda: 2).result(WAIT_SECONDS) == 2
+    assert readers.submit(lambda: 2).result(WAIT_SECONDS) == 2

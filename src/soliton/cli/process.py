@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import resource
 import signal
 import sys
@@ -99,3 +100,13 @@ def call_on_signals(stop: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
     for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, stop)
+
+
+def end_with_parent() -> None:
+    """Send this process SIGTERM once its parent ends: its standard input is the parent's pipe."""
+
+    def wait() -> None:
+        os.read(sys.stdin.fileno(), 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -1,9 +1,9 @@
-"""The accounts of the private chain: one rich one that mines, and others to play with, ten unless
-somebody wants more or fewer.
+"""The accounts of the private chain: a rich one, which mines, and by default ten others.
 
-The rich seed is the one that the ecosystem's private-node image uses, so that its scripts work
-unchanged. What lives here: who has what in the genesis block. What does not: the rest of the
-network's numbers (``soliton.chain.networks``).
+The rich seed is that of the ecosystem's private-node image, so that its scripts work unchanged.
+
+What lives here: the balances in the genesis block. What does not: the network's other parameters
+(``soliton.chain.networks``).
 """
 
 from __future__ import annotations
@@ -25,28 +25,30 @@ SEED: Final = "soliton devnet account"
 COIN: Final = 10**8
 BALANCE: Final = 1_000_000 * COIN
 MAX_ACCOUNTS: Final = 200
-"""A genesis block counts its transactions in one byte."""
+"""Limit on the accounts: a genesis block counts its transactions in one byte."""
 MAX_SEED_CHARACTERS: Final = 1_000
 
 
 class FundingRefused(InputError):
-    """Accounts that the genesis block cannot have."""
+    """The genesis block cannot have these accounts."""
 
 
 class Funding(msgspec.Struct, frozen=True):
-    """So many accounts with so many wavelets each; their seed phrases are ``seed`` and a number."""
+    """``count`` accounts with ``balance`` each, in the smallest unit; their seed phrases are
+    ``seed`` and a number.
+    """
 
     count: int = ACCOUNT_COUNT
     balance: int = BALANCE
     seed: str = SEED
 
     def phrases(self) -> list[str]:
-        """The seed phrases, in their order."""
+        """Return the seed phrases in order."""
         return [account_seed_phrase(number, self.seed) for number in range(1, self.count + 1)]
 
 
 class DevnetAccount(msgspec.Struct, frozen=True, rename="camel"):
-    """A funded account: everything in the form that clients take."""
+    """A funded account, in the encodings that clients use."""
 
     seed: str
     address: str
@@ -55,7 +57,7 @@ class DevnetAccount(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def network_with(network: Network, funding: Funding) -> Network:
-    """The private chain's network with these accounts in its genesis block, besides the rich one.
+    """Return the private chain's network with these accounts in its genesis block.
 
     Raises ``FundingRefused``.
     """
@@ -81,17 +83,17 @@ def network_with(network: Network, funding: Funding) -> Network:
 
 
 def funded_accounts(chain_id: int, funding: Funding | None = None) -> tuple[DevnetAccount, ...]:
-    """The accounts that the genesis block funds besides the rich one."""
+    """Return the accounts that the genesis block funds, without the rich one."""
     return tuple(describe(phrase, chain_id) for phrase in (funding or Funding()).phrases())
 
 
 def account_seed_phrase(number: int, seed: str = SEED) -> str:
-    """The seed phrase of a funded account, counted from 1."""
+    """Return the seed phrase of a funded account, counted from 1."""
     return f"{seed} {number}"
 
 
 def describe(seed: str, chain_id: int) -> DevnetAccount:
-    """The account of a seed phrase."""
+    """Return the account of a seed phrase."""
     keys = key_pair(seed)
     return DevnetAccount(
         seed=seed,

@@ -1,6 +1,6 @@
-"""What a private chain tells when it is ready: for people, and for programs.
+"""The announcement of a private chain that is ready, as text and as JSON.
 
-What lives here: the record and its two forms. What does not: where the values come from (``main``).
+What lives here: the record and its formats. What does not: the origin of the values (``main``).
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import click
 import msgspec
 
 from soliton.controls.control import Origin
 from soliton.controls.mining import MiningMode
 from soliton.devnet.accounts import COIN, DevnetAccount, Funding
-from soliton.devnet.options import mining_text
+from soliton.devnet.options import DevnetOptions, mining_text
 from soliton.errors import EnvironmentProblem
 from soliton.storage.files import replace_file
 
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from soliton.devnet.playing import Played
 
 SHOWN_ACCOUNTS: Final = 20
-"""Who has more of them reads the file of ``--config-out``."""
+"""Limit on the accounts in the text; ``--config-out`` writes all."""
 _PRIVATE: Final = 0o600
 _SIGNED_FOR: Final = "(the node's wallet signs for all of them)"
 
 
 class Description(msgspec.Struct, frozen=True, rename="camel"):
-    """A private chain that is ready: where it is, and all that is needed to use it."""
+    """A private chain that is ready, with all that is needed to use it."""
 
     chain_id: int
     node: str
@@ -42,74 +43,85 @@ class Description(msgspec.Struct, frozen=True, rename="camel"):
     accounts: tuple[DevnetAccount, ...]
     nodes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     processes: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
-    """Of each node, where there are several."""
+    """The process id of each node, if there are several."""
     data_service: str | msgspec.UnsetType = msgspec.UNSET
     scenario: Played | None = None
     fork: Origin | None = None
 
 
-def as_json(told: Description) -> bytes:
-    """One line."""
-    return msgspec.json.encode(told)
+def announce(description: Description, options: DevnetOptions) -> None:
+    """Print a description, and write it to a file, as the options say."""
+    if options.config_out is not None:
+        write_config(options.config_out, description)
+    click.echo(as_json(description) if options.as_json else as_text(description))
 
 
-def write_config(path: Path, told: Description) -> None:
-    """Write it to a file that its owner alone can read: there are keys in it."""
+def as_json(description: Description) -> bytes:
+    """Return a line of JSON."""
+    return msgspec.json.encode(description)
+
+
+def write_config(path: Path, description: Description) -> None:
+    """Write the JSON to a file that only its owner can read, because it contains private keys."""
     try:
-        replace_file(path, [msgspec.json.format(as_json(told)), b"\n"], _PRIVATE)
+        replace_file(path, [msgspec.json.format(as_json(description)), b"\n"], _PRIVATE)
     except OSError as error:
         raise EnvironmentProblem(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def as_text(told: Description) -> str:
-    """Some lines for a person."""
-    coins = f"{told.balance / COIN:,.8f}".rstrip("0").rstrip(".")
-    number = len(told.accounts)
+def as_text(description: Description) -> str:
+    """Return a text for people."""
+    coins = f"{description.balance / COIN:,.8f}".rstrip("0").rstrip(".")
+    chain_id, number = description.chain_id, len(description.accounts)
     count = "Ten" if number == Funding().count else str(number)
     plural = "s" * (number != 1)
     lines = [
         "Soliton devnet",
-        f"  chain id      {chr(told.chain_id)} ({told.chain_id}), {mining_text(told.mining)}",
-        f"  node          {told.node}  (interactive page and REST API)",
-        *_others(told),
-        f"  signer        {told.signer}",
-        f"  matcher       {told.matcher}  (interactive page, REST API and WebSocket)",
-        *_data_service(told),
-        f"  X-API-Key     {told.api_key}",
-        f"  data          {told.data}",
-        *_fork_lines(told),
+        f"  chain id      {chr(chain_id)} ({chain_id}), {mining_text(description.mining)}",
+        f"  node          {description.node}  (interactive page and REST API)",
+        *_others(description),
+        f"  signer        {description.signer}",
+        f"  matcher       {description.matcher}  (interactive page, REST API and WebSocket)",
+        *_data_service(description),
+        f"  X-API-Key     {description.api_key}",
+        f"  data          {description.data}",
+        *_fork_lines(description),
         "",
         "Rich account (it mines):",
-        *_account_lines(told.rich),
+        *_account_lines(description.rich),
         "",
         f"{count} account{plural} with {coins} coins each {_SIGNED_FOR}:",
     ]
-    for account in told.accounts[:SHOWN_ACCOUNTS]:
+    for account in description.accounts[:SHOWN_ACCOUNTS]:
         lines += _account_lines(account)
     if number > SHOWN_ACCOUNTS:
         lines.append(f"  and {number - SHOWN_ACCOUNTS} more: --config-out FILE writes all of them")
-    if told.scenario is not None:
-        lines += _scenario_lines(told.scenario)
+    if description.scenario is not None:
+        lines += _scenario_lines(description.scenario)
     return "\n".join([*lines, "", "Ready. Ctrl-C stops."])
 
 
-def _data_service(told: Description) -> list[str]:
-    found = told.data_service
+def _data_service(description: Description) -> list[str]:
+    found = description.data_service
     return [] if found is msgspec.UNSET else [f"  data service  {found}/v0"]
 
 
-def _fork_lines(told: Description) -> list[str]:
-    fork = told.fork
+def _fork_lines(description: Description) -> list[str]:
+    fork = description.fork
     return [] if fork is None else [f"  fork of       {fork.url} at height {fork.height}"]
 
 
-def _others(told: Description) -> list[str]:
-    if told.nodes is msgspec.UNSET or told.processes is msgspec.UNSET:
+def _others(description: Description) -> list[str]:
+    if description.nodes is msgspec.UNSET or description.processes is msgspec.UNSET:
         return []
-    # A process that has ended is started again.
-    numbers = ", ".join(map(str, told.processes))
-    rest = [f"  node          {each}" for each in told.nodes[1:]]
-    return [*rest, f"  processes     {numbers}", f"  logs          {told.data}/node-*/log.txt"]
+    # The ids at the start: a process that has ended is restarted with another one.
+    numbers = ", ".join(map(str, description.processes))
+    rest = [f"  node          {each}" for each in description.nodes[1:]]
+    return [
+        *rest,
+        f"  processes     {numbers}",
+        f"  logs          {description.data}/node-*/log.txt",
+    ]
 
 
 def _scenario_lines(played: Played) -> list[str]:

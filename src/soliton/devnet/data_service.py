@@ -1,8 +1,7 @@
-"""``/v0`` beside a private chain: ``soliton data-service --from-node`` in a process of its own.
+"""The data service of a private chain: ``soliton data-service --from-node`` in its own process.
 
 What lives here: starting, watching and ending it. What does not: the program of that process
-(``beside``), the data service (``soliton.data_service``), and where it keeps what it shows
-(``soliton.cli``).
+(``beside``), the data service (``soliton.data_service``), and its database (``soliton.cli``).
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from soliton.errors import EnvironmentProblem
 from soliton.web.server import bind
 
 START_SECONDS: Final = 120.0
-"""How long it may take to have the chain and to answer."""
+"""Time limit for the export of the chain and the first response."""
 STOP_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 0.05
 _PROGRAM: Final = "soliton.devnet.beside"
 
 
 class NoDataService(EnvironmentProblem):
-    """It does not start; why it said itself."""
+    """The data service did not start; its own output says why."""
 
 
 class DataServiceProcess:
-    """It serves at ``host`` and ``port`` until ``stop``."""
+    """A running data service at ``host`` and ``port``."""
 
     def __init__(self, host: str, port: int, process: asyncio.subprocess.Process) -> None:
         self.host = host
@@ -35,7 +34,7 @@ class DataServiceProcess:
         self._process = process
 
     async def answers(self) -> None:
-        """Wait until it does; raises ``NoDataService``."""
+        """Wait until it accepts connections; raises ``NoDataService``."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
                 while self._process.returncode is None:
@@ -49,11 +48,11 @@ class DataServiceProcess:
         raise NoDataService(f"the data service does not answer on port {self.port}")
 
     async def ended(self) -> None:
-        """Wait until it has, by itself."""
+        """Wait until it ends by itself."""
         await self._process.wait()
 
     async def stop(self) -> None:
-        """End it."""
+        """Stop it."""
         if self._process.returncode is None:
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -66,7 +65,7 @@ class DataServiceProcess:
 
 
 async def start(node_url: str, matcher: str, host: str, port: int) -> DataServiceProcess:
-    """Serve a node's chain; ``matcher`` is whose pairs are shown where a request names none."""
+    """Serve a node's chain; ``matcher`` is the default matcher of pairs."""
     with contextlib.closing(bind(host, port)) as free:
         port = free.getsockname()[1]
     arguments = (
@@ -77,7 +76,7 @@ async def start(node_url: str, matcher: str, host: str, port: int) -> DataServic
         *(sys.executable, "-P", "-m", _PROGRAM, "data-service", *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
-        # Ctrl-C is for the chain's process, which ends it in turn.
+        # Keep Ctrl-C away from it: the chain's process stops it.
         start_new_session=True,
     )
     made = DataServiceProcess(host, port, process)

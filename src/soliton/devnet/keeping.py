@@ -1,11 +1,13 @@
-"""A private chain that is kept in a file from one run to the next.
+"""The directory of a private chain, and the file that keeps its state from one run to the next.
 
-What lives here: the file. What does not: what is in it (``soliton.controls.dump``).
+What lives here: directory and file. What does not: the content (``soliton.controls.dump``).
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +16,27 @@ from soliton.controls.dump import MAX_BYTES, dump, load
 from soliton.controls.errors import ControlRefused
 from soliton.errors import EnvironmentProblem
 from soliton.storage.files import replace_file
+from soliton.web.temporary import TemporaryPlace
 
 _log: Final = logging.getLogger(__name__)
 
 
+@contextlib.contextmanager
+def directory_of(data_dir: Path | None) -> Iterator[Path]:
+    """Yield a data directory; without one, a temporary directory that is removed at the end."""
+    if data_dir is not None:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        yield data_dir
+        return
+    place = TemporaryPlace("soliton-devnet-")
+    try:
+        yield place.path
+    finally:
+        place.close()
+
+
 def load_file(controls: Controls, path: Path) -> bool:
-    """Be the chain of a file, if there is one. Raises ``ControlRefused`` and
+    """Load the chain in a file; false if the file does not exist. Raises ``ControlRefused`` and
     ``EnvironmentProblem``.
     """
     try:
@@ -38,7 +55,7 @@ def load_file(controls: Controls, path: Path) -> bool:
 
 
 def save_file(controls: Controls, path: Path) -> None:
-    """Write the chain to a file, in one step. Raises ``EnvironmentProblem``."""
+    """Write the chain to a file, atomically. Raises ``EnvironmentProblem``."""
     try:
         replace_file(path, [dump(controls)])
     except OSError as error:

@@ -1,7 +1,6 @@
-"""``soliton devnet``: a private chain, its node, the signer and the matcher in one process.
+"""``soliton devnet``: a private chain with its node, signer and matcher in one process.
 
-What lives here: the settings of the chain, the banner, starting and stopping. What does not: the
-parts.
+What lives here: the settings of the chain, starting and stopping. What does not: the parts.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ import asyncio
 import contextlib
 import importlib
 import logging
-from collections.abc import Coroutine, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Final
 
-import click
 import msgspec
 
 from soliton.chain.genesis import genesis_block
@@ -27,10 +24,10 @@ from soliton.controls.control import Controls, Origin
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import key_pair
 from soliton.devnet.accounts import RICH_SEED, describe, funded_accounts, network_with
-from soliton.devnet.banner import Description, as_json, as_text, write_config
+from soliton.devnet.banner import Description, announce
 from soliton.devnet.data_service import DataServiceProcess
 from soliton.devnet.data_service import start as start_beside
-from soliton.devnet.keeping import load_file, save_file
+from soliton.devnet.keeping import directory_of, load_file, save_file
 from soliton.devnet.options import API_KEY, DevnetOptions, OptionsRefused, Ports
 from soliton.errors import EnvironmentProblem, SolitonError
 from soliton.node.node import Node
@@ -40,7 +37,6 @@ from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
 from soliton.web.ports import holder
 from soliton.web.server import PortTaken, bind
-from soliton.web.temporary import TemporaryPlace
 from soliton.web.worker_processes import wait_until_free
 
 if TYPE_CHECKING:
@@ -50,20 +46,18 @@ if TYPE_CHECKING:
     from soliton.web.server import RunningService
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
-"""A whole chain may be loaded."""
+"""Limit on request bodies: a whole chain can be loaded."""
 
 _log = logging.getLogger(__name__)
 _blocks_log = logging.getLogger("soliton.node.mining")
 
 
 def run_devnet(options: DevnetOptions) -> None:
-    """Run until Ctrl-C. Without a data directory the chain is in a temporary one that is removed at
-    the end.
-    """
+    """Run until Ctrl-C. Without a data directory the chain is in a temporary one."""
     options.check()
     host, ports, durable = options.host, options.ports, options.data_dir is not None
-    _look_at_ports(host, ports, options.workers)
-    with _directory(options.data_dir) as directory:
+    _check_ports(host, ports, options.workers)
+    with directory_of(options.data_dir) as directory:
         settings = load_settings(
             network="devnet",
             data_dir=directory,
@@ -72,7 +66,7 @@ def run_devnet(options: DevnetOptions) -> None:
                 "rest-api.port": ports.node,
                 "rest-api.workers": options.workers,
                 "rest-api.limits.body-bytes": MAX_BODY_BYTES,
-                # It makes its blocks itself: an old one is no sign that others come.
+                # The chain makes its own blocks: an old one does not mean that it is behind.
                 "rest-api.max-block-age": 0,
                 "rest-api.api-key-hash": api_key_hash_text(API_KEY),
                 "signer.bind-address": host,
@@ -105,9 +99,9 @@ def run_devnet(options: DevnetOptions) -> None:
 def _fork(options: DevnetOptions) -> Fork | None:
     if options.fork is None:
         return None
-    from soliton.devnet.fork.beginning import begin
+    from soliton.devnet.fork.beginning import open_fork
 
-    return begin(options.fork)
+    return open_fork(options.fork)
 
 
 def _check_genesis(node: Node) -> None:
@@ -118,15 +112,15 @@ def _check_genesis(node: Node) -> None:
         )
 
 
-def _look_at_ports(host: str, ports: Ports, workers: int) -> None:
-    """Raise one error for all ports that are taken, before anything is started."""
+def _check_ports(host: str, ports: Ports, workers: int) -> None:
+    """Raise one error for all ports that are in use, before anything starts."""
     options = {"--port": ports.node, "--signer-port": ports.signer, "--matcher-port": ports.matcher}
     if ports.data_service is not None:
         options["--data-service"] = ports.data_service
     taken = []
     for option, port in options.items():
         try:
-            # Workers of a devnet that was killed have its port for a moment longer.
+            # The workers of a killed devnet hold its port for a moment.
             if workers and port and port == ports.node:
                 wait_until_free(host, port)
             else:
@@ -143,19 +137,7 @@ def _look_at_ports(host: str, ports: Ports, workers: int) -> None:
 
 
 class PortsTaken(EnvironmentProblem):
-    """Others listen where a devnet was to."""
-
-
-@contextlib.contextmanager
-def _directory(data_dir: Path | None) -> Iterator[Path]:
-    if data_dir is not None:
-        yield data_dir
-        return
-    place = TemporaryPlace("soliton-devnet-")
-    try:
-        yield place.path
-    finally:
-        place.close()
+    """Ports of a devnet are in use."""
 
 
 async def _serve(node: Node, clock: DevClock, options: DevnetOptions, fork: Fork | None) -> None:
@@ -164,48 +146,49 @@ async def _serve(node: Node, clock: DevClock, options: DevnetOptions, fork: Fork
     async with contextlib.AsyncExitStack() as parts:
         if options.state is not None:
             parts.callback(save_file, controls, options.state)
-        # The node is left last: the others speak to it.
+        # The node is stopped last: the others use it.
         if fork is not None:
             fork.is_shared = True
         signatures = signature_checker()
         parts.push_async_callback(signatures.close)
         server = await start_api(node, signatures, controls)
         parts.push_async_callback(server.stop)
-        # From here on clients send transactions, whatever else has yet to start.
+        # From here on clients can send transactions, while the rest is still starting.
         mining = asyncio.create_task(controls.mining.run())
-        telling = asyncio.create_task(log_heartbeat(node))
+        heartbeat = asyncio.create_task(log_heartbeat(node))
         parts.callback(mining.cancel)
-        parts.callback(telling.cancel)
+        parts.callback(heartbeat.cancel)
         matcher = await _start_matcher(node, signatures, _url(server), options, playing)
         parts.push_async_callback(matcher.stop)
         controls.matcher, controls.snapshots.companion = _url(matcher), matcher
-        watching = asyncio.create_task(_stop_without(matcher, node))
+        watching = asyncio.create_task(_stop_after_matcher(matcher, node))
         parts.callback(watching.cancel)
         if playing is not None and playing.scenario.markets:
-            opened = await _open_markets(playing, matcher, options, controls)
-            keeping = asyncio.create_task(opened)
-            parts.callback(keeping.cancel)
+            maintaining = asyncio.create_task(
+                await _open_markets(playing, matcher, options, controls)
+            )
+            parts.callback(maintaining.cancel)
         await asyncio.to_thread(importlib.import_module, "soliton.signer.app")
         signer = await start_signer(node.settings, _url(server))
         parts.push_async_callback(signer.stop)
-        told = _description(controls, options, (server, signer, matcher))
+        description = _description(controls, options, (server, signer, matcher))
         if (port := options.ports.data_service) is not None:
             account = describe(options.funding.phrases()[-1], node.network.chain_id)
             service = await start_beside(_url(server), account.address, options.host, port)
             parts.push_async_callback(service.stop)
-            lasting = asyncio.create_task(_stop_after(service, node))
-            parts.callback(lasting.cancel)
-            told = msgspec.structs.replace(told, data_service=_url(service))
+            service_ended = asyncio.create_task(_stop_after_service(service, node))
+            parts.callback(service_ended.cancel)
+            description = msgspec.structs.replace(description, data_service=_url(service))
         if playing is not None:
-            told = msgspec.structs.replace(told, scenario=playing.played())
-        _tell(told, options)
+            description = msgspec.structs.replace(description, scenario=playing.played())
+        announce(description, options)
         await until_stopped(node, mining)
 
 
 def _begin(
     node: Node, clock: DevClock, options: DevnetOptions, fork: Fork | None
 ) -> tuple[Controls, Playing | None]:
-    """The chain as it is when it begins, and what is told of it from then on."""
+    """Prepare the chain and its log of activity."""
     account = key_pair(RICH_SEED)
     playing: Playing | None = None
 
@@ -218,7 +201,7 @@ def _begin(
             missing = missing_funds(node, options.funding.balance)
             if missing:
                 controls.edit(missing)
-        # Clients that look at the last block find one of today, in the current format.
+        # A block of today in the current format, for clients that read the last block.
         node.mine(account)
 
     origin = None if fork is None else Origin(fork.url, fork.height, fork.block)
@@ -243,7 +226,7 @@ def _begin(
     logger = logging.getLogger("soliton.activity")
     Activity(controls, logger, names, per_second=MAX_PER_SECOND)
     if not _blocks_log.isEnabledFor(logging.DEBUG):
-        # The activity has them, with what is in them.
+        # The activity log includes the blocks.
         _blocks_log.setLevel(logging.WARNING)
     return controls, playing
 
@@ -255,7 +238,7 @@ async def _start_matcher(
     options: DevnetOptions,
     playing: Playing | None,
 ) -> DevnetMatcher:
-    # Imported after the node is there, and in turns with it: its clients need not wait for this.
+    # Imported in a thread after the node has started, so that the node's clients need not wait.
     await asyncio.to_thread(importlib.import_module, "soliton.devnet.matcher")
     from soliton.devnet.matcher import start
     from soliton.devnet.matcher_node import LocalNode
@@ -281,7 +264,7 @@ async def _start_matcher(
 async def _open_markets(
     playing: Playing, matcher: DevnetMatcher, options: DevnetOptions, controls: Controls
 ) -> Coroutine[None, None, None]:
-    """Fill the books; what keeps them so."""
+    """Fill the books; return the coroutine that maintains them."""
     from soliton.devnet.market import Markets
 
     markets = Markets(playing, lambda: matcher.matcher)
@@ -293,20 +276,20 @@ async def _open_markets(
     return markets.keep()
 
 
-async def _stop_without(matcher: DevnetMatcher, node: Node) -> None:
-    """A devnet whose matcher has failed is none: end it, with the reason in the log."""
+async def _stop_after_matcher(matcher: DevnetMatcher, node: Node) -> None:
+    """Stop the devnet when its matcher fails, with the reason in the log."""
     try:
         await matcher.ended()
     except SolitonError as error:
         _log.error("the matcher has ended: %s", error)
-    except Exception:  # noqa: BLE001 - whatever it is, somebody has to read of it
+    except Exception:  # noqa: BLE001 - any failure has to be logged
         _log.exception("the matcher has ended")
     finally:
         node.request_stop()
 
 
-async def _stop_after(service: DataServiceProcess, node: Node) -> None:
-    """The same of one without the data service that was asked for."""
+async def _stop_after_service(service: DataServiceProcess, node: Node) -> None:
+    """Stop the devnet when its data service ends."""
     await service.ended()
     _log.error("the data service has ended")
     node.request_stop()
@@ -336,9 +319,3 @@ def _description(
         accounts=funded_accounts(chain_id, options.funding),
         fork=controls.origin,
     )
-
-
-def _tell(told: Description, options: DevnetOptions) -> None:
-    if options.config_out is not None:
-        write_config(options.config_out, told)
-    click.echo(as_json(told) if options.as_json else as_text(told))

@@ -1,7 +1,8 @@
-"""The markets of a scenario: books from the beginning, and somebody who keeps them filled.
+"""The markets of a scenario: their initial orders, and a market maker that keeps them filled.
 
-Prices move by chance that is the same in each run. What lives here: orders, and when they come.
-What does not: the matcher, and the tokens (``playing``).
+Prices follow a random walk that is the same in each run.
+
+What lives here: orders and their timing. What does not: the matcher, and the tokens (``playing``).
 """
 
 from __future__ import annotations
@@ -26,88 +27,88 @@ from soliton.matching.pairs import AssetPair
 LIFETIME_MS: Final = 86_400_000
 _FEE: Final = 300_000
 _DRIFT: Final = 0.0015
-"""How far a price moves in one round, as a share, at most."""
+"""Largest change of a price in one round, as a share."""
 _DIGITS: Final = 6
-"""Of a price."""
+"""Significant digits of a price."""
 _log: Final = logging.getLogger(__name__)
 
 
 class Markets:
-    """Those of one scenario; ``keep`` looks after them."""
+    """The markets of one scenario."""
 
     def __init__(self, playing: Playing, matcher: Callable[[], Matcher]) -> None:
-        """``matcher`` gives the one that lives: with its chain it goes back, too."""
-        self._playing, self._living = playing, matcher
+        """``matcher`` returns the present matcher, which is replaced on a rollback."""
+        self._playing, self._get_matcher = playing, matcher
         self._key = self._matcher.settings.account.public_key
-        self._made = {each.title: _Kept(each, playing.scenario.name) for each in self._plans()}
+        self._markets = {each.title: _Market(each, playing.scenario.name) for each in self._plans()}
         self._last = 0
         self.is_on = True
-        """Whether the market makers work."""
+        """Whether the market makers are active."""
 
     @property
     def _matcher(self) -> Matcher:
-        return self._living()
+        return self._get_matcher()
 
     def _plans(self) -> list[MarketPlan]:
         return self._playing.scenario.markets
 
     async def open(self) -> int:
-        """Place the orders that are there from the beginning: how many there are."""
+        """Place the initial orders and return their number."""
         orders = [
             self._order(plan, self._playing.people[each.by], each.side, each.amount, each.price)
             for plan in self._plans()
             for each in plan.orders
         ]
-        for kept in self._made.values():
-            orders += self._ladder(kept)
+        for market in self._markets.values():
+            orders += self._ladder(market)
         return sum(await asyncio.gather(*map(self._place, orders)))
 
     async def keep(self) -> None:
-        """Move prices and trade, for ever."""
-        makers = [each for each in self._made.values() if each.plan.maker is not None]
+        """Run the market makers; never returns."""
+        makers = [each for each in self._markets.values() if each.plan.maker is not None]
         await asyncio.gather(*(self._keep_one(each) for each in makers))
 
-    async def _keep_one(self, kept: _Kept) -> None:
-        maker = kept.maker
+    async def _keep_one(self, market: _Market) -> None:
+        maker = market.maker
         while True:
             await asyncio.sleep(maker.every)
             if self.is_on:
-                await self.round(kept)
+                await self.round(market)
 
     async def rounds(self) -> None:
-        """One round of each market, at once."""
-        for kept in self._made.values():
-            if kept.plan.maker is not None:
-                await self.round(kept)
+        """Run one round of each market."""
+        for market in self._markets.values():
+            if market.plan.maker is not None:
+                await self.round(market)
 
-    async def round(self, kept: _Kept) -> None:
-        """Somebody trades at the best price; then the price moves, and the book with it."""
-        maker, chance = kept.maker, kept.chance
+    async def round(self, market: _Market) -> None:
+        """Trade at the best price, then move the price and replace the maker's orders."""
+        maker, chance = market.maker, market.chance
         side = chance.choice(("buy", "sell"))
         taker = self._playing.people[maker.taker]
-        worst = kept.price * (2 if side == "buy" else Decimal("0.5"))
+        worst = market.price * (2 if side == "buy" else Decimal("0.5"))
         amount = Decimal(maker.amount) * Decimal(chance.randint(2, 15)) / 10
         # A part of the first two levels.
-        await self._place(self._order(kept.plan, taker, side, str(amount), _price(worst)))
-        kept.price *= 1 + Decimal(chance.uniform(-_DRIFT, _DRIFT))
+        await self._place(self._order(market.plan, taker, side, str(amount), _price(worst)))
+        market.price *= 1 + Decimal(chance.uniform(-_DRIFT, _DRIFT))
         owner = self._playing.people[maker.account].address_bytes
         try:
-            pair = self._pair(kept.plan)
+            pair = self._pair(market.plan)
             await self._matcher.canceling.cancel_all(owner, pair)
         except SolitonError as error:
-            _log.debug("%s: %s", kept.plan.title, error)
-        await asyncio.gather(*map(self._place, self._ladder(kept)))
+            _log.debug("%s: %s", market.plan.title, error)
+        await asyncio.gather(*map(self._place, self._ladder(market)))
 
-    def _ladder(self, kept: _Kept) -> list[Order]:
-        if kept.plan.maker is None:
+    def _ladder(self, market: _Market) -> list[Order]:
+        if market.plan.maker is None:
             return []
-        maker, orders = kept.maker, []
+        maker, orders = market.maker, []
         account = self._playing.people[maker.account]
         for level in range(1, maker.levels + 1):
-            away = Decimal(str(maker.step)) / 100 * level
-            for side, factor in (("buy", 1 - away), ("sell", 1 + away)):
-                price = _price(kept.price * factor)
-                orders.append(self._order(kept.plan, account, side, maker.amount, price))
+            offset = Decimal(str(maker.step)) / 100 * level
+            for side, factor in (("buy", 1 - offset), ("sell", 1 + offset)):
+                price = _price(market.price * factor)
+                orders.append(self._order(market.plan, account, side, maker.amount, price))
         return orders
 
     def _order(self, plan: MarketPlan, by: Account, side: str, amount: str, price: str) -> Order:
@@ -127,7 +128,7 @@ class Markets:
         )
 
     def _stamp(self, now: int) -> int:
-        """A time that no order before had: two that say the same would be one."""
+        """Return a new timestamp: two equal orders would be one."""
         self._last = max(now, self._last + 1)
         return self._last
 
@@ -147,25 +148,25 @@ class Markets:
         )
 
 
-class _Kept:
-    """A market, its price now, and the chance that moves it."""
+class _Market:
+    """A market, its present price, and the random generator of its changes."""
 
     __slots__ = ("chance", "plan", "price")
 
     def __init__(self, plan: MarketPlan, seed: str) -> None:
         self.plan = plan
         self.price = Decimal(plan.start)
-        self.chance = random.Random(f"{seed} {plan.title}")  # noqa: S311 - no secret
+        self.chance = random.Random(f"{seed} {plan.title}")  # noqa: S311 - not a secret
 
     @property
     def maker(self) -> MakerPlan:
-        """Who keeps it."""
-        assert self.plan.maker is not None, "only markets with a maker are kept"
+        """The market maker."""
+        assert self.plan.maker is not None, "only markets with a maker have rounds"
         return self.plan.maker
 
 
 def price_assets(playing: Playing) -> tuple[bytes | None, ...]:
-    """The assets in which prices are, in an order in which all markets stand as they are named.
+    """Return the price assets in an order of priority that gives every market's pair its direction.
     Raises ``ScenarioRefused``.
     """
     plans = playing.scenario.markets
@@ -182,6 +183,6 @@ def price_assets(playing: Playing) -> tuple[bytes | None, ...]:
 
 
 def _price(value: Decimal) -> str:
-    """A price with a few digits, as people write it."""
+    """Return a price with a few significant digits."""
     digits = _DIGITS - value.adjusted() - 1
     return f"{value.quantize(Decimal(1).scaleb(-max(0, min(digits, 8))), ROUND_HALF_EVEN):f}"

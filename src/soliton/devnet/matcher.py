@@ -1,12 +1,11 @@
-"""The matcher of a private chain: on the node of the same process, with which it goes back.
+"""The matcher of a private chain, on the node of its process, with which it is rolled back.
 
-Going back means: another one is begun, on the same port, from the commands up to then. So it is
-when more blocks are gone than a fork takes off, whatever it has been told since: it knows nothing
-any more that would be on the chain for certain. Who asks it something meanwhile waits; WebSockets
-are ended, and begin again.
+A rollback starts a new matcher on the same port, from the commands up to that point. The same
+happens if the chain is rolled back deeper than a fork can go, since the matcher relies on those
+blocks. Requests wait meanwhile; WebSockets are closed and have to reconnect.
 
-What lives here: choosing an account, putting the two together, the lives of a matcher. What does
-not: the matcher, when chains go back (``soliton.controls``).
+What lives here: connecting the two, replacing the matcher. What does not: the matcher, and when
+chains are rolled back (``soliton.controls``).
 """
 
 from __future__ import annotations
@@ -38,41 +37,41 @@ from soliton.web.answers import Answer, Awaited, Stream, Unread, Upgrade, Whole
 from soliton.web.request import Request
 from soliton.web.server import serve
 
-_Later: TypeAlias = Whole | Stream | Upgrade
+_Response: TypeAlias = Whole | Stream | Upgrade
 
 
-class _Life(msgspec.Struct, frozen=True):
-    """One matcher, from its beginning to its end."""
+class _Instance(msgspec.Struct, frozen=True):
+    """One matcher, from its start to its end."""
 
     journal: MemoryJournal
     matcher: Matcher
     interface: Application
 
     async def end(self) -> None:
-        """Finish what is under way, and let go of everything."""
+        """Finish running work and release all resources."""
         self.interface.close()
         await self.matcher.stop()
 
 
-class _Door:
-    """What the server serves: the matcher that lives. Who comes between two lives waits."""
+class _Gate:
+    """The HTTP service: it forwards to the present matcher; without one, requests wait."""
 
     request_class = Request
 
     def __init__(self, interface: Application) -> None:
         self.interface = interface
-        self.opens: asyncio.Future[None] | None = None
+        self.ready: asyncio.Future[None] | None = None
         gate = interface.gate
         self.cors, self.body_limits = gate.cors, gate.body_limits
 
     def respond(self, request: Request) -> Answer:
-        """As ``soliton.web.answers.Service``."""
-        if self.opens is not None and not self.opens.done():
-            return Awaited(self._later(request, self.opens))
+        """See ``soliton.web.answers.Service``."""
+        if self.ready is not None and not self.ready.done():
+            return Awaited(self._respond_later(request, self.ready))
         return self.interface.gate.respond(request)
 
-    async def _later(self, request: Request, opens: asyncio.Future[None]) -> _Later:
-        await asyncio.wait([opens])
+    async def _respond_later(self, request: Request, ready: asyncio.Future[None]) -> _Response:
+        await asyncio.wait([ready])
         given = self.respond(request)
         if isinstance(given, Awaited):
             given = await given.work
@@ -81,48 +80,48 @@ class _Door:
         raise InvariantBroken("a matcher answers at once, or with a coroutine")
 
     def refuse(self, request: Request, reason: Unread) -> Whole:
-        """As ``soliton.web.answers.Service``."""
+        """See ``soliton.web.answers.Service``."""
         return self.interface.gate.refuse(request, reason)
 
 
 class DevnetMatcher:
-    """A matcher that goes back with its chain. ``start`` makes one."""
+    """A matcher that is rolled back with its chain. Created by ``start``."""
 
     def __init__(self, settings: MatcherSettings) -> None:
         self._settings = settings
         self._durable = settings.queue.sync != NOT_DURABLE
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._next, self._again = AT_THE_BEGINNING, False
-        self._turning: asyncio.Task[None] | None = None
+        self._mark, self._restart_requested = AT_THE_BEGINNING, False
+        self._restarting: asyncio.Task[None] | None = None
         self.refill: Callable[[], Awaitable[object]] | None = None
-        """Is called when the chain has begun anew, and the books with it."""
+        """Called when the chain has restarted from its beginning, with empty books."""
 
     async def begin(self, local: LocalNode) -> None:
-        """Live for the first time, from what the directory holds."""
+        """Start from what the directory holds."""
         _take_over(self._settings.directory)
         below = open_journal(self._settings) if self._durable else None
         kept = []
         if below is not None:
             kept = [each async for batch in below.records(below.first_offset) for each in batch]
-        self._life = await self._live(local, kept, below, {})
-        where = self._settings.rest_api
-        self._door = _Door(self._life.interface)
-        self._server = await serve(self._door, where.address, where.port, SERVER_LIMITS)
+        self._instance = await self._start_instance(local, kept, below, {})
+        api = self._settings.rest_api
+        self._gate = _Gate(self._instance.interface)
+        self._server = await serve(self._gate, api.address, api.port, SERVER_LIMITS)
         self.host, self.port = self._server.host, self._server.port
         self._watch()
 
     @property
     def matcher(self) -> Matcher:
-        """The one that lives, or has lived last."""
-        return self._life.matcher
+        """The present matcher, or the last one."""
+        return self._instance.matcher
 
-    async def _live(
+    async def _start_instance(
         self,
         local: LocalNode,
         kept: list[Record],
         below: Journal | None,
         rates: Mapping[Asset, float],
-    ) -> _Life:
+    ) -> _Instance:
         settings, self._local = self._settings, local
         journal = MemoryJournal(settings.clock, kept, below)
         try:
@@ -132,7 +131,7 @@ class DevnetMatcher:
         except BaseException:
             await journal.close()
             raise
-        life = _Life(journal, matcher, build_app(matcher))
+        instance = _Instance(journal, matcher, build_app(matcher))
         await matcher.start()
         try:
             await matcher.working()
@@ -141,60 +140,60 @@ class DevnetMatcher:
             raise
         for asset, rate in rates.items():
             matcher.rates.put(asset, rate)
-        return life
+        return instance
 
-    # --- going back -------------------------------------------------------------------------------
+    # --- rollbacks --------------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """As ``Companion``: what a matcher does, it does in other turns of the event loop."""
+        """See ``Companion``; nothing to do here."""
 
     def mark(self) -> Mark:
-        """As ``Companion``."""
-        if self._turning is not None:
-            return self._next
-        kept = self._life.journal.kept
-        return Mark(kept, len(kept), self._life.matcher.database.rates())
+        """See ``Companion``."""
+        if self._restarting is not None:
+            return self._mark
+        kept = self._instance.journal.kept
+        return Mark(kept, len(kept), self._instance.matcher.database.rates())
 
     def restore(self, mark: object) -> None:
-        """As ``Companion``; a matcher that has been told nothing since goes on."""
+        """See ``Companion``; a matcher without new events since the mark continues."""
         then = mark if isinstance(mark, Mark) else AT_THE_BEGINNING
         if mark is None or not then.is_like(self.mark()):
-            self._begin_again(then)
+            self._request_restart(then)
 
-    def _begin_again(self, then: Mark) -> None:
+    def _request_restart(self, then: Mark) -> None:
         self._local.leave()
-        self._next, self._again = then, True
-        if self._turning is None:
-            self._door.opens = asyncio.get_running_loop().create_future()
-            self._turning = asyncio.create_task(self._turn())
+        self._mark, self._restart_requested = then, True
+        if self._restarting is None:
+            self._gate.ready = asyncio.get_running_loop().create_future()
+            self._restarting = asyncio.create_task(self._restart())
 
     def _watch(self) -> None:
-        self._local.lost = lambda: self._begin_again(self.mark())
+        self._local.lost = lambda: self._request_restart(self.mark())
         if self._local.is_lost:
             self._local.lost()
 
-    async def _turn(self) -> None:
-        then = self._next
+    async def _restart(self) -> None:
+        then = self._mark
         try:
-            await self._life.end()
+            await self._instance.end()
             while True:
-                then, self._again = self._next, False
-                self._life = await self._another(then)
-                if not self._again and not self._local.is_lost:
+                then, self._restart_requested = self._mark, False
+                self._instance = await self._instance_at(then)
+                if not self._restart_requested and not self._local.is_lost:
                     break
-                await self._life.end()
+                await self._instance.end()
             self._watch()
-            self._door.interface = self._life.interface
+            self._gate.interface = self._instance.interface
         except Exception as error:  # noqa: BLE001 - the devnet ends with it
             self._fail(error)
         finally:
-            self._turning = None
-            if self._door.opens is not None and not self._door.opens.done():
-                self._door.opens.set_result(None)
+            self._restarting = None
+            if self._gate.ready is not None and not self._gate.ready.done():
+                self._gate.ready.set_result(None)
         if then is AT_THE_BEGINNING and self.refill is not None:
             await self.refill()
 
-    async def _another(self, then: Mark) -> _Life:
+    async def _instance_at(self, then: Mark) -> _Instance:
         settings, records = self._settings, then.records()
         below = None
         place = settings.directory
@@ -202,28 +201,28 @@ class DevnetMatcher:
             made = place.with_name(f"{place.name}.new")
             shutil.rmtree(made, ignore_errors=True)
             await _write(msgspec.structs.replace(settings, directory=made), records)
-            made.rename(_whole(place))
+            made.rename(_complete(place))
             _take_over(place)
             below = open_journal(settings)
         else:
             shutil.rmtree(place)
-        return await self._live(self._local.again(), records, below, then.rates)
+        return await self._start_instance(self._local.again(), records, below, then.rates)
 
-    # --- its end ----------------------------------------------------------------------------------
+    # --- the end ----------------------------------------------------------------------------------
 
     async def ended(self) -> None:
-        """Return when it has ended by itself; raises what ended it."""
+        """Wait until it ends by itself; raises the error that ended it."""
         while True:
-            life = self._life
-            ends = asyncio.create_task(life.matcher.ended())
+            instance = self._instance
+            ends = asyncio.create_task(instance.matcher.ended())
             await asyncio.wait([ends, self._failed], return_when=asyncio.FIRST_COMPLETED)
             if self._failed.done():
                 ends.cancel()
                 self._failed.result()
-            if self._turning is not None:
-                # It was ended, and another one begins.
-                await asyncio.wait([self._turning])
-            if life is self._life and not self._failed.done():
+            if self._restarting is not None:
+                # It was stopped, and another one is starting.
+                await asyncio.wait([self._restarting])
+            if instance is self._instance and not self._failed.done():
                 ends.result()
                 return
 
@@ -232,22 +231,22 @@ class DevnetMatcher:
             self._failed.set_exception(error)
 
     async def stop(self) -> None:
-        """Take no more requests, finish what is under way, keep a snapshot."""
-        if self._turning is not None:
-            await asyncio.wait([self._turning])
-        self._life.interface.close()
+        """Refuse new requests, finish running ones, and save a snapshot."""
+        if self._restarting is not None:
+            await asyncio.wait([self._restarting])
+        self._instance.interface.close()
         await self._server.stop()
-        await self._life.matcher.stop()
+        await self._instance.matcher.stop()
 
 
-def _whole(place: Path) -> Path:
-    """Where a directory that takes the place of another one stands when all of it is written."""
+def _complete(place: Path) -> Path:
+    """Return the path of a replacement for a directory, which exists once it is complete."""
     return place.with_name(f"{place.name}.next")
 
 
 def _take_over(place: Path) -> None:
-    """Put it there. Who is ended in the middle of that finds it when he begins again."""
-    whole = _whole(place)
+    """Replace a directory, if a replacement exists. If interrupted, the next start repeats it."""
+    whole = _complete(place)
     if whole.exists():
         sync_directory(place.parent)
         shutil.rmtree(place, ignore_errors=True)
@@ -256,7 +255,7 @@ def _take_over(place: Path) -> None:
 
 
 async def _write(settings: MatcherSettings, records: list[Record]) -> None:
-    """A journal of these commands, each with its time."""
+    """Write a journal of commands with their times."""
     time = 0
     queue = Queue(sync="interval")
     journal = open_journal(msgspec.structs.replace(settings, queue=queue, clock=lambda: time))
@@ -280,8 +279,8 @@ async def start(
     node_url: str,
     price_assets: tuple[bytes | None, ...] = (),
 ) -> DevnetMatcher:
-    """Start the matcher: it acts with ``account``; in ``price_assets`` are prices, the first in the
-    list before all others. Its page leads to the node at ``node_url``.
+    """Start the matcher with ``account``; ``price_assets`` are preferred as price assets in this
+    order. Its page refers to the node at ``node_url``.
     """
     node = local.node
     settings = MatcherSettings(

@@ -1,7 +1,7 @@
-"""The journal of a private chain's matcher: in memory, so that it can end at any earlier command.
+"""The journal of a private chain's matcher: in memory, so that it can be cut at any command.
 
-What lives here: the commands, and remembering where they were. What does not: files of commands
-(``soliton.matcher.journal``), what a matcher makes of them.
+What lives here: the commands, and marks in them. What does not: journals on a disk
+(``soliton.matcher.journal``), the matcher.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from soliton.matching.pairs import Asset
 
 
 class Mark(NamedTuple):
-    """What a matcher goes back to: its commands, as many of them as there were, and its rates.
+    """A point that a matcher can be rolled back to: its commands up to a length, and its rates.
 
-    Lists that have grown from one another share their records: one that has the same last one as
-    another has all the same.
+    Lists that have grown from one another share their records: if the last record is the same, so
+    are all before it.
     """
 
     kept: list[Record]
@@ -26,11 +26,11 @@ class Mark(NamedTuple):
     rates: Mapping[Asset, float]
 
     def records(self) -> list[Record]:
-        """The commands."""
+        """Return the commands."""
         return self.kept[: self.length]
 
     def is_like(self, other: Mark) -> bool:
-        """Whether nothing has happened between the two."""
+        """Whether nothing has happened between the two marks."""
         if other.length != self.length or dict(other.rates) != dict(self.rates):
             return False
         last = self.length - 1
@@ -41,23 +41,23 @@ AT_THE_BEGINNING = Mark([], 0, {})
 
 
 class MemoryJournal:
-    """A ``Journal`` of ``kept`` records, which grow; ``below`` has them on a disk as well."""
+    """A ``Journal`` of the growing list ``kept``; ``below`` also writes the records to a disk."""
 
     def __init__(
         self, clock: Callable[[], int], kept: list[Record], below: Journal | None = None
     ) -> None:
-        """``clock`` gives milliseconds."""
+        """``clock`` returns milliseconds."""
         self._clock, self._below = clock, below
         self.kept = kept
         self.first_offset = 0
 
     @property
     def last_offset(self) -> int:
-        """As ``Journal``."""
+        """See ``Journal``."""
         return len(self.kept) - 1
 
     async def append(self, payloads: Sequence[bytes]) -> list[Position]:
-        """As ``Journal``."""
+        """See ``Journal``."""
         if self._below is not None:
             positions = await self._below.append(payloads)
             self.kept += (Record(*at, data) for at, data in zip(positions, payloads, strict=True))
@@ -69,31 +69,31 @@ class MemoryJournal:
         return [Position(each, now) for each in range(first, len(self.kept))]
 
     async def records(self, from_offset: int) -> AsyncIterator[list[Record]]:
-        """As ``Journal``."""
+        """See ``Journal``."""
         if found := self.kept[from_offset:]:
             yield found
 
     async def follow(self, from_offset: int) -> AsyncIterator[list[Record]]:
-        """As ``Journal``."""
+        """See ``Journal``."""
         async for batch in self.records(from_offset):
             yield batch
 
     async def term_ended(self) -> None:
-        """As ``Journal``."""
+        """See ``Journal``."""
         if self._below is None:
             await asyncio.Event().wait()
         else:
             await self._below.term_ended()
 
     async def confirm(self) -> None:
-        """As ``Journal``."""
+        """See ``Journal``."""
         if self._below is not None:
             await self._below.confirm()
 
     async def truncate_before(self, offset: int) -> None:
-        """As ``Journal``; everything stays."""
+        """See ``Journal``; nothing is removed."""
 
     async def close(self) -> None:
-        """As ``Journal``."""
+        """See ``Journal``."""
         if self._below is not None:
             await self._below.close()

@@ -1,7 +1,7 @@
-"""The node of the same process, as the matcher asks it.
+"""The matcher's client of the node in the same process.
 
-What lives here: the questions of ``soliton.matcher.node_client.NodeClient``, answered from the
-node's state, and its events gathered into updates. What does not: the matcher.
+What lives here: ``soliton.matcher.node_client.NodeClient`` on the node's state, and its events
+accumulated into updates. What does not: the matcher.
 """
 
 from __future__ import annotations
@@ -75,25 +75,25 @@ T = TypeVar("T")
 
 
 def _patient(
-    question: Callable[Concatenate[LocalNode, P], Coroutine[Any, Any, T]],
+    method: Callable[Concatenate[LocalNode, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[LocalNode, P], Coroutine[Any, Any, T]]:
-    """A question that others need not wait for where the chain stands on another one."""
+    """Make a method retry in the background while a fork's records are read from its node."""
 
-    @wraps(question)
-    async def asked(self: LocalNode, /, *args: P.args, **named: P.kwargs) -> T:
+    @wraps(method)
+    async def patient(self: LocalNode, /, *args: P.args, **named: P.kwargs) -> T:
         if self.node.store.below is None:
-            return await question(self, *args, **named)
+            return await method(self, *args, **named)
         try:
-            return await retry_until_read(partial(question, self, *args, **named))
+            return await retry_until_read(partial(method, self, *args, **named))
         except BelowProblem as error:
             raise NodeUnavailable(str(error)) from error
 
-    return asked
+    return patient
 
 
 class LocalNode:
-    """A ``NodeClient`` without a wire: only signatures are waited for, which another core checks,
-    and on a fork the node that it was forked from.
+    """A ``NodeClient`` without a network. It waits only for signatures, which another core checks,
+    and on a fork for the original node.
     """
 
     parallel_requests = 1
@@ -105,16 +105,16 @@ class LocalNode:
         self._signatures = signatures
         self._has_left = False
         self.is_lost = False
-        """Whether more blocks are gone than a fork takes off. What the matcher believes to be on
-        the chain for ever may be gone with them: it is told nothing more.
+        """Whether a rollback was deeper than the matcher supports: blocks that it relies on may be
+        gone, and it receives no more events.
         """
         self.lost: Callable[[], None] = lambda: None
-        """Is called then."""
+        """Called then."""
         first = genesis_block(node.network)
         self._identity = ChainIdentity(node.network.chain_id, base58.encode(first.signature))
 
     def leave(self) -> None:
-        """Take no more transactions: the chain is no longer the one that they were made for."""
+        """Refuse further transactions: the chain is not the one that they were made for."""
         self._has_left = True
 
     def _lose(self) -> None:
@@ -123,15 +123,15 @@ class LocalNode:
         self.lost()
 
     def again(self) -> LocalNode:
-        """The same node, for another matcher."""
+        """Return a client of the same node for another matcher."""
         return LocalNode(self.node, self._signatures)
 
     async def identity(self) -> ChainIdentity:
-        """As ``NodeClient.identity``."""
+        """See ``NodeClient``."""
         return self._identity
 
     async def status(self) -> ChainStatus:
-        """As ``NodeClient.status``."""
+        """See ``NodeClient``."""
         return self._status()
 
     def _status(self) -> ChainStatus:
@@ -139,13 +139,13 @@ class LocalNode:
         return ChainStatus(chain.height, chain.last_block.id)
 
     async def feature_active(self, feature: int) -> bool:
-        """As ``NodeClient.feature_active``."""
+        """See ``NodeClient``."""
         chain = self.node.chain
         return chain.rules.at(chain.height + 1).has(Feature(feature))
 
     @_patient
     async def asset(self, asset_id: AssetId) -> Asset | None:
-        """As ``NodeClient.asset``."""
+        """See ``NodeClient``."""
         info = self._store.get(ASSETS, asset_id)
         if info is None:
             return None
@@ -156,14 +156,14 @@ class LocalNode:
 
     @_patient
     async def has_script(self, address: Address) -> bool:
-        """As ``NodeClient.has_script``."""
+        """See ``NodeClient``."""
         return account_script(address, self._store) is not None
 
     @_patient
     async def account(
         self, address: Address, assets: Collection[AssetId | None] | None
     ) -> AccountState:
-        """As ``NodeClient.account``."""
+        """See ``NodeClient``."""
         store = self._store
         balances: Balances = {}
         if assets is None:
@@ -179,14 +179,14 @@ class LocalNode:
         return AccountState(balances, store.get(LEASES, address).lease_out)
 
     async def was_executed(self, order_id: bytes) -> bool:
-        """As ``NodeClient.was_executed``."""
+        """See ``NodeClient``."""
         return self._store.get(ORDER_FILLS, order_id).volume > 0
 
     async def run_scripts(
         self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
     ) -> ScriptAnswer:
-        """As ``NodeClient.run_scripts``."""
-        # Nobody asks here for balances: the largest trial tells.
+        """See ``NodeClient``."""
+        # Balances are not checked here: the largest trial is sufficient.
         trial = next(iter(trials)) if assets else None
         return await self._run_scripts(trial, order, assets)
 
@@ -212,7 +212,7 @@ class LocalNode:
 
     @_patient
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:
-        """As ``NodeClient.broadcast``."""
+        """See ``NodeClient``."""
         signed = signed_messages(transaction)
         verified = signed if signed and await self._signatures.check_all(signed) else ()
         if self._has_left:
@@ -225,7 +225,7 @@ class LocalNode:
 
     @_patient
     async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
-        """As ``NodeClient.heights``."""
+        """See ``NodeClient``."""
         found: dict[bytes, int] = {}
         for each in transaction_ids:
             height = self._store.transaction_height(each)
@@ -236,12 +236,12 @@ class LocalNode:
         return found
 
     async def now(self) -> int:
-        """As ``NodeClient.now``."""
+        """See ``NodeClient``."""
         return self.node.clock()
 
     @_patient
     async def block_time(self, height: int) -> int:
-        """As ``NodeClient.block_time``."""
+        """See ``NodeClient``."""
         try:
             return self.node.chain.block_at(height).header.timestamp
         except KeyError as error:
@@ -251,7 +251,7 @@ class LocalNode:
     async def find_exchange(
         self, trader: Address, orders: frozenset[bytes], since: int
     ) -> tuple[AnyTransaction, int] | None:
-        """As ``NodeClient.find_exchange``."""
+        """See ``NodeClient``."""
         for height, _, transaction_id in address_transactions(self._store, trader):
             found = self.node.chain.transaction(transaction_id)
             if found is None:
@@ -263,7 +263,7 @@ class LocalNode:
         return None
 
     async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
-        """As ``NodeClient.updates``; what happens in one turn of the event loop is one update."""
+        """See ``NodeClient``; the events of one iteration of the event loop are one update."""
         gathered = _Listening(self.node.chain.height, self._lose)
         self.node.events.subscribe(gathered.note)
         try:
@@ -279,22 +279,22 @@ class LocalNode:
             self.node.events.unsubscribe(gathered.note)
 
     async def close(self) -> None:
-        """As ``NodeClient.close``; there is nothing to end."""
+        """See ``NodeClient``; there is nothing to close."""
 
 
 class _Listening(UpdateAccumulator):
-    """A listener of the node."""
+    """A listener of the node's events."""
 
     def __init__(self, height: int, lost: Callable[[], None]) -> None:
-        """The chain has this height now; ``lost`` is called when too much of it has gone."""
+        """``height`` is that of the chain; ``lost`` is called after too deep a rollback."""
         super().__init__()
         self.ended = False
         self._highest, self._lost, self._is_lost = height, lost, False
-        # Mined transactions of which nobody has told yet whose balances they changed.
+        # Mined transactions whose changed accounts are not known yet.
         self._unexplained: set[bytes] = set()
 
     def note(self, event: NodeEvent) -> None:
-        """What the node tells."""
+        """Handle an event."""
         if self._is_lost:
             return
         match event:
@@ -324,11 +324,11 @@ class _Listening(UpdateAccumulator):
     def _mined(self, transactions: Sequence[AnyTransaction], height: int) -> None:
         for transaction in transactions:
             self.mined(transaction.id, height)
-            # Who is concerned is told when it leaves the pool; what never was in it tells nobody.
+            # The accounts follow when it leaves the pool; if it never was there, they do not.
             self._unexplained.add(transaction.id)
 
     def take(self, status: ChainStatus) -> NodeUpdate:
-        """As ``UpdateAccumulator.take``."""
+        """See ``UpdateAccumulator``."""
         if self._unexplained:
             self.all_changed()
             self._unexplained.clear()

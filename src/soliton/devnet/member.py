@@ -1,7 +1,7 @@
-"""One node of a private network: a process of its own, which ``several`` starts.
+"""One node of a private network, in a process that ``several`` starts.
 
-What lives here: its settings, and what it serves; the first one has the signer and the matcher as
-well. What does not: starting, watching and ending them all (``several``).
+What lives here: its settings and its services; the first node also has the signer and the matcher.
+What does not: starting, watching and ending the nodes (``several``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.networks.model import GenesisTransfer, Network
 from soliton.cli import logs
-from soliton.cli.process import call_on_signals, run_program
+from soliton.cli.process import call_on_signals, end_with_parent, run_program
 from soliton.cli.rest_api import signature_checker
 from soliton.cli.run import (
     log_heartbeat,
@@ -33,29 +33,29 @@ from soliton.crypto import base58
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair, key_pair
 from soliton.devnet.accounts import RICH_SEED, Funding, network_with
+from soliton.devnet.options import API_KEY
 from soliton.node.log_settings import LogSettings
 from soliton.node.node import Node
 from soliton.node.rest_settings import api_key_hash_text
 from soliton.node.settings import Settings, load_settings
 from soliton.node.wallet import Wallet
 
-API_KEY: Final = "waves-private-node"
 LEAST_BLOCK_SECONDS: Final = 1.0
 NO_CONTROLS: Final = (
     "here several agree by proof of stake, which says when a block is due, and one alone can "
     "neither make blocks nor move time; start soliton devnet without --nodes"
 )
 _SHORTEST_SHARE: Final = 5
-"""The shortest delay between two blocks is this part of the mean."""
+"""The shortest delay between two blocks is the mean divided by this."""
 _C1: Final = 70_000.0
 _C2: Final = 5e17
 _USUAL_DRAW: Final = 0.8
-"""Near the mean of what Fair PoS makes of an exponentially distributed number."""
+"""About the mean of Fair PoS's function of an exponentially distributed number."""
 
 
 class Member(msgspec.Struct, frozen=True):
-    """One of ``count`` nodes: its ``number`` from 0, ports of all REST interfaces and of all
-    conversations, and what the whole network was asked for. ``begin`` (ms) is the genesis time.
+    """One of ``count`` nodes: its ``number`` from 0, the REST and peer ports of all nodes, and the
+    options of the network. ``begin`` is the genesis time in milliseconds.
     """
 
     number: int
@@ -74,17 +74,17 @@ class Member(msgspec.Struct, frozen=True):
 
 
 def miner(number: int) -> KeyPair:
-    """The account that a node mines with: that of the first one is the rich one."""
+    """Return the mining account of a node; that of the first node is the rich one."""
     return key_pair(miner_seed(number))
 
 
 def miner_seed(number: int) -> str:
-    """The seed phrase of the account that a node mines with."""
+    """Return the seed phrase of a node's mining account."""
     return RICH_SEED if number == 0 else f"soliton devnet miner {number + 1}"
 
 
 def shared_network(network: Network, member: Member) -> Network:
-    """The private chain, with what the rich account has in equal parts with all who mine."""
+    """Return the private chain's network, with the rich account's balance shared by all miners."""
     rich = network.genesis.transactions[0]
     part = rich.amount // member.count
     own = tuple(
@@ -115,8 +115,8 @@ def shared_network(network: Network, member: Member) -> Network:
 
 
 def settings_of(member: Member) -> Settings:
-    """Its settings: it knows all others from the start, and refuses nobody for long, since all have
-    one address.
+    """Return a node's settings: it knows all others from the start, and does not ban, since all
+    have one address.
     """
     own = member.number
     others = [f"127.0.0.1:{port}" for each, port in enumerate(member.peer_ports) if each != own]
@@ -153,7 +153,8 @@ def _micro_ms(member: Member) -> int:
 
 
 def run_member(member: Member) -> None:
-    """Serve until it is told to end, or whoever started it has gone."""
+    """Serve until stopped, or until the parent process ends."""
+    end_with_parent()
     logs.configure_log(member.logging)
     phrases = [each.encode() for each in member.funding.phrases()]
     wallet = Wallet.in_memory(miner_seed(member.number).encode(), phrases)
@@ -167,8 +168,6 @@ def run_member(member: Member) -> None:
 async def _serve(node: Node, member: Member) -> None:
     call_on_signals(node.request_stop)
     async with contextlib.AsyncExitStack() as parts:
-        watching = asyncio.create_task(_end_with_parent(node))
-        parts.callback(watching.cancel)
         signatures = signature_checker()
         parts.push_async_callback(signatures.close)
         network = await start_network(node)
@@ -177,9 +176,9 @@ async def _serve(node: Node, member: Member) -> None:
         server = await start_api(node, signatures, no_controls=NO_CONTROLS)
         parts.push_async_callback(server.stop)
         mining = asyncio.create_task(mining_of(node, network))
-        telling = asyncio.create_task(log_heartbeat(node))
+        heartbeat = asyncio.create_task(log_heartbeat(node))
         parts.callback(mining.cancel)
-        parts.callback(telling.cancel)
+        parts.callback(heartbeat.cancel)
         if member.number == 0:
             from soliton.devnet.matcher import start
             from soliton.devnet.matcher_node import LocalNode
@@ -201,21 +200,6 @@ async def _serve(node: Node, member: Member) -> None:
             parts.push_async_callback(signer.stop)
         logging.getLogger(__name__).info("node %d is ready", member.number + 1)
         await until_stopped(node, mining)
-
-
-async def _end_with_parent(node: Node) -> None:
-    """Whoever has started this process holds its input open as long as it lives."""
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
-    )
-    try:
-        while await reader.read(1):
-            pass
-        node.request_stop()
-    finally:
-        transport.close()
 
 
 if __name__ == "__main__":

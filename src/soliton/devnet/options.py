@@ -1,7 +1,7 @@
-"""What a private chain can be started with.
+"""The options of a private chain.
 
-What lives here: the records, and what does not go together. What does not: the command line
-(``soliton.cli``), and what the options do (``main``).
+What lives here: the records, and conflicts between options. What does not: the command line
+(``soliton.cli``), and their effects (``main``).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ API_KEY: Final = "waves-private-node"
 
 
 class OptionsRefused(InputError):
-    """Options that do not go together."""
+    """Options that conflict."""
 
 
 class Ports(NamedTuple):
-    """Where the parts listen; 0 takes a free one. ``None`` is no such part."""
+    """The ports of the parts; 0 for a free one, ``None`` to leave a part out."""
 
     node: int
     signer: int
@@ -33,9 +33,9 @@ class Ports(NamedTuple):
 
 
 class Rhythm(NamedTuple):
-    """When blocks come: every ``block_time`` seconds or, without it, at once for each transaction
-    and after ``heartbeat`` seconds without one (0: only for transactions); only when somebody asks
-    for them if it is ``manual``.
+    """When blocks are generated: every ``block_time`` seconds or, without it, for each transaction
+    and after ``heartbeat`` seconds without one (0: only for transactions); only on request if it is
+    ``manual``.
     """
 
     block_time: float | None
@@ -43,7 +43,7 @@ class Rhythm(NamedTuple):
     manual: bool = False
 
     def mode(self) -> MiningMode:
-        """The same as the chain's controls say it; raises ``OptionsRefused``."""
+        """Return the mode of the chain's controls; raises ``OptionsRefused``."""
         if self.manual:
             if self.block_time is not None:
                 raise OptionsRefused("--no-mining and --block-time: blocks come or they do not")
@@ -54,10 +54,10 @@ class Rhythm(NamedTuple):
 
 
 class DevnetOptions(msgspec.Struct, frozen=True):
-    """All of them, for so many ``nodes``.
+    """All options of a devnet of ``nodes`` nodes.
 
     Without ``data_dir`` the chain is in a temporary directory; ``state`` is a file that is loaded
-    at the start, if it is there, and written at the end.
+    at the start, if it exists, and saved at the end.
     """
 
     ports: Ports
@@ -75,7 +75,7 @@ class DevnetOptions(msgspec.Struct, frozen=True):
     fork: ForkOptions | None = None
 
     def check(self) -> None:
-        """Raise ``OptionsRefused`` for what does not go together."""
+        """Raise ``OptionsRefused`` for options that conflict."""
         self.rhythm.mode()
         if self.state is not None and self.data_dir is not None:
             raise OptionsRefused(
@@ -101,7 +101,7 @@ class DevnetOptions(msgspec.Struct, frozen=True):
 
 
 def mining_text(mode: MiningMode) -> str:
-    """When blocks come, in words."""
+    """Describe when blocks are generated."""
     if mode.mode == "manual":
         return "a block when somebody asks for it"
     if mode.mode == "interval":

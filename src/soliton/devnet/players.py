@@ -1,7 +1,7 @@
-"""Accounts of a private chain that go by its clock, and whose signatures hold no chance: the same
+"""Accounts of a private chain with its clock and deterministic signatures, so that the same
 commands give the same ids.
 
-What lives here: the accounts. What does not: what they do (``playing``, ``soliton.testing``).
+What lives here: the accounts. What does not: their transactions (``playing``, ``soliton.testing``).
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from soliton.crypto.keys import key_pair
 
 
 class Player(Account):
-    """The library's ``Account`` with another clock: each call of ``tick`` gives a later time."""
+    """The library's ``Account`` with another clock: each call of ``tick`` returns a later time."""
 
     __slots__ = ("_tick",)
 
     def __init__(self, seed: str, chain_id: int, tick: Callable[[], int]) -> None:
-        """Of a seed phrase."""
+        """``seed`` is a seed phrase."""
         super().__init__(key_pair(seed), chain_id)
         self._tick = tick
 
     def sign(self, message: bytes) -> bytes:
-        """The same signature for the same message, so that the same blocks come of it."""
+        """Return the same signature for the same message, so that block ids do not vary."""
         secret = self._keys.private_key
-        chance = hashlib.sha512(secret + message).digest()
-        return curve25519.sign(secret, message, chance, self._point)
+        randomness = hashlib.sha512(secret + message).digest()
+        return curve25519.sign(secret, message, randomness, self._point)
 
     def _stamp(self) -> int:
         return self._tick()

@@ -1,10 +1,10 @@
-"""A scenario carried out on a chain that has nothing but its genesis block.
+"""Executing a scenario on a chain that has only its genesis block.
 
-Its blocks follow the genesis block in that block's year, so no time of today is in them: the same
-scenario gives the same transactions, assets and blocks.
+Its blocks have timestamps shortly after the genesis block, independent of the present time, so the
+same scenario gives the same transactions, assets and blocks.
 
-What lives here: what is on the chain. What does not: what is in the matcher (``market``), and the
-file (``scenario``).
+What lives here: the chain's part. What does not: the matcher's part (``market``), and the file
+(``scenario``).
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from soliton.errors import InputError
 from soliton.ride.compiler.compile import compile_source
 
 FIRST_MS: Final = 60_000
-"""So long after the genesis block a scenario begins."""
+"""Time between the genesis block and the scenario's first block."""
 _STEP_MS: Final = 1_000
 _MOST_LINES: Final = 100
-"""Of one mass transfer."""
+"""Limit on the recipients of a mass transfer."""
 
 
 class Token(msgspec.Struct, frozen=True, rename="camel"):
@@ -57,12 +57,12 @@ class Token(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def asset(self) -> AssetLike:
-        """As the library takes it."""
+        """The asset for the library's methods."""
         return None if self.id is None else Asset(self.id, self.decimals)
 
 
 class Person(msgspec.Struct, frozen=True, rename="camel"):
-    """An account of a scenario, with all that it takes to use it."""
+    """An account of a scenario, with its seed."""
 
     name: str
     address: str
@@ -71,7 +71,7 @@ class Person(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Played(msgspec.Struct, frozen=True, rename="camel"):
-    """What a scenario has brought: accounts of its own, tokens, dApps, markets."""
+    """The result of a scenario: its accounts, tokens, dApps, markets."""
 
     scenario: str
     description: str
@@ -106,7 +106,7 @@ class Playing:
         return self._now
 
     def play(self) -> None:
-        """Carry it out. Raises ``ScenarioRefused``."""
+        """Execute the scenario. Raises ``ScenarioRefused``."""
         self._now = self._node.chain.block_at(1).header.timestamp + FIRST_MS
         coin = self._node.network.coin
         self.tokens = {COIN: Token(COIN, coin, None, 8)}
@@ -125,7 +125,7 @@ class Playing:
             self._controls.clock.state = before
 
     def played(self) -> Played:
-        """What there is now."""
+        """Return the result."""
         own = [each.name for each in self.scenario.accounts]
         return Played(
             self.scenario.name,
@@ -141,7 +141,7 @@ class Playing:
             [each.title for each in self.scenario.markets],
         )
 
-    # --- what it consists of ----------------------------------------------------------------------
+    # --- steps ------------------------------------------------------------------------------------
 
     def _give_coins(self) -> None:
         lines = [
@@ -155,8 +155,8 @@ class Playing:
         self, by: Account, lines: list[tuple[Account, str]], asset: AssetLike, what: str
     ) -> None:
         for start in range(0, len(lines), _MOST_LINES):
-            some = lines[start : start + _MOST_LINES]
-            self._do(what, [by.mass_transfer(some, asset)])
+            batch = lines[start : start + _MOST_LINES]
+            self._do(what, [by.mass_transfer(batch, asset)])
 
     def _issue(self, plan: TokenPlan) -> None:
         what = f"the token {plan.ticker}"
@@ -231,7 +231,7 @@ class Playing:
         return found.get(name, name)
 
     def _do(self, what: str, made: Iterable[Transaction]) -> list[Transaction]:
-        """Put transactions into a block."""
+        """Broadcast transactions and put them into a block."""
         done = []
         for each in made:
             paid = self._with_fee(each)
@@ -249,6 +249,6 @@ class Playing:
         return done
 
     def _with_fee(self, made: Transaction) -> Transaction:
-        """What scripts and sponsorship want more is paid."""
+        """Raise the fee to what scripts and sponsorship require."""
         least = self._node.minimum_fee(made.inner).amount
         return made if least <= made.fee else made.renewed(fee=least, timestamp=made.timestamp)

@@ -1,7 +1,7 @@
-"""Scenarios: what there is on a private chain when it begins, written as TOML.
+"""Scenarios: the initial content of a private chain, written as TOML.
 
-What lives here: the records, reading them, and what names they may use. What does not: carrying
-them out (``playing`` on the chain, ``market`` in the matcher).
+What lives here: the records, reading and checking them. What does not: executing them (``playing``
+on the chain, ``market`` in the matcher).
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from soliton.errors import InputError
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 MAX_ITEMS: Final = 1_000
-"""Of each list: accounts, tokens, dApps, steps, markets, orders."""
+"""Limit on each list: accounts, tokens, dApps, steps, markets, orders."""
 EVERYBODY: Final = "all"
-"""Stands for all funded accounts where somebody gets something."""
+"""The name for all funded accounts as recipients."""
 COIN: Final = "WAVES"
 _FUNDED: Final = "account "
-"""Funded accounts are named by their number: ``account 1``."""
+"""Prefix of funded accounts' names, followed by a number: ``account 1``."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 Text = Annotated[str, msgspec.Meta(max_length=1_000)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=31_536_000)]
 Number = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,19}(\.[0-9]{1,8})?$")]
-"""Decimal text: whole units of an asset."""
+"""A decimal number of whole units of an asset."""
 
 
 class ScenarioRefused(InputError):
-    """A scenario that cannot be read or carried out; the message says where and why."""
+    """A scenario that cannot be read or executed; the message says where and why."""
 
 
 class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -41,7 +41,7 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
 
 
 class AccountPlan(_Record, frozen=True):
-    """An account with a name, of a seed of its own, and its coins."""
+    """A named account with its own seed, and its coins."""
 
     name: Name
     seed: Text | None = None
@@ -49,7 +49,7 @@ class AccountPlan(_Record, frozen=True):
 
 
 class TokenPlan(_Record, frozen=True):
-    """An asset, by its ticker everywhere in the scenario, and who gets how much of it."""
+    """An asset, identified by its ticker in the scenario, and its initial distribution."""
 
     ticker: Name
     name: Name
@@ -63,7 +63,7 @@ class TokenPlan(_Record, frozen=True):
 
 
 class DappPlan(_Record, frozen=True):
-    """A script for an account: a file beside the scenario, or its text."""
+    """The script of an account: a file next to the scenario, or a source text."""
 
     name: Name
     account: Name
@@ -72,7 +72,7 @@ class DappPlan(_Record, frozen=True):
 
 
 class Transfer(_Record, frozen=True, tag_field="do", tag="transfer"):
-    """An amount from one account to another, a dApp or an address."""
+    """A transfer from one account to another, a dApp or an address."""
 
     by: Name
     to: Name
@@ -98,14 +98,14 @@ class Data(_Record, frozen=True, tag_field="do", tag="data"):
 
 
 class Alias(_Record, frozen=True, tag_field="do", tag="alias"):
-    """A name for an account on the chain."""
+    """An alias for an account."""
 
     by: Name
     alias: Name
 
 
 class Lease(_Record, frozen=True, tag_field="do", tag="lease"):
-    """Coins lent."""
+    """A lease of coins."""
 
     by: Name
     to: Name
@@ -113,7 +113,7 @@ class Lease(_Record, frozen=True, tag_field="do", tag="lease"):
 
 
 class Mine(_Record, frozen=True, tag_field="do", tag="mine"):
-    """Blocks, so many seconds apart."""
+    """Blocks, ``interval`` seconds apart."""
 
     blocks: Count = 1
     interval: Seconds = 60
@@ -123,7 +123,7 @@ Step = Transfer | Invoke | Data | Alias | Lease | Mine
 
 
 class OrderPlan(_Record, frozen=True):
-    """An order that stands in a book from the beginning."""
+    """An initial order of a book."""
 
     by: Name
     side: Literal["buy", "sell"]
@@ -132,8 +132,8 @@ class OrderPlan(_Record, frozen=True):
 
 
 class MakerPlan(_Record, frozen=True):
-    """Who keeps a book filled: ``levels`` orders on each side, ``step`` percent apart, ``amount``
-    in each; every so many seconds the price moves a little and somebody (``taker``) trades.
+    """A market maker: ``levels`` orders on each side, ``step`` percent apart, ``amount`` in each;
+    ``every`` so many seconds the price moves a little and ``taker`` trades.
     """
 
     account: Name
@@ -145,7 +145,7 @@ class MakerPlan(_Record, frozen=True):
 
 
 class MarketPlan(_Record, frozen=True):
-    """A pair by its tickers, the price at the beginning, and what is in its book."""
+    """A pair by its tickers, its initial price, and the orders of its book."""
 
     amount: Name
     price: Name
@@ -155,12 +155,12 @@ class MarketPlan(_Record, frozen=True):
 
     @property
     def title(self) -> str:
-        """As people write it: ``BTC/USD``."""
+        """The usual notation of the pair: ``BTC/USD``."""
         return f"{self.amount}/{self.price}"
 
 
 class Scenario(_Record, frozen=True):
-    """A whole file."""
+    """A scenario file."""
 
     name: Name
     description: Text = ""
@@ -172,21 +172,21 @@ class Scenario(_Record, frozen=True):
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """A scenario, and the texts of its dApps by their names, with those that they import."""
+    """A scenario, and the sources of its dApps by name, each with its imports."""
 
     scenario: Scenario
     sources: dict[str, tuple[str, dict[str, str]]] = {}
 
 
 def built_in() -> list[str]:
-    """The scenarios that come with the program."""
+    """Return the names of the built-in scenarios."""
     found = files("soliton.devnet").joinpath("scenarios").iterdir()
     return sorted(each.name.removesuffix(".toml") for each in found if each.name.endswith(".toml"))
 
 
 def load_scenario(name: str, funded: int) -> Loaded:
-    """A scenario that is built in, or that of a file; ``funded`` is how many accounts there are.
-    Raises ``ScenarioRefused``.
+    """Load a built-in scenario, or a file; ``funded`` is the number of funded accounts. Raises
+    ``ScenarioRefused``.
     """
     if name in built_in():
         text = files("soliton.devnet").joinpath("scenarios", f"{name}.toml").read_text("utf-8")
@@ -199,7 +199,7 @@ def load_scenario(name: str, funded: int) -> Loaded:
 
 
 def read_scenario(text: str, funded: int, directory: Path | None) -> Loaded:
-    """The scenario of a text, whose files are in a directory. Raises ``ScenarioRefused``."""
+    """Read the text of a scenario, whose files are in ``directory``. Raises ``ScenarioRefused``."""
     try:
         scenario = msgspec.toml.decode(text, type=Scenario)
     except msgspec.MsgspecError as error:
@@ -246,12 +246,12 @@ def _file_text(path: Path) -> str:
 
 
 def funded_names(count: int) -> list[str]:
-    """What the funded accounts are called."""
+    """Return the names of the funded accounts."""
     return [f"{_FUNDED}{number}" for number in range(1, count + 1)]
 
 
 def _check(scenario: Scenario, funded: int) -> None:
-    """Every name that is used is there, and once."""
+    """Check that every name in use is defined exactly once."""
     for what in ("accounts", "tokens", "dapps", "history", "markets"):
         if len(getattr(scenario, what)) > MAX_ITEMS:
             raise ScenarioRefused(f"more than {MAX_ITEMS} {what}")

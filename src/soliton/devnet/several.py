@@ -1,9 +1,9 @@
-"""``soliton devnet --nodes N``: a private network of mining nodes, each a process of its own.
+"""``soliton devnet --nodes N``: a private network of mining nodes, each in its own process.
 
-A node that ends, whoever has killed it, is started again from its store.
+A node that ends is restarted from its store.
 
-What lives here: starting, watching and ending the processes, the banner. What does not: one of the
-nodes (``member``).
+What lives here: starting, watching and ending the processes. What does not: one of the nodes
+(``member``).
 """
 
 from __future__ import annotations
@@ -16,40 +16,38 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-import click
 import msgspec
 
 from soliton.cli.logs import current_log
 from soliton.cli.process import call_on_signals
 from soliton.controls.mining import MiningMode
 from soliton.devnet.accounts import describe, funded_accounts
-from soliton.devnet.banner import Description, as_json, as_text, write_config
-from soliton.devnet.member import API_KEY, LEAST_BLOCK_SECONDS, Member, miner_seed, settings_of
-from soliton.devnet.options import DevnetOptions, OptionsRefused
+from soliton.devnet.banner import Description, announce
+from soliton.devnet.keeping import directory_of
+from soliton.devnet.member import LEAST_BLOCK_SECONDS, Member, miner_seed, settings_of
+from soliton.devnet.options import API_KEY, DevnetOptions, OptionsRefused
 from soliton.errors import EnvironmentProblem
 from soliton.storage.files import replace_file
 from soliton.web.ports import holder
 from soliton.web.server import PortTaken, bind
-from soliton.web.temporary import TemporaryPlace
 
 _log = logging.getLogger(__name__)
 
 MAX_NODES: Final = 16
 USUAL_BLOCK_SECONDS: Final = 3.0
 START_SECONDS: Final = 120.0
-"""How long all nodes together may take to answer."""
+"""Time limit for all nodes to answer."""
 AGAIN_SECONDS: Final = 0.5
-"""After so long a node that has ended is started again."""
+"""Pause before a node that has ended is restarted."""
 MAX_FAILED_STARTS: Final = 5
-"""A node that ends so often by itself before it was up for a while does not start any more."""
+"""A node that ends so often within ``UP_SECONDS``, without being killed, is not restarted."""
 UP_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 30.0
 LOG: Final = "log.txt"
-"""Of each node, in its directory."""
+"""The log file in each node's directory."""
 _BEGIN_FILE: Final = "begin.json"
 
 
@@ -58,15 +56,13 @@ class NodeGone(EnvironmentProblem):
 
 
 def run_several(options: DevnetOptions) -> None:
-    """Run until Ctrl-C. Without a data directory the chains are in a temporary one that is removed
-    at the end.
-    """
+    """Run until Ctrl-C. Without a data directory the chains are in a temporary one."""
     _check(options)
-    with _directory(options.data_dir) as directory:
+    with directory_of(options.data_dir) as directory:
         try:
             asyncio.run(_Network(options, directory).run())
         except ExceptionGroup as group:
-            # Several may not start for the same reason: the first one says it.
+            # Several nodes may fail for the same reason: report the first.
             gone, others = group.split(NodeGone)
             if gone is None or others is not None:
                 raise
@@ -95,21 +91,8 @@ def _check(options: DevnetOptions) -> None:
         raise OptionsRefused(f"--signer-port and --matcher-port are both {ports.signer}")
 
 
-@contextlib.contextmanager
-def _directory(data_dir: Path | None) -> Iterator[Path]:
-    if data_dir is not None:
-        data_dir.mkdir(parents=True, exist_ok=True)
-        yield data_dir
-        return
-    place = TemporaryPlace("soliton-devnet-")
-    try:
-        yield place.path
-    finally:
-        place.close()
-
-
 class _Network:
-    """All nodes of one private network."""
+    """The nodes of one private network."""
 
     def __init__(self, options: DevnetOptions, directory: Path) -> None:
         self._options = options
@@ -119,7 +102,7 @@ class _Network:
         self._members = _members(options, directory)
 
     async def run(self) -> None:
-        """Start them, tell where they are, and keep them up."""
+        """Start the nodes, announce them, and restart those that end."""
         call_on_signals(self._stopped.set)
         async with asyncio.TaskGroup() as group:
             keepers = [group.create_task(self._keep(each)) for each in self._members]
@@ -129,7 +112,7 @@ class _Network:
                 await asyncio.wait((ready, stopped), return_when=asyncio.FIRST_COMPLETED)
                 if ready.done():
                     ready.result()
-                    self._tell()
+                    self._announce()
                 ready.cancel()
                 await stopped
             finally:
@@ -151,12 +134,12 @@ class _Network:
                     stdin=asyncio.subprocess.PIPE,
                     stdout=log,
                     stderr=log,
-                    # Ctrl-C is for this process: it ends them in turn.
+                    # Keep Ctrl-C away from it: this process stops it.
                     start_new_session=True,
                 )
             self._processes[member.number] = process
             code = await process.wait()
-            # One may kill a node as often as one likes.
+            # Kills do not count as failures.
             is_up = code == -signal.SIGKILL or time.monotonic() - since > UP_SECONDS
             failed = 0 if is_up else failed + 1
             _log.warning(
@@ -171,7 +154,7 @@ class _Network:
     async def _all_ready(self) -> None:
         end = time.monotonic() + START_SECONDS
         waiting = [each.rest_ports[each.number] for each in self._members]
-        # The matcher's interface is there last.
+        # The matcher's API is the last one to start.
         waiting += [self._members[0].signer_port, self._members[0].matcher_port]
         while waiting:
             if await asyncio.to_thread(_answers, self._options.host, waiting[0]):
@@ -194,11 +177,11 @@ class _Network:
                 each.kill()
                 await each.wait()
 
-    def _tell(self) -> None:
+    def _announce(self) -> None:
         options, first = self._options, self._members[0]
         chain_id = settings_of(first).network.chain_id
         urls = [f"http://{options.host}:{port}" for port in first.rest_ports]
-        told = Description(
+        description = Description(
             chain_id=chain_id,
             node=urls[0],
             signer=f"http://{options.host}:{first.signer_port}",
@@ -213,9 +196,7 @@ class _Network:
             nodes=tuple(urls),
             processes=tuple(self._processes[each.number].pid for each in self._members),
         )
-        if options.config_out is not None:
-            write_config(options.config_out, told)
-        click.echo(as_json(told) if options.as_json else as_text(told))
+        announce(description, options)
 
 
 def _log_of(member: Member) -> BinaryIO:
@@ -235,8 +216,8 @@ def _answers(host: str, port: int) -> bool:
 
 
 def _height(url: str) -> int:
-    where = f"{url}/blocks/height"
-    with urllib.request.urlopen(where, timeout=STOP_SECONDS) as answer:  # noqa: S310 - our own
+    route = f"{url}/blocks/height"
+    with urllib.request.urlopen(route, timeout=STOP_SECONDS) as answer:  # noqa: S310 - our own
         height: int = msgspec.json.decode(answer.read())["height"]
         return height
 
@@ -269,29 +250,29 @@ def _members(options: DevnetOptions, directory: Path) -> list[Member]:
 
 
 def _begin(directory: Path, options: DevnetOptions) -> int:
-    """When the chain began: nodes that have it go on with it."""
+    """Return the time of the genesis block, which an existing network keeps."""
     path = directory / _BEGIN_FILE
-    asked = {"nodes": options.nodes, "blockTime": options.rhythm.block_time}
+    requested = {"nodes": options.nodes, "blockTime": options.rhythm.block_time}
     if path.exists():
         found = msgspec.json.decode(path.read_bytes())
         begin: int = found.pop("begin")
-        if found != asked:
+        if found != requested:
             raise OptionsRefused(f"{directory} holds a network begun with {found}")
         return begin
     begin = time.time_ns() // 1_000_000
-    replace_file(path, [msgspec.json.encode({"begin": begin, **asked})])
+    replace_file(path, [msgspec.json.encode({"begin": begin, **requested})])
     return begin
 
 
-def _port(host: str, wanted: int, option: str) -> int:
-    """A port that is free now; raises ``EnvironmentProblem``."""
+def _port(host: str, requested: int, option: str) -> int:
+    """Return a port that is free now; raises ``EnvironmentProblem``."""
     try:
-        with contextlib.closing(bind(host, wanted)) as found:
+        with contextlib.closing(bind(host, requested)) as found:
             port: int = found.getsockname()[1]
             return port
     except PortTaken as error:
-        other = holder(wanted)
+        other = holder(requested)
         by = f" by {other}" if other else ""
         raise EnvironmentProblem(
-            f"cannot listen on {host}: Address already in use: {option} {wanted}{by}"
+            f"cannot listen on {host}: Address already in use: {option} {requested}{by}"
         ) from error

@@ -1,1 +1,1 @@
-"""A private chain on top of another node's, whose state is read over REST when somebody asks."""
+"""A private chain on top of another node's chain, which is read over REST as needed."""

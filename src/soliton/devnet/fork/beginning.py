@@ -1,6 +1,6 @@
-"""Where a fork begins: the node's last block or an earlier one, and the rules that hold there.
+"""The start of a fork: the node's last block or an earlier one, and the rules in force there.
 
-What lives here: finding that out, and what cannot be forked. What does not: reading the state
+What lives here: determining them, and what cannot be forked. What does not: reading the state
 (``chain``).
 """
 
@@ -32,14 +32,14 @@ _PRESETS: Final = {
     ord("S"): "waves-stagenet",
 }
 _NEVER: Final = 1_000_000_000
-"""Blocks until the next vote: nobody votes on a fork, and votes of the past are not read."""
+"""Blocks until the next vote: a fork has no votes, and earlier votes are not read."""
 LEAST: Final = 10 * 10**8
-"""Accounts with less are given the balance of a devnet's accounts."""
+"""Accounts with a lower balance get that of a devnet's accounts."""
 _NEEDED: Final = (Feature.NG, Feature.BLOCK_V5)
 
 
 class ForkRefused(InputError):
-    """A node that this chain cannot begin on, or a height that it has not."""
+    """The node cannot be forked, or does not have the height."""
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -63,8 +63,8 @@ class _Rewards(msgspec.Struct, frozen=True, rename="camel"):
     xtn_buyback_address: str | None = None
 
 
-def begin(options: ForkOptions) -> Fork:
-    """The chain of a node up to where a fork begins.
+def open_fork(options: ForkOptions) -> Fork:
+    """Open the chain of a node up to the block of the fork.
 
     Raises ``ForkRefused`` or ``RemoteTrouble``.
     """
@@ -95,10 +95,10 @@ def _cache() -> Path:
 
 
 def _network(remote: Remote, chain_id: int, height: int) -> Network:
-    told = remote.ask("/activation/status", _Features)
+    status = remote.ask("/activation/status", _Features)
     active = {
         each.id: each.activation_height
-        for each in told.features
+        for each in status.features
         if each.activation_height is not None
     }
     for feature in _NEEDED:
@@ -120,8 +120,8 @@ def _network(remote: Remote, chain_id: int, height: int) -> Network:
         )
     sponsorship = active.get(Feature.FEE_SPONSORSHIP)
     if sponsorship is not None:
-        # It is in force one voting interval later, and on a fork that has no end.
-        active[Feature.FEE_SPONSORSHIP] = sponsorship + told.voting_interval - _NEVER
+        # It is active one voting interval after its activation; a fork's interval never ends.
+        active[Feature.FEE_SPONSORSHIP] = sponsorship + status.voting_interval - _NEVER
     rules = msgspec.structs.replace(
         rules,
         pre_activated_features=active,
@@ -134,8 +134,8 @@ def _network(remote: Remote, chain_id: int, height: int) -> Network:
 
 
 def missing_funds(node: Node, balance: int) -> list[Edit]:
-    """What gives a balance in wavelets to those of the wallet's accounts that have next to
-    nothing at the node.
+    """Return the edits that fund those of the wallet's accounts that have next to nothing on the
+    node.
     """
     accounts = node.wallet.accounts(node.network.chain_id)
     poor = [each for each in accounts if node.chain.balance(each) < LEAST]

@@ -1,6 +1,6 @@
-"""What a dApp did that a transaction called, as the node tells it that a chain is forked from.
+"""The results of dApp calls, as the original node of a fork reports them.
 
-What lives here: the record that is made of the answer. What does not: asking (``history``).
+What lives here: converting them to records. What does not: the requests (``history``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from soliton.devnet.fork.remote import Remote
 
 Members = dict[str, object]
-"""A record as ``soliton.node.call_records`` makes it."""
+"""A record in the form of ``soliton.node.call_records``."""
 
 _I64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Id = Annotated[str, msgspec.Meta(pattern="^[1-9A-HJ-NP-Za-km-z]{32,44}$")]
@@ -74,7 +74,7 @@ class _SponsorFee(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class _Lease(msgspec.Struct, frozen=True):
-    # What has become of it is a matter of the state.
+    # The rest depends on the state.
     id: _Id
 
 
@@ -103,18 +103,18 @@ class _Invoke(msgspec.Struct, frozen=True, rename="camel"):
     state_changes: _Changes
 
 
-class _Told(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _CallInfo(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     state_changes: _Changes | None = None
     call: _Call | None = None
     payment: list[_Payment] | None = None
 
 
-def call_record(remote: Remote, path: str, told: Mapping[str, Any]) -> Members | None:
-    """The record of a call from what an answer says; ``None`` where no dApp was called, or nothing
-    is told of it. Raises ``RemoteTrouble``.
+def call_record(remote: Remote, path: str, info: Mapping[str, Any]) -> Members | None:
+    """Return the record of a call from a response; ``None`` if no dApp was called, or the response
+    does not include the result. Raises ``RemoteTrouble``.
     """
     try:
-        found = msgspec.convert(told, _Told)
+        found = msgspec.convert(info, _CallInfo)
         if found.state_changes is None:
             return None
         record: Members = msgspec.to_builtins(found)

@@ -1,8 +1,8 @@
-"""The chain of another node as what a store stands on: read when somebody asks, and kept on a disk.
+"""The chain of another node as the base layer of a store, read as needed and cached on disk.
 
-What lives here: which question answers for which record, what is not to be had. What does not: the
-questions (``state``, ``history``), what the node has changed since (``since``), keeping answers and
-waiting for them (``reading``), how a fork begins (``beginning``).
+What lives here: the request for each kind of record, and what is not available. What does not: the
+requests (``state``, ``history``), the node's later changes (``since``), the cache and the reader
+threads (``reading``), opening a fork (``beginning``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from soliton.chain import blocks
 from soliton.chain.addresses import ADDRESS_LENGTH, Address
 from soliton.chain.networks.model import Network
 from soliton.crypto import base58
-from soliton.devnet.fork.history import PAGE, History, RemoteBlock, caller, location_in
-from soliton.devnet.fork.reading import Kept, Readers
+from soliton.devnet.fork.history import PAGE, History, RemoteBlock, calling_id, location_in
+from soliton.devnet.fork.reading import Readers, RecordCache
 from soliton.devnet.fork.remote import Remote
 from soliton.devnet.fork.since import Since
 from soliton.devnet.fork.state import GENERATING, I64, RemoteState
@@ -37,12 +37,12 @@ _ASSET_OWNER: Final = 1 + 32 + ADDRESS_LENGTH
 
 
 class Fork:
-    """The chain of a node up to a height, as ``soliton.storage.below`` asks for it."""
+    """The chain of a node up to a height, as a base layer of ``soliton.storage.below``."""
 
     def __init__(
         self, remote: Remote, network: Network, top: RemoteBlock, since: Since, directory: Path
     ) -> None:
-        """``top`` is its last block; what was read is kept in a directory of that block."""
+        """``top`` is its last block; ``directory`` is the cache for that block."""
         self.height = top.height
         self.url = remote.url
         self.block = base58.encode(top.block.id)
@@ -51,13 +51,11 @@ class Fork:
         estimation = RuleBook(network).at(top.height).estimation
         self._state = RemoteState(remote, network.chain_id, estimation)
         self._history = History(remote, network.chain_id)
-        # What the node has changed is looked at by one thread at a time.
+        # One thread at a time checks what the node has changed.
         self._lock = threading.Lock()
         self._readers = Readers(remote.name)
         self.is_shared = False
-        """Whether others wait for the event loop that asks: then it goes on while an answer takes
-        its time.
-        """
+        """Whether the event loop that reads has other work: then threads read, and it retries."""
         self._tip = top.height.to_bytes(4, "big")
         self._past: dict[bytes, Callable[[bytes], bytes | None]] = {
             layout.BLOCK: lambda rest: self._block(rest, layout.BLOCK),
@@ -67,72 +65,72 @@ class Fork:
             layout.SNAPSHOT: self._written,
             layout.CALL: self._called,
         }
-        self._cache = Kept(directory)
+        self._cache = RecordCache(directory)
         self._keep_block(top)
 
     @property
     def questions(self) -> int:
-        """How often the node was asked."""
+        """The number of requests to the node."""
         return self._remote.questions
 
     def get(self, key: bytes, /) -> bytes | None:
-        """The value of a key. Raises ``BelowProblem`` and ``NotBelow``."""
+        """Return the value of a key. Raises ``BelowProblem`` and ``NotBelow``."""
         kind = key[:1]
         if key == layout.TIP:
             return self._tip
         if kind not in self._state.entries and kind not in self._past:
             return None
-        kept = self._cache.get(key)
-        return self._asked(key, partial(self._read, key)) if kept is None else kept[0]
+        cached = self._cache.get(key)
+        return self._in_thread(key, partial(self._read, key)) if cached is None else cached[0]
 
-    def _asked(self, name: bytes, read: Callable[[], T]) -> T:
+    def _in_thread(self, name: bytes, read: Callable[[], T]) -> T:
         if not self.is_shared:
             return read()
-        return read_remote(name, read, self._readers.begin, self._remote.name)
+        return read_remote(name, read, self._readers.submit, self._remote.name)
 
     def _read(self, key: bytes) -> bytes | None:
-        kept = self._cache.get(key)
-        if kept is not None:
-            # Another thread was quicker.
-            return kept[0]
+        cached = self._cache.get(key)
+        if cached is not None:
+            # Another thread has read it meanwhile.
+            return cached[0]
         past = self._past.get(key[:1])
         if past is None:
             return self._now(key, self._state.entries[key[:1]](key[1:]))
         found = past(key[1:])
-        # What is not there yet may be there when the node has gone on, above the fork.
+        # A missing entry may exist later, but above the height of the fork.
         self._cache.put({key: found})
         return found
 
     def _now(self, key: bytes, records: dict[bytes, bytes | None]) -> bytes | None:
-        """Keep what the node answered, if it still is what it was at the fork's height."""
+        """Cache the node's records, if they are still those of the fork's height."""
         at_height = self._state.at_height.get(key[:1])
         with self._lock:
-            self._since.look()
+            self._since.refresh()
             changed = self._since.has_changed
             if at_height is None or not changed(key):
                 self._since.check(key)
-                kept = {at: each for at, each in records.items() if at == key or not changed(at)}
-                self._cache.put(kept)
+                cached = {at: each for at, each in records.items() if at == key or not changed(at)}
+                self._cache.put(cached)
                 return records[key]
-        # Of balances alone nodes know what they were.
+        # Nodes know the past of balances only.
         records = at_height(key[1:], self.height)
         self._cache.put(records)
         return records[key]
 
     def close(self) -> None:
-        """Let go of the node and of the cache."""
+        """Close the connections and the cache."""
         self._remote.close()
         self._cache.close()
 
     # --- lists ------------------------------------------------------------------------------------
 
     def scan(self, prefix: bytes, start: bytes, /) -> Items:
-        """Keys and values under a prefix, in key order, from ``start`` on."""
+        """Return the keys and values under a prefix, in key order, from ``start`` on."""
         return iter([each for each in self._all(prefix) if each[0] >= start])
 
     def scan_back(self, prefix: bytes, before: bytes, /) -> Items:
-        """The same in falling key order, from below ``prefix + before`` on, or from the last."""
-        # What is not to be had is named when somebody gets there.
+        """Return the same in descending order, from below ``prefix + before`` on, or the last."""
+        # A generator: what is not available raises only when it is reached.
         if prefix[:1] == layout.ADDRESS_TRANSACTION:
             yield from self._transactions(prefix, before)
             return
@@ -149,24 +147,22 @@ class Fork:
         if kind not in self._state.lists or len(prefix) != _OWNER:
             return []
         if self._cache.get(_LISTED + prefix) is None:
-            self._asked(_LISTED + prefix, partial(self._list, prefix))
+            self._in_thread(_LISTED + prefix, partial(self._list, prefix))
         return self._cache.under(prefix)
 
     def _list(self, prefix: bytes) -> None:
         found = self._state.lists[prefix[:1]](Address(prefix[1:]))
         records: dict[bytes, bytes | None] = dict(found)
         with self._lock:
-            self._since.look()
+            self._since.refresh()
             self._since.check(prefix)
             self._cache.put({_LISTED + prefix: b"", **records})
 
     def _transactions(self, prefix: bytes, before: bytes) -> Items:
-        """An account's transactions, the newest first. Where each is in its block is found out when
-        somebody gets there.
-        """
+        """Yield an account's transactions, the newest first; each is located when it is reached."""
         address, after = Address(prefix[1:_OWNER]), b""
         while True:
-            page = self._asked(
+            page = self._in_thread(
                 prefix + after, partial(self._history.transactions_of, address, after)
             )
             for name in page:
@@ -181,13 +177,13 @@ class Fork:
             after = page[-1]
 
     def _balance_history(self, prefix: bytes, before: bytes) -> list[tuple[bytes, bytes]]:
-        """The balance at the height of the fork, and the generating one for what is below it: the
-        smallest of all that count.
+        """Return the balance at the height of the fork, and below it the generating balance, the
+        minimum of all relevant ones.
         """
         if len(prefix) < _OWNER:
-            raise self._not_told("who had how much of the coin")
+            raise self._unavailable("who had how much of the coin")
         if before and int.from_bytes(before[:4], "big") <= self.height:
-            raise self._not_told(f"earlier balances of {base58.encode(prefix[1:_OWNER])}")
+            raise self._unavailable(f"earlier balances of {base58.encode(prefix[1:_OWNER])}")
         address = prefix[1:_OWNER]
         balance = self.get(layout.ROWS[WAVES].prefix + address) or bytes(8)
         leases = self.get(layout.ROWS[LEASES].prefix + address) or bytes(16)
@@ -202,9 +198,9 @@ class Fork:
 
     def _asset_history(self, prefix: bytes, before: bytes) -> list[tuple[bytes, bytes]]:
         if len(prefix) < _ASSET_OWNER:
-            raise self._not_told(f"who has {base58.encode(prefix[1:33])}")
+            raise self._unavailable(f"who has {base58.encode(prefix[1:33])}")
         if before and int.from_bytes(before[:4], "big") <= self.height:
-            raise self._not_told(f"earlier balances of {base58.encode(prefix[33:])}")
+            raise self._unavailable(f"earlier balances of {base58.encode(prefix[33:])}")
         asset_id, address = prefix[1:33], prefix[33:_ASSET_OWNER]
         found = self.get(layout.ROWS[ASSET_BALANCES].prefix + address + asset_id)
         return [] if found is None else [(prefix + self._tip, found)]
@@ -241,7 +237,7 @@ class Fork:
         data = self.get(layout.height_key(layout.BLOCK, place.height)) or b""
         found = location_in(data, self.network.chain_id, transaction_id, place)
         if place.call is not None:
-            # The same answer tells what the dApp did.
+            # The same response has the dApp's result.
             key = layout.CALL + layout.place_key(found.height, found.index)
             self._cache.put({key: layout.encode(place.call)})
         return layout.encode_location(found)
@@ -250,19 +246,19 @@ class Fork:
         height = int.from_bytes(rest[:4], "big")
         if height > self.height:
             return None
-        raise self._not_told(f"what the transactions of block {height} wrote")
+        raise self._unavailable(f"what the transactions of block {height} wrote")
 
     def _called(self, rest: bytes) -> bytes | None:
         height, index = int.from_bytes(rest[:4], "big"), int.from_bytes(rest[4:], "big")
         data = None if height > self.height else self.get(layout.height_key(layout.BLOCK, height))
-        transaction_id = None if data is None else caller(data, self.network.chain_id, index)
+        transaction_id = None if data is None else calling_id(data, self.network.chain_id, index)
         if transaction_id is None:
             return None
         self._place(transaction_id)
-        kept = self._cache.get(layout.CALL + rest)
-        return None if kept is None else kept[0]
+        cached = self._cache.get(layout.CALL + rest)
+        return None if cached is None else cached[0]
 
-    def _not_told(self, what: str) -> NotBelow:
+    def _unavailable(self, what: str) -> NotBelow:
         return NotBelow(
             f"{what}: a fork knows nothing of that up to height {self.height}, where it begins; "
             f"ask {self.url}"

@@ -1,9 +1,9 @@
-"""Blocks and transactions of the node that a chain is forked from.
+"""Blocks and transactions of the original node of a fork.
 
-A block is put together from what the node shows of it, and has to have the id that the node names
-and its generator's signature: what was left out or changed on the way is found out.
+A block is assembled from the node's JSON, and must have the id that the node reports and its
+generator's signature: omissions and changes are detected.
 
-What lives here: blocks, what is known about them, where transactions are. What does not: the state
+What lives here: blocks, their metadata, the places of transactions. What does not: the state
 (``state``).
 """
 
@@ -33,11 +33,11 @@ from soliton.storage.errors import NotBelow
 from soliton.storage.layout import TransactionLocation
 
 PAGE: Final = 100
-"""Transactions of one question."""
+"""Transactions per request."""
 
 
 class RemoteBlock(msgspec.Struct, frozen=True):
-    """A block of the node with what it says besides."""
+    """A block of the node with the JSON that it was read from."""
 
     block: Block
     height: int
@@ -53,13 +53,13 @@ class _Place(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Placed(NamedTuple):
-    """What the node tells about a transaction besides its bytes."""
+    """The metadata of a transaction."""
 
     height: int
     status: int
     complexity: int
     call: Members | None
-    """The record of the dApp that it called, if it called one."""
+    """The record of its dApp call, if it made one."""
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -96,8 +96,8 @@ class History:
             at = int(row["height"])
             named = base58.decode(row["id"])
         except (SolitonError, LookupError, TypeError, ValueError) as error:
-            words = f"its block cannot be put together: {error!r}"
-            raise self._remote.trouble(path, words) from error
+            text = f"its block cannot be put together: {error!r}"
+            raise self._remote.trouble(path, text) from error
         if height not in (None, at):
             raise self._remote.trouble(path, f"answers with the block of height {at}")
         root = found.header.version >= blocks.PROTOBUF_VERSION
@@ -106,13 +106,13 @@ class History:
                 path, "the block's transactions are not those it was made of"
             )
         if found.id != named or not blocks.signature_is_valid(found):
-            words = f"block {row['id']} is not what its generator has signed"
-            raise self._remote.trouble(path, words)
+            text = f"block {row['id']} is not what its generator has signed"
+            raise self._remote.trouble(path, text)
         return RemoteBlock(found, at, row)
 
     def meta(self, found: RemoteBlock, network: Network) -> BlockMeta:
-        """What is known about a block. Its fees have gone where they go; its state hash and the
-        chain's score are not told.
+        """Return the metadata of a block. Its fees are already in the balances; state hash and
+        score of the chain are not available.
         """
         row, header, path = found.members, found.block.header, f"/blocks/at/{found.height}"
         source = header.generation_signature
@@ -144,23 +144,23 @@ class History:
         )
 
     def _hash_of_first(self, path: str, row: Mapping[str, Any]) -> bytes:
-        """The state hash of the first block, for which its bytes have no place."""
-        told = row.get("stateHash")
-        return EMPTY_HASH if told is None else self._remote.binary(path, str(told), 32)
+        """Return the state hash of the first block, which its bytes do not include."""
+        text = row.get("stateHash")
+        return EMPTY_HASH if text is None else self._remote.binary(path, str(text), 32)
 
     def _supply(self, height: int) -> int:
-        """The whole of the coin after a block; 0 where the node does not say (before rewards)."""
+        """Return the total supply of the coin after a block, 0 for the first block."""
         if height == 1:
             return 0
         return self._remote.ask(f"/blockchain/rewards/{height}", _Rewards).total_waves_amount
 
     def height_of(self, block_id: bytes) -> int | None:
-        """The height of the block with an id."""
+        """Return the height of the block with an id."""
         found = self._remote.find(f"/blocks/height/{base58.encode(block_id)}", _Found)
         return None if found is None else found.height
 
     def place(self, transaction_id: bytes, top: int) -> Placed | None:
-        """What is told of a transaction that is at most at a height."""
+        """Return the metadata of a transaction, ``None`` if it is above height ``top``."""
         path = f"/transactions/info/{base58.encode(transaction_id)}"
         found = self._remote.find(path, _Place)
         if found is None or found.height > top:
@@ -168,27 +168,27 @@ class History:
         if found.application_status not in APPLICATION_STATUSES:
             raise self._remote.trouble(path, f"a status {found.application_status[:40]!r}")
         status = APPLICATION_STATUSES.index(found.application_status)
-        told = {"stateChanges": found.state_changes} if found.payload is None else found.payload
-        call = call_record(self._remote, path, told)
+        info = {"stateChanges": found.state_changes} if found.payload is None else found.payload
+        call = call_record(self._remote, path, info)
         return Placed(found.height, status, max(0, found.spent_complexity), call)
 
     def transactions_of(self, address: Address, after: bytes) -> list[bytes]:
-        """The ids of an account's transactions, the newest first: a page of them, behind one."""
+        """Return a page of the ids of an account's transactions, the newest first, after one."""
         path = f"/transactions/address/{base58.encode(address)}/limit/{PAGE}"
         if after:
             path += f"?after={base58.encode(after)}"
         pages = self._remote.page(path, list[_Named], 1)
         rows = pages[0] if pages else []
         if len(rows) > PAGE:
-            words = f"answers with {len(rows)} transactions where at most {PAGE} are due"
-            raise self._remote.trouble(path, words)
+            text = f"answers with {len(rows)} transactions where at most {PAGE} are due"
+            raise self._remote.trouble(path, text)
         return [self._remote.binary(path, each.id, 32, 64) for each in rows]
 
 
 def location_in(
     data: bytes, chain_id: int, transaction_id: bytes, place: Placed
 ) -> TransactionLocation:
-    """Where a transaction is in a block's bytes; raises ``NotBelow`` where it is not in them."""
+    """Return the place of a transaction in a block's bytes; raises ``NotBelow`` if it is absent."""
     height, status, complexity, _ = place
     block = blocks.decode(data, chain_id)
     spans = blocks.transaction_spans(data)
@@ -198,8 +198,8 @@ def location_in(
     raise NotBelow(f"transaction {base58.encode(transaction_id)} is not in block {height}")
 
 
-def caller(data: bytes, chain_id: int, index: int) -> bytes | None:
-    """The id of a transaction of a block, if it calls a dApp."""
+def calling_id(data: bytes, chain_id: int, index: int) -> bytes | None:
+    """Return the id of a transaction of a block, if it calls a dApp."""
     transactions = blocks.decode(data, chain_id).transactions
     if index >= len(transactions):
         return None
@@ -208,7 +208,7 @@ def caller(data: bytes, chain_id: int, index: int) -> bytes | None:
 
 
 def block_of(row: Mapping[str, Any], chain_id: int) -> Block:
-    """The block that a node shows; raises whatever is wrong with it."""
+    """Return the block of a node's JSON; raises various errors for invalid ones."""
     consensus, version = row["nxt-consensus"], row["version"]
     if row.get("challengedHeader"):
         raise NotBelow("a block that challenges another one is not shown as a whole")
@@ -232,7 +232,7 @@ def block_of(row: Mapping[str, Any], chain_id: int) -> Block:
 
 
 def transaction_of(row: Mapping[str, Any], chain_id: int) -> AnyTransaction:
-    """The transaction that a node shows; raises whatever is wrong with it."""
+    """Return the transaction of a node's JSON; raises various errors for invalid ones."""
     if row["type"] == ethereum.TYPE_ID:
         return ethereum.from_rlp(bytes.fromhex(row["bytes"].removeprefix("0x")), chain_id)
     if row["type"] == genesis.TYPE.type_id:

@@ -1,4 +1,4 @@
-"""What a fork is begun with."""
+"""The options of a fork."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 
 
 class ForkOptions(msgspec.Struct, frozen=True):
-    """Which node, from which height on (``None``: its last block), where what was read is kept, and
-    whether entries that the node has changed since are taken as they are now.
+    """The node's URL, the height of the fork (``None``: the last block), the directory of the
+    cache, and whether to accept entries that the node has changed since.
     """
 
     url: str

@@ -1,7 +1,7 @@
-"""What was read from the node that a chain is forked from, and the threads that read.
+"""The cache of a fork, and the threads that read from its node.
 
-What lives here: keeping records for any number of threads, and asking on one of a few. What does
-not: what is asked (``chain``).
+What lives here: caching records for any number of threads, and a small pool of reader threads. What
+does not: the requests (``chain``).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from soliton.storage.errors import BelowProblem
 T = TypeVar("T")
 
 THREADS: Final = 4
-"""Questions that are under way at the same time."""
+"""Limit on concurrent requests."""
 MAX_WAITING: Final = 256
-"""Questions that wait for one of the threads; more are not asked."""
+"""Limit on queued requests; more are refused."""
 _THERE: Final = b"\1"
 _ABSENT: Final = b"\0"
 
 
-class Kept:
-    """Records on a disk; ``None`` is one, too."""
+class RecordCache:
+    """A cache of records on disk; ``None`` is the record of an entry that does not exist."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        # Several devnets may have the same one.
+        # Several devnets may share it.
         self._database = Database(directory, durable=False, exclusive=False, outgrows=False)
         self._lock = threading.Lock()
         self._is_open = True
 
     def get(self, key: bytes) -> tuple[bytes | None] | None:
-        """What is kept of a key, ``None`` where nothing is."""
+        """Return the cached record of a key in a tuple, ``None`` if there is none."""
         with self._lock:
             found = self._opened().get(key)
         if found is None:
@@ -46,7 +46,7 @@ class Kept:
         return (found[1:] if found[:1] == _THERE else None,)
 
     def put(self, records: dict[bytes, bytes | None]) -> None:
-        """Keep records."""
+        """Add records."""
         marked: dict[bytes, bytes | None] = {
             key: _ABSENT if value is None else _THERE + value for key, value in records.items()
         }
@@ -54,7 +54,7 @@ class Kept:
             self._opened().write(marked)
 
     def under(self, prefix: bytes) -> list[tuple[bytes, bytes]]:
-        """All that there is under a prefix, in key order."""
+        """Return all cached entries under a prefix, in key order."""
         with self._lock:
             found = list(self._opened().scan(prefix, prefix))
         return [(key, value[1:]) for key, value in found if value[:1] == _THERE]
@@ -65,7 +65,7 @@ class Kept:
         return self._database
 
     def close(self) -> None:
-        """Close it; who asks still reads an error."""
+        """Close it; later reads raise ``BelowProblem``."""
         with self._lock:
             if self._is_open:
                 self._is_open = False
@@ -73,23 +73,23 @@ class Kept:
 
 
 class Readers:
-    """A few threads, which begin when they are needed and do not keep the program from ending."""
+    """A pool of daemon threads, which are started as needed."""
 
-    def __init__(self, whom: str) -> None:
-        self._whom = whom
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._questions: Queue[Callable[[], None]] = Queue(MAX_WAITING)
         self._started = 0
 
-    def begin(self, read: Callable[[], T]) -> Future[T]:
-        """Ask on another thread. One event loop may call this. Raises ``BelowProblem`` where too
-        many wait.
+    def submit(self, read: Callable[[], T]) -> Future[T]:
+        """Call ``read`` in another thread. For one event loop. Raises ``BelowProblem`` if too many
+        calls are queued.
         """
         answer: Future[T] = Future()
         try:
             self._questions.put_nowait(partial(_answer, answer, read))
         except Full:
             raise BelowProblem(
-                f"{self._whom} has not answered yet: {MAX_WAITING} questions wait; try again"
+                f"{self._name} has not answered yet: {MAX_WAITING} questions wait; try again"
             ) from None
         if self._started < THREADS:
             name = f"fork-{self._started}"
@@ -103,10 +103,10 @@ class Readers:
 
 
 def _answer(answer: Future[T], read: Callable[[], T]) -> None:
-    # Somebody who has gone meanwhile wants no answer.
+    # A cancelled future needs no result.
     if not answer.set_running_or_notify_cancel():
         return
     try:
         answer.set_result(read())
-    except BaseException as error:  # noqa: BLE001 - it is raised where somebody waits
+    except BaseException as error:  # noqa: BLE001 - it is raised in the waiting thread
         answer.set_exception(error)

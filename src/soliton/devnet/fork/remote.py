@@ -1,7 +1,7 @@
-"""The node that a chain is forked from, asked over REST. It is only read.
+"""The original node of a fork, read over REST.
 
-What lives here: questions, limits on time and size, and what is no answer, as typed errors. What
-does not: what is asked (``state``, ``history``, ``since``).
+What lives here: requests, limits on time and size, and invalid responses as typed errors. What does
+not: the routes (``state``, ``history``, ``since``).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from soliton.storage.errors import BelowProblem
 T = TypeVar("T")
 
 ANSWER_SECONDS: Final = 20.0
-"""How long an answer may take."""
+"""Time limit of a response."""
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
-"""More than any account or block has."""
+"""Limit on a response, more than any account or block has."""
 RETRIES: Final = 1
 
 Amount = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -33,46 +33,46 @@ Height = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
 
 class Remote(Runner):
-    """A node. Any number of threads may ask it."""
+    """A node. Any number of threads may use it."""
 
     def __init__(self, url: str) -> None:
-        """Raises ``InputError`` for a URL that is none; nothing is asked yet."""
+        """Raises ``InputError`` for an invalid URL. Nothing is sent yet."""
         self.url = url
         self.name = f"{url}, which this chain is forked from"
         self.questions = 0
-        """How many were asked."""
+        """The number of requests sent."""
         self._transport = Transport(url, timeout=ANSWER_SECONDS, most_bytes=MAX_ANSWER_BYTES)
         self._exchange = self._transport.exchange
         self._pause = time.sleep
         self._core = Core(retries=RETRIES)
 
     def ask(self, path: str, kind: type[T]) -> T:
-        """The answer to a question; raises ``RemoteTrouble``."""
+        """Return the response to a request; raises ``RemoteTrouble``."""
         try:
-            return self._asked(path, kind)
+            return self._get(path, kind)
         except NodeRefused as error:
             raise self.trouble(path, f"refuses: {error}") from error
 
     def find(self, path: str, kind: type[T], *, absent: int = 0) -> T | None:
-        """The same; ``None`` where the node says that there is no such thing, in the usual way or
-        by the error ``absent``.
+        """Return the response, or ``None`` if the node reports that the object does not exist, by a
+        404 or by the error code ``absent``.
         """
         try:
-            return self._asked(path, kind)
+            return self._get(path, kind)
         except NodeRefused as error:
             if error.code and (isinstance(error, NotFound) or error.code == absent):
                 return None
             raise self.trouble(path, f"refuses: {error}") from error
 
     def page(self, path: str, kind: type[T], most: int) -> list[T]:
-        """The rows that answer a question for at most so many."""
+        """Return the rows of a response with at most ``most`` of them."""
         rows = self.ask(path, list[kind])  # type: ignore[valid-type]
         if len(rows) > most:
             raise self.trouble(path, f"answers with {len(rows)} rows where at most {most} are due")
         return rows
 
     def several(self, path: str, ids: Sequence[str], kind: type[T]) -> list[T]:
-        """The answers to the same question about several ids, in their order."""
+        """Return the responses of a route for several ids, in their order."""
         self.questions += 1
         try:
             found = self._run(post(self._core, path, {"ids": ids}, list[kind]))  # type: ignore[valid-type]
@@ -82,7 +82,7 @@ class Remote(Runner):
             raise self.trouble(path, f"answers {len(found)} of {len(ids)} questions")
         return found
 
-    def _asked(self, path: str, kind: type[T]) -> T:
+    def _get(self, path: str, kind: type[T]) -> T:
         self.questions += 1
         try:
             return self._run(ask(self._core, Request("GET", path), kind))
@@ -91,12 +91,12 @@ class Remote(Runner):
         except ClientError as error:
             raise self.trouble(path, str(error)) from error
 
-    def trouble(self, path: str, words: str) -> RemoteTrouble:
-        """What is wrong with an answer."""
-        return RemoteTrouble(f"{self.name}: {path}: {words}")
+    def trouble(self, path: str, text: str) -> RemoteTrouble:
+        """Return the error for an invalid response."""
+        return RemoteTrouble(f"{self.name}: {path}: {text}")
 
     def binary(self, path: str, text: str, *lengths: int) -> bytes:
-        """What base58 stands for, of one of these lengths; raises ``RemoteTrouble``."""
+        """Decode base58 of one of these lengths; raises ``RemoteTrouble``."""
         try:
             data = base58.decode(text, 200)
         except Base58Error as error:
@@ -111,4 +111,4 @@ class Remote(Runner):
 
 
 class RemoteTrouble(BelowProblem):
-    """The node cannot be reached, does not answer in time, or answers what cannot be."""
+    """The node cannot be reached, does not answer in time, or its response is invalid."""

@@ -1,10 +1,10 @@
-"""What the node that a chain is forked from has changed since the height of the fork.
+"""Changes that the original node of a fork has made since the height of the fork.
 
-A node tells its state as it is now. While it stays where the fork begins that is the state at that
-height; what its later blocks have changed is not, and nobody can say what it was.
+A node returns its present state. As long as its last block is that of the fork, this is the state
+at the fork's height; the earlier values of what later blocks have changed are not available.
 
-What lives here: following the node's blocks, and which entries they wrote. What does not: asking
-for the state (``state``).
+What lives here: following the node's blocks, and the entries that they changed. What does not:
+reading the state (``state``).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from soliton.storage import layout
 from soliton.storage.errors import NotBelow
 
 MAX_BEHIND: Final = 1_000
-"""So many blocks may the node be further than the fork."""
+"""Limit on the blocks that the node may be ahead of the fork."""
 _PAGE: Final = 20
 _IDS: Final = 100
 _OF_ASSET: Final = (ASSETS, ASSET_VOLUMES, ASSET_NAMES, ASSET_SCRIPTS, SPONSORSHIPS)
@@ -58,7 +58,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True, rename="camel"):
-    """A block of the node, as far as it is followed."""
+    """A block of the node, with the members that matter here."""
 
     id: str
     height: Height
@@ -85,30 +85,30 @@ class Since:
         self._head = block.id
         self._takes_newer = takes_newer
         self._changed: dict[bytes, int] = {}
-        self._told: set[bytes] = set()
+        self._warned: set[bytes] = set()
 
     def check(self, key: bytes) -> None:
-        """Raise ``NotBelow`` where the node has changed an entry, or one of a list, as far as its
-        blocks were looked at.
+        """Raise ``NotBelow`` if the node has changed an entry, or one of a list, in the blocks that
+        were read.
         """
         at = self._changed.get(key)
-        if at is None or key in self._told:
+        if at is None or key in self._warned:
             return
-        words = (
-            f"{_words(key)} was changed in block {at} of {self._remote.url}: what it was at height "
-            f"{self._first.height}, where this chain begins, is not told"
+        text = (
+            f"{_key_text(key)} was changed in block {at} of {self._remote.url}: what it was at "
+            f"height {self._first.height}, where this chain begins, is not told"
         )
         if not self._takes_newer:
-            raise NotBelow(f"{words} (with --fork-newer it is taken as it is now)")
-        self._told.add(key)
-        _log.warning("%s; it is taken as it is now", words)
+            raise NotBelow(f"{text} (with --fork-newer it is taken as it is now)")
+        self._warned.add(key)
+        _log.warning("%s; it is taken as it is now", text)
 
     def has_changed(self, key: bytes) -> bool:
-        """Whether it has changed an entry, as far as its blocks were looked at."""
+        """Whether the node has changed an entry in the blocks that were read."""
         return key in self._changed
 
-    def look(self) -> None:
-        """Read the blocks that the node has put on its chain meanwhile."""
+    def refresh(self) -> None:
+        """Read the node's new blocks."""
         path = "/blocks/headers/last"
         head = self._remote.ask(path, _Head)
         if head.id == self._head:
@@ -122,15 +122,15 @@ class Since:
                 f"{first}, where this chain begins: fork it anew"
             )
         found = self._read(min(max(self._seen), top), top)
-        if not self._follow_on(found):
+        if not self._continues(found):
             # Blocks were replaced.
             self._seen = {first: self._first}
             found = self._read(first, top)
-            if not self._follow_on(found):
-                words = f"block {self._first.id} at height {first} is not there any more"
-                raise self._remote.trouble(path, words)
+            if not self._continues(found):
+                text = f"block {self._first.id} at height {first} is not there any more"
+                raise self._remote.trouble(path, text)
         for block in found:
-            self._take(block)
+            self._note_changes(block)
         self._head = found[-1].id
 
     def _read(self, start: int, top: int) -> list[Seen]:
@@ -142,8 +142,8 @@ class Since:
             raise self._remote.trouble(f"/blocks/seq/{start}/{top}", "answers with other blocks")
         return found
 
-    def _follow_on(self, found: list[Seen]) -> bool:
-        """Whether blocks are those that were read before, which may have grown, and others."""
+    def _continues(self, found: list[Seen]) -> bool:
+        """Whether blocks continue those read before, the first of which may have grown."""
         known, block = self._seen[found[0].height], found[0]
         if known.id != block.id and (
             known.reference != block.reference
@@ -152,7 +152,7 @@ class Since:
             return False
         return all(above.reference == below.id for below, above in pairwise(found))
 
-    def _take(self, block: Seen) -> None:
+    def _note_changes(self, block: Seen) -> None:
         if block.height > self._first.height:
             for text in (block.generator, *block.reward_shares):
                 address = self._remote.binary("/blocks/seq", text, ADDRESS_LENGTH)
@@ -217,7 +217,7 @@ class _Snapshot(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _written(row: _Snapshot, chain_id: int) -> set[bytes]:
-    """The keys of what a transaction wrote, and of the lists that have it."""
+    """Return the keys that a transaction wrote, and those of the lists that include them."""
     prefix = {table: each.prefix for table, each in layout.ROWS.items()}
     keys: set[bytes] = set()
     for balance in row.balances:
@@ -256,8 +256,8 @@ def _written(row: _Snapshot, chain_id: int) -> set[bytes]:
     return keys
 
 
-def _words(key: bytes) -> str:
-    """What a key stands for, for a person."""
+def _key_text(key: bytes) -> str:
+    """Describe a key for people."""
     kind, rest = key[:1], key[1:]
     name = "a generating balance" if kind == GENERATING else layout.KINDS[kind]
     if kind == layout.ROWS[ALIASES].prefix:

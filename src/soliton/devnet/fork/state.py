@@ -1,8 +1,7 @@
-"""The state of the node that a chain is forked from, as records of a store.
+"""The state of the original node of a fork, as records of a store.
 
-What lives here: one question of the node for each kind of entry, and its answer as keys and values.
-What does not: whether the answer is that of the height asked for (``since``), what is kept of it
-(``chain``).
+What lives here: the request for each kind of entry, and its response as keys and values. What does
+not: whether the response is that of the fork's height (``since``), the cache (``chain``).
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ from soliton.ride.script import parse_script
 from soliton.storage import layout
 
 Records = dict[bytes, bytes | None]
-"""Keys and values, ``None`` for what there is not."""
+"""Keys and values, ``None`` for entries that do not exist."""
 
 GENERATING: Final = b"g"
-"""An account's generating balance: a record of the cache alone, of which no store knows."""
+"""The prefix of generating balances, which only the cache has."""
 NFT_PAGE: Final = 1_000
 MAX_NFT_PAGES: Final = 100
 I64: Final = struct.Struct(">q")
@@ -140,7 +139,7 @@ class _Origin(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RemoteState:
-    """What a node says about its accounts and assets now."""
+    """The node's present state of accounts and assets."""
 
     def __init__(self, remote: Remote, chain_id: int, estimation: EstimationRules) -> None:
         self._remote = remote
@@ -163,13 +162,13 @@ class RemoteState:
             LEASE_STATES: self._lease,
         }
         self.entries = {layout.ROWS[table].prefix: each for table, each in kinds.items()}
-        """What reads an entry, by the prefix of its key; it is given the rest of the key."""
+        """The functions that read an entry, by the prefix of its key; they take the rest of it."""
         self.entries[GENERATING] = self._balances
         self.at_height = {
             layout.ROWS[WAVES].prefix: self._waves_at,
             layout.ROWS[ASSET_BALANCES].prefix: self._asset_at,
         }
-        """What reads an entry as it was after the block at a height, in the same way."""
+        """Like ``entries``, for the state after the block at a height."""
         self.lists: dict[bytes, Callable[[Address], Iterator[tuple[bytes, bytes]]]] = {
             layout.ROWS[DATA].prefix: self._all_data,
             layout.ROWS[ASSET_BALANCES].prefix: self._all_assets,
@@ -177,7 +176,7 @@ class RemoteState:
             layout.ADDRESS_LEASE: self._all_leases,
             layout.ADDRESS_NFT: self._all_nfts,
         }
-        """What lists all that an account has, by the prefix of the keys."""
+        """The functions that list all entries of an account, by the prefix of the keys."""
 
     def _waves_at(self, address: bytes, height: int) -> Records:
         return _record(WAVES, address, self._balance_at(address, height, ""))
@@ -262,11 +261,11 @@ class RemoteState:
             return {layout.ROWS[ACCOUNT_SCRIPTS].prefix + address: None}
         key = self._public_key(path, found.public_key, address)
         code = self._code(path, found.script)
-        told = Complexities(found.verifier_complexity)
-        # One of other times may be beyond the limits; what its functions cost, clients ask for.
+        complexity = Complexities(found.verifier_complexity)
+        # An old script may exceed the limits; the node's number is sufficient for these.
         with contextlib.suppress(RideError):
-            told = estimate_for_account(parse_script(code), self._estimation)
-        script = AccountScript(key, code, told.verifier, told.callables)
+            complexity = estimate_for_account(parse_script(code), self._estimation)
+        script = AccountScript(key, code, complexity.verifier, complexity.callables)
         return _record(ACCOUNT_SCRIPTS, address, script)
 
     def _public_key(self, path: str, text: str | None, address: bytes) -> bytes:
@@ -353,7 +352,7 @@ class RemoteState:
     def _all_aliases(self, address: Address) -> Iterator[tuple[bytes, bytes]]:
         path = f"/alias/by-address/{base58.encode(address)}"
         names = self._remote.ask(path, list[str])
-        # The newest come first; when they were made is not told.
+        # The newest come first; their heights are not available.
         for number, text in enumerate(reversed(names)):
             place = layout.height_key(address, 0) + number.to_bytes(4, "big")[-2:]
             yield layout.ADDRESS_ALIAS + place, text.rpartition(":")[2].encode()
@@ -387,7 +386,7 @@ class RemoteState:
         }
 
     def _lessor(self, path: str, origin: str, sender: Address) -> bytes:
-        """The public key of who leases: the sender of the transaction, or a dApp."""
+        """Return the public key of the lessor: the transaction's sender, or a dApp."""
         made = self._remote.ask(f"/transactions/info/{origin}", _Origin)
         if made.type == _LEASE:
             return self._public_key(path, made.sender_public_key, sender)
