@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -122,11 +123,11 @@ def background_export(dsn: str, where: ChainSource) -> Iterator[None]:
 
 def run_export_ndjson(path: Path, where: ChainSource, *, once: bool) -> None:
     """Export the chain into a file of JSON lines until stopped."""
-    from soliton.export.ndjson import opener
+    from soliton.export.ndjson import NdjsonFile
     from soliton.export.running import Export
 
     with open_source(where) as source, stopping() as stopped:
-        Export(source, opener(path), stopped, print_message, once=once).run()
+        Export(source, partial(NdjsonFile.open, path), stopped, print_message, once=once).run()
 
 
 def run_export_parquet(
@@ -134,12 +135,12 @@ def run_export_parquet(
 ) -> None:
     """Export the chain into Parquet files until stopped."""
     check_driver("pyarrow", "parquet")
-    from soliton.export.parquet import Files, opener
+    from soliton.export.parquet import Files, ParquetFiles
     from soliton.export.running import Export
 
     files = Files(path, heights, seconds)
     with open_source(where) as source, stopping() as stopped:
-        Export(source, opener(files), stopped, print_message, once=once).run()
+        Export(source, partial(ParquetFiles.open, files), stopped, print_message, once=once).run()
 
 
 def run_export_kafka(
@@ -152,13 +153,13 @@ def run_export_kafka(
 ) -> None:
     """Export the chain into a Kafka topic until stopped."""
     check_driver("aiokafka", "kafka")
-    from soliton.export.kafka import Broker, opener
+    from soliton.export.kafka import Broker, KafkaTopic
     from soliton.export.running import Export
 
     password = os.environ.get("SOLITON_KAFKA_PASSWORD", "")
     broker = Broker(*address, password, ca_file, replicas)
     with open_source(where) as source, stopping() as stopped:
-        Export(source, opener(broker), stopped, print_message, once=once).run()
+        Export(source, partial(KafkaTopic.open, broker), stopped, print_message, once=once).run()
 
 
 def run_verify_postgres(dsn: str, where: ChainSource) -> None:

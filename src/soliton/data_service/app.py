@@ -1,7 +1,7 @@
-"""The data service: which path leads where, and what becomes of errors.
+"""The data service: routing, and error responses.
 
-What lives here: routes, envelopes of errors. What does not: what routes answer (the other modules),
-sockets (``soliton.web``).
+What lives here: routes, envelopes of errors. What does not: the content of responses (the other
+modules), sockets (``soliton.web``).
 
 Source: wavesplatform/data-service ``src/http``.
 """
@@ -48,7 +48,7 @@ Handler = Callable[[Query, Format, tuple[str, ...]], Awaitable[object]]
 
 
 class DataServiceSettings(NamedTuple):
-    """``matcher`` is whose pairs and candles are shown where a request names none."""
+    """``matcher`` is the default matcher of pairs and candles."""
 
     matcher: str = ""
     rates: RateSettings = RateSettings()
@@ -60,7 +60,7 @@ class _Route(NamedTuple):
 
 
 class DataService:
-    """The operations."""
+    """The service."""
 
     request_class = Request
 
@@ -108,7 +108,7 @@ class DataService:
     # --- requests ---------------------------------------------------------------------------------
 
     def respond(self, request: Request) -> Answer:
-        """The answer to a request."""
+        """Return the response to a request."""
         if request.method == "OPTIONS":
             return self._finished(request, Whole(b"", b"text/plain", 204))
         try:
@@ -121,9 +121,9 @@ class DataService:
         return Awaited(self._answer(request, route.handler(query, shape, path), shape))
 
     def refuse(self, request: Request, reason: Unread) -> Whole:
-        """The answer to a request whose body will not be read."""
-        words = "Body is too long" if reason is Unread.TOO_LONG else "Body is too slow"
-        return self._finished(request, _bad(BadRequest(words)))
+        """Return the response to a request whose body was not read."""
+        text = "Body is too long" if reason is Unread.TOO_LONG else "Body is too slow"
+        return self._finished(request, _bad(BadRequest(text)))
 
     def _find(self, request: Request) -> tuple[_Route, tuple[str, ...]]:
         path = request.path
@@ -145,9 +145,9 @@ class DataService:
     async def _answer(self, request: Request, work: Awaitable[object], shape: Format) -> Whole:
         try:
             body = encode_json(await work)
-            # The reference says so of aliases whatever is asked for.
-            said = shape._replace(strings=True) if _ALIASES in request.path else shape
-            return self._finished(request, Whole(body, said.content_type))
+            # The reference declares this format for aliases, whatever was requested.
+            declared = shape._replace(strings=True) if _ALIASES in request.path else shape
+            return self._finished(request, Whole(body, declared.content_type))
         except BadRequest as error:
             return self._finished(request, _bad(error))
         except NotFound:
@@ -156,7 +156,7 @@ class DataService:
             return self._finished(request, _plain(504, "A Timeout Occurred"))
         except DatabaseAway:
             return self._finished(request, _plain(500, "Internal Server Error"))
-        except Exception:  # noqa: BLE001 - the last line of defence: it is logged
+        except Exception:  # noqa: BLE001 - the last resort; the error is logged
             _log.exception("%s %s", request.method, request.path)
             return self._finished(request, _plain(500, "Internal Server Error"))
 
@@ -208,7 +208,7 @@ class DataService:
         return await self._pairs.many(path[0], query, shape, by_names=True)
 
     async def _market(self, path: tuple[str, ...]) -> Market:
-        """A pair at a matcher, whose assets there are."""
+        """Return a pair at a matcher; raises ``BadRequest`` if its assets do not exist."""
         matcher, amount, price = path
         known = await self._assets.find([amount, price])
         missing = [each for each in (amount, price) if each not in known]
@@ -229,7 +229,7 @@ class DataService:
 
 
 def _kind(name: str) -> Kind | None:
-    """A kind by its path, ``None`` for all of them."""
+    """Return the kind of a path, ``None`` for all kinds."""
     if name == _ALL:
         return None
     found = BY_PATH.get(name)

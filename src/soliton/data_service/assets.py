@@ -18,7 +18,7 @@ from soliton.data_service.pool import Pool, Row
 
 MAX_KEPT: Final = 100_000
 MIN_ADDRESS: Final = 31
-"""Shorter texts are aliases."""
+"""Shorter texts are aliases, longer ones addresses."""
 MAX_ALIASES: Final = 1_000
 
 _ASSETS: Final = "SELECT * FROM assets WHERE asset_id = ANY(%s)"
@@ -59,23 +59,23 @@ _ALIAS_OWNERS: Final = "SELECT sender FROM txs_10 WHERE alias = %s ORDER BY uid 
 
 
 class Assets:
-    """Assets of one database; their decimals never change, and are kept."""
+    """The assets of one database, with a cache of their decimals, which never change."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._decimals: dict[str, int] = {NATIVE: NATIVE_DECIMALS}
 
     async def find(self, ids: Sequence[str]) -> dict[str, Row]:
-        """Assets by their ids."""
-        wanted = [each for each in dict.fromkeys(ids) if each]
-        if not wanted:
+        """Return assets by their ids."""
+        names = [each for each in dict.fromkeys(ids) if each]
+        if not names:
             return {}
-        return {row["asset_id"]: row for row in await self._pool.fetch(_ASSETS, (wanted,))}
+        return {row["asset_id"]: row for row in await self._pool.fetch(_ASSETS, (names,))}
 
     async def decimals(self, ids: Iterable[str]) -> dict[str, int]:
-        """The decimals of assets; those that are not known have none."""
-        wanted = set(ids)
-        missing = list(wanted - self._decimals.keys())
+        """Return the decimals of assets, 0 for unknown ones."""
+        names = set(ids)
+        missing = list(names - self._decimals.keys())
         if missing:
             rows = await self._pool.fetch(
                 "SELECT asset_id, decimals FROM decimals WHERE asset_id = ANY(%s)", (missing,)
@@ -84,17 +84,17 @@ class Assets:
                 self._decimals = {NATIVE: NATIVE_DECIMALS}
             found = {row["asset_id"]: int(row["decimals"]) for row in rows}
             self._decimals |= found
-        return {name: self._decimals.get(name, 0) for name in wanted}
+        return {name: self._decimals.get(name, 0) for name in names}
 
     async def one(self, asset_id: str, shape: Format) -> object:
-        """An asset."""
+        """Return an asset."""
         found = await self.find([asset_id])
         if asset_id not in found:
             raise NotFound(asset_id)
         return one("asset", asset_json(found[asset_id], shape))
 
     async def many(self, query: Query, shape: Format) -> object:
-        """Assets by ids, ticker or a text to be found."""
+        """Return assets by ids, by ticker or by a search."""
         ids = query.listed("ids")
         if ids is not None:
             found = await self.find(ids)
@@ -128,19 +128,19 @@ class Assets:
 
 
 def like_prefix(text: str) -> str:
-    """The pattern of what begins with a text."""
+    """Return the LIKE pattern for texts that begin with ``text``."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return escaped + "%"
 
 
 def words_query(text: str) -> str:
-    """The words of a text, the last of them a beginning, for a search in words."""
+    """Return a full-text query for the words of a text, the last of them as a prefix."""
     words = "".join(each if each.isalnum() else " " for each in text).split()
     return " & ".join([*words[:-1], words[-1] + ":*"]) if words else ""
 
 
 def asset_json(row: Row, shape: Format) -> Row:
-    """An asset as clients get it."""
+    """Return the JSON of an asset."""
     return {
         "ticker": row["ticker"] or None,
         "id": row["asset_id"],
@@ -158,20 +158,20 @@ def asset_json(row: Row, shape: Format) -> Row:
 
 
 class Aliases:
-    """Aliases of one database."""
+    """The aliases of one database."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def address_of(self, recipient: str) -> str | None:
-        """The address that a recipient names: itself, or whom an alias belongs to."""
+        """Return the address of a recipient, an address or an alias."""
         if len(recipient) >= MIN_ADDRESS:
             return recipient
         rows = await self._pool.fetch(_ALIAS_OWNERS, (recipient,))
         return rows[0]["sender"] if rows else None
 
     async def one(self, alias: str, _shape: Format) -> object:
-        """An alias."""
+        """Return an alias."""
         found = await self._by_names([alias])
         if alias not in found or found[alias]["count"] > 1:
             raise NotFound(alias)
@@ -185,7 +185,7 @@ class Aliases:
         return {row["alias"]: row for row in rows}
 
     async def many(self, query: Query, _shape: Format) -> object:
-        """Aliases by names, or of accounts."""
+        """Return aliases by names, or of accounts."""
         names = query.listed("aliases")
         if names is not None:
             found = await self._by_names(names)
@@ -200,11 +200,11 @@ class Aliases:
         if not given:
             raise BadRequest("Neither `address` nor `addresses` nor `queries` were not provided")
         broken = query.flag("showBroken")
-        asked = query.listed(given[0]) or []
-        names = [each for each in asked if given == ["queries"] and len(each) < MIN_ADDRESS]
+        values = query.listed(given[0]) or []
+        aliases = {each for each in values if given == ["queries"] and len(each) < MIN_ADDRESS}
         parameters = {
-            "addresses": [each for each in asked if each not in names],
-            "names": names,
+            "addresses": [each for each in values if each not in aliases],
+            "names": list(aliases),
             "limit": MAX_ALIASES + 1,
             "after": query.after(),
         }

@@ -1,6 +1,6 @@
 """Candles of a pair.
 
-What lives here: reading them, the empty ones in between. What does not: making them
+What lives here: reading them, empty candles for times without trades. What does not: making them
 (``soliton.export``).
 
 Source: wavesplatform/data-service ``src/services/candles``.
@@ -40,7 +40,7 @@ _PRICE: Final = 8
 _FIRST_MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(9_000, 1, 1, tzinfo=UTC)
-"""No candle begins later: there are no dates to reckon with soon after."""
+"""Latest start of a candle, so that no date computation overflows."""
 
 _READ: Final = """
 SELECT * FROM candles
@@ -64,7 +64,7 @@ class Market(NamedTuple):
     matcher: str
 
 
-class _Wish(NamedTuple):
+class _Period(NamedTuple):
     start: datetime
     end: datetime
     interval: str
@@ -78,42 +78,42 @@ class Candles:
         self._assets = assets
 
     async def many(self, market: Market, query: Query, shape: Format, *, missing: str) -> object:
-        """The candles of a time, with empty ones where nobody traded; ``missing`` words what is
-        not given.
+        """Return the candles of a period, with empty ones for times without trades; ``missing`` is
+        the reference's word in the error for a missing parameter.
         """
-        wish = _read(query, missing)
-        starts = [] if wish.start > _LATEST else list(_starts(wish))
+        period = _read(query, missing)
+        starts = [] if period.start > _LATEST else list(_starts(period))
         if not starts:
             raise NotFound("no candle begins in this time")
-        rows = await self._pool.fetch(_READ, _parameters(market, wish))
+        rows = await self._pool.fetch(_READ, _parameters(market, period))
         found = {row["time_start"]: row for row in rows}
         decimals = await self._assets.decimals((market.amount, market.price))
         places = decimals[market.amount], decimals[market.price]
         items = [
-            one("candle", _json(found.get(each), each, wish.interval, shape, places))
+            one("candle", _json(found.get(each), each, period.interval, shape, places))
             for each in starts
         ]
         return listed(items, isLastPage=False)
 
     async def last(self, market: Market, query: Query, shape: Format, *, missing: str) -> object:
-        """The newest candle in which somebody traded."""
-        wish = _read(query, missing, bounded=False)
-        rows = await self._pool.fetch(_LAST, _parameters(market, wish))
+        """Return the last candle with a trade."""
+        period = _read(query, missing, bounded=False)
+        rows = await self._pool.fetch(_LAST, _parameters(market, period))
         if not rows:
             raise NotFound("nobody traded in this time")
         decimals = await self._assets.decimals((market.amount, market.price))
         places = decimals[market.amount], decimals[market.price]
         start = rows[0]["time_start"]
-        return one("candle", _json(rows[0], start, wish.interval, shape, places))
+        return one("candle", _json(rows[0], start, period.interval, shape, places))
 
 
-def _parameters(market: Market, wish: _Wish) -> Row:
-    # The table's times have no zone.
-    start, end = (each.replace(tzinfo=None) for each in (wish.start, wish.end))
-    return {**market._asdict(), "interval": wish.interval, "start": start, "end": end}
+def _parameters(market: Market, period: _Period) -> Row:
+    # The timestamps in the table have no time zone.
+    start, end = (each.replace(tzinfo=None) for each in (period.start, period.end))
+    return {**market._asdict(), "interval": period.interval, "start": start, "end": end}
 
 
-def _read(query: Query, missing: str, *, bounded: bool = True) -> _Wish:
+def _read(query: Query, missing: str, *, bounded: bool = True) -> _Period:
     start, interval = query.moment("timeStart"), query.text("interval")
     if start is None:
         raise BadRequest(f"timeStart is {missing}")
@@ -124,35 +124,35 @@ def _read(query: Query, missing: str, *, bounded: bool = True) -> _Wish:
             "Interval must be one of the allowed", allowed=list(SECONDS), actual=interval
         )
     end = min(query.moment("timeEnd") or datetime.now(UTC), _LATEST)
-    wish = _Wish(start, end, interval)
+    period = _Period(start, end, interval)
     if bounded and (end - start).total_seconds() / SECONDS[interval] > MAX_CANDLES:
         raise BadRequest(
             f"N of candles is more then allowed of {MAX_CANDLES}. "
             "Try to decrease requested period of time."
         )
-    return wish
+    return period
 
 
-def _starts(wish: _Wish) -> Iterator[datetime]:
-    """The beginnings of candles in a time, without their zone."""
-    if wish.interval == "1M":
-        yield from _months(wish)
+def _starts(period: _Period) -> Iterator[datetime]:
+    """Yield the starts of candles in a period, without a time zone."""
+    if period.interval == "1M":
+        yield from _months(period)
         return
-    seconds = SECONDS[wish.interval]
+    seconds = SECONDS[period.interval]
     origin = _FIRST_MONDAY if seconds == _WEEK else _EPOCH
-    behind = (wish.start - origin) / timedelta(seconds=seconds)
+    behind = (period.start - origin) / timedelta(seconds=seconds)
     number = int(behind) + (behind > int(behind))
     start = origin + timedelta(seconds=seconds * number)
-    while start <= wish.end:
+    while start <= period.end:
         yield start.replace(tzinfo=None)
         start += timedelta(seconds=seconds)
 
 
-def _months(wish: _Wish) -> Iterator[datetime]:
-    start = wish.start.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    if start < wish.start:
+def _months(period: _Period) -> Iterator[datetime]:
+    start = period.start.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    if start < period.start:
         start = _next_month(start)
-    while start <= wish.end:
+    while start <= period.end:
         yield start.replace(tzinfo=None)
         start = _next_month(start)
 

@@ -1,4 +1,4 @@
-"""What the data service refuses, in the words of the reference."""
+"""The errors of the data service, with the reference's messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from soliton.errors import EnvironmentProblem, InputError
 
 
 class BadRequest(InputError):
-    """Status 400: one message, with members that say more."""
+    """Status 400: a message, and further members."""
 
     def __init__(self, message: str, **more: object) -> None:
         super().__init__(message)
@@ -22,4 +22,4 @@ class QueryTimeout(EnvironmentProblem):
 
 
 class DatabaseAway(EnvironmentProblem):
-    """Status 500: the database does not answer, or refuses."""
+    """Status 500: the database is unreachable, or rejects the query."""

@@ -1,7 +1,6 @@
-"""How values look in answers: money, large numbers, times, and what ``Accept`` says about them.
+"""The formats of values in responses: money, large numbers, times, and the options of ``Accept``.
 
-What lives here: formats. What does not: which values an answer has (``transactions`` and the
-others).
+What lives here: formats. What does not: the members of responses (``transactions`` and others).
 
 Source: wavesplatform/data-service ``src/http/_common``, ``src/services/_common``.
 """
@@ -29,8 +28,8 @@ encode_json = msgspec.json.Encoder().encode
 
 
 class Format(NamedTuple):
-    """What a client asks for: large numbers as ``strings`` or not, amounts as ``long`` integers or
-    divided by the decimals of their asset.
+    """The format that a client requests: large numbers as ``strings`` or not, amounts as ``long``
+    integers or divided by the decimals of their asset.
     """
 
     strings: bool = False
@@ -38,40 +37,40 @@ class Format(NamedTuple):
 
     @property
     def content_type(self) -> bytes:
-        """The type of an answer in this format."""
+        """The content type of a response in this format."""
         more = "; large-significand-format=string" if self.strings else ""
         more += "; money-format=long" if self.long else ""
         return f"application/json; charset=utf-8{more}".encode()
 
     def number(self, value: Decimal | int) -> msgspec.Raw:
-        """A large number."""
+        """Format a large number."""
         number = Decimal(value)
         if self.strings:
             return msgspec.Raw(f'"{_exponential(number)}"'.encode())
         return msgspec.Raw(plain(number).encode())
 
     def optional(self, value: Decimal | int | None) -> msgspec.Raw | None:
-        """A large number, or null."""
+        """Format a large number, or null."""
         return None if value is None else self.number(value)
 
     def money(self, value: Decimal | int, decimals: int) -> msgspec.Raw:
-        """An amount, in units of its asset or in the smallest ones."""
+        """Format an amount, in whole units of its asset or in the smallest ones."""
         return self.number(value if self.long else scaled(value, -decimals))
 
 
 def scaled(value: Decimal | int, places: int) -> Decimal:
-    """A number times a power of ten, with all its digits."""
+    """Return a number times a power of ten, exactly."""
     return Decimal(value).scaleb(places, _EXACT)
 
 
 def plain(value: Decimal) -> str:
-    """A number without an exponent, and without zeros at its end."""
+    """Format a number without an exponent and without trailing zeros."""
     text = format(value, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _exponential(value: Decimal) -> str:
-    """A number as JavaScript's BigNumber writes it."""
+    """Format a number as JavaScript's BigNumber does."""
     if not value:
         return "0"
     exponent = value.adjusted()
@@ -83,7 +82,7 @@ def _exponential(value: Decimal) -> str:
 
 
 def moment(value: datetime) -> str:
-    """A time, with milliseconds, in UTC; one without a zone is in UTC."""
+    """Format a time in UTC with milliseconds; a time without a zone is in UTC."""
     value = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     return value.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
@@ -95,7 +94,7 @@ _OPTIONS: Final[Mapping[str, tuple[str, str, str]]] = {
 
 
 def read_format(accept: str) -> Format:
-    """What ``Accept`` asks for; raises ``BadRequest``."""
+    """Read the options in ``Accept``; raises ``BadRequest``."""
     chosen = dict.fromkeys(_OPTIONS, False)
     for part in accept.replace(",", ";").split(";"):
         name, _, value = part.strip().partition("=")
@@ -108,10 +107,10 @@ def read_format(accept: str) -> Format:
 
 
 def one(kind: str, data: object, **beside: object) -> dict[str, object]:
-    """The envelope of one thing."""
+    """Return the envelope of one item."""
     return {"__type": kind, "data": data, **beside}
 
 
 def listed(items: list[dict[str, object]], **meta: object) -> dict[str, object]:
-    """The envelope of a list."""
+    """Return the envelope of a list."""
     return {"__type": "list", **meta, "data": items}

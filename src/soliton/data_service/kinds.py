@@ -1,4 +1,4 @@
-"""The kinds of transactions: where each is found, by what, and what it shows.
+"""The kinds of transactions: their tables, filters and JSON.
 
 What lives here: tables, filters and JSON of each kind. What does not: pages and envelopes
 (``transactions``), formats.
@@ -31,7 +31,7 @@ Shown = Callable[[Row, Format, Decimals], Row]
 
 
 class Detail(NamedTuple):
-    """A table with a row for each item of a transaction; the items stand in the member ``name``."""
+    """A table with a row for each item of a transaction, which go into the member ``name``."""
 
     name: str
     table: str
@@ -39,8 +39,8 @@ class Detail(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """A condition; ``%(value)s`` is the parameter's value, read by ``kind``: ``text``, ``list``,
-    ``script`` or ``account`` (an address, or an alias).
+    """A condition; ``%(value)s`` is the parameter's value, which is read as its ``kind``: ``text``,
+    ``list``, ``script`` or ``account`` (an address, or an alias).
     """
 
     name: str
@@ -49,7 +49,7 @@ class Filter(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of transactions. ``assets`` are those whose decimals it needs."""
+    """A kind of transactions. ``assets`` returns those whose decimals it needs."""
 
     path: str
     table: str
@@ -71,7 +71,7 @@ _BY_SENDER: Final = (SENDER, SENDERS)
 
 
 def common_json(row: Row, shape: Format, fee_decimals: int = NATIVE_DECIMALS) -> Row:
-    """What all transactions show."""
+    """Return the members that all transactions have."""
     shown: Row = {
         "height": row["height"],
         "type": row["tx_type"],
@@ -104,7 +104,7 @@ def _own_asset(row: Row) -> Iterable[str]:
 
 
 def _to(row: Row) -> str:
-    """A recipient as clients get it: the alias where one was used."""
+    """Return a recipient as in the transaction: the alias if one was used."""
     alias: str | None = row["recipient_alias"]
     return row["recipient_address"] if alias is None else alias
 
@@ -308,7 +308,7 @@ def _ethereum(row: Row, _shape: Format, _decimals: Decimals) -> Row:
 
 
 def other_json(row: Row) -> Row:
-    """A transaction of a type that has no kind of its own: as the chain shows it."""
+    """Return a transaction of a type without a kind, as the chain shows it."""
     return dict(row["body"])
 
 
@@ -431,4 +431,4 @@ DATA_VALUES: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     ),
     "binary": ("md5(i.data_value_binary) = md5(%(data_value)s)", str),
 }
-"""How a value of each type of data is looked for."""
+"""The condition for each type of data values, and the conversion of the parameter."""

@@ -1,8 +1,8 @@
-"""The OpenAPI document of ``/v0``: routes, parameters, and the shapes of what is answered.
+"""The OpenAPI document of ``/v0``: routes, parameters, and schemas of responses.
 
-What lives here: what the document says. What does not: how one is written (``soliton.web.openapi``)
-and the answers themselves. The schemas allow no member that they do not name: a test holds each
-answer of the service's tests against them.
+What lives here: the content of the document. What does not: writing one (``soliton.web.openapi``),
+and the responses. The schemas allow no additional members: a test validates each response of the
+service's tests against them.
 """
 
 from __future__ import annotations
@@ -292,8 +292,8 @@ def _operation(name: str, path: str, summary: str, schema: str, query: Iterable[
     answers: Object = {
         "200": {"description": summary, "content": content(ref(schema))},
         **{
-            status: {"description": words, "content": content(ref("Error"))}
-            for status, words in (
+            status: {"description": text, "content": content(ref("Error"))}
+            for status, text in (
                 ("400", "Something is wrong with the request; `meta` says what"),
                 ("404", "Not there"),
                 ("500", "The database does not answer"),
@@ -318,7 +318,7 @@ _Row = tuple[str, str, str, str, tuple[str, ...], bool]
 
 
 def _rows_of_trades(prefix: str, of: str, more: tuple[str, ...]) -> list[_Row]:
-    """What there is of pairs, of any matcher or below one's path."""
+    """Return the routes of pairs, of the default matcher or below the path of one."""
     pair, candles = "{amount}/{price}", (*_CANDLES, *more)
     return [
         (f"pair{of}", f"{prefix}/pairs/{pair}", "Trades of 24 hours", "PairItem", more, False),
@@ -332,7 +332,7 @@ def _rows_of_trades(prefix: str, of: str, more: tuple[str, ...]) -> list[_Row]:
 
 
 def document() -> Object:
-    """The whole document."""
+    """Return the whole document."""
     rows: list[_Row] = [
         ("asset", "/assets/{id}", "An asset", "AssetItem", (), False),
         (

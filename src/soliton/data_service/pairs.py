@@ -1,4 +1,4 @@
-"""Pairs: what was traded in the last 24 hours.
+"""Pairs: the trades of the last 24 hours.
 
 What lives here: finding them, their JSON. What does not: making them (``soliton.export``).
 
@@ -44,7 +44,7 @@ p.{column} IN (
 
 
 def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
-    """Pairs of assets, written ``A/P``; ``None`` where one is none."""
+    """Parse pairs of assets, written ``A/P``; ``None`` if one is invalid."""
     found = [tuple(each.split("/")) for each in texts or ()]
     if texts is None or any(len(each) != 2 or not all(each) for each in found):
         return None
@@ -59,7 +59,7 @@ class Pairs:
         self._assets = assets
 
     async def one(self, market: Market, shape: Format) -> object:
-        """A pair at a matcher."""
+        """Return a pair at a matcher."""
         found = await self._find([(market.amount, market.price)], market.matcher)
         if not found:
             raise NotFound("nobody has traded this pair")
@@ -79,7 +79,7 @@ class Pairs:
         return {(row["amount_asset_id"], row["price_asset_id"]): row for row in rows}
 
     async def many(self, matcher: str, query: Query, shape: Format, *, by_names: bool) -> object:
-        """Pairs ``by_names``, or those that fit a search."""
+        """Return pairs ``by_names``, or those that match a search."""
         names = query.listed("pairs")
         if by_names and names is not None:
             pairs = read_pairs(names)

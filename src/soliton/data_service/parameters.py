@@ -1,7 +1,7 @@
 """Parameters of requests: lists, booleans, dates, pages.
 
-What lives here: from texts to values, with the words of the reference for what is none. What does
-not: which parameters a route has.
+What lives here: parsing values, with the reference's messages for invalid ones. What does not: the
+parameters of each route.
 
 Source: wavesplatform/data-service ``src/http/_common/filters`` and
 ``src/services/_common/pagination``.
@@ -22,9 +22,9 @@ from soliton.web.request import RejectionError, Request, TooManyFieldsError, par
 
 MAX_LIMIT: Final = 100
 MAX_ITEMS: Final = 5_000
-"""Values of one list."""
+"""Limit on the values of a list."""
 MAX_TEXT: Final = 1_024
-"""Characters of one value; the longest that anything is found by are scripts."""
+"""Limit on the characters of a value; only scripts are longer."""
 MAX_SCRIPT: Final = 512 * 1_024
 _MAX_MILLISECONDS: Final = 8_640_000_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,7 +35,7 @@ Values = dict[str, list[str]]
 
 
 def read_values(request: Request) -> Values:
-    """The parameters of a request: those of its query, or of its body for a POST."""
+    """Return the parameters of a request, from its query or, for a POST, its body."""
     try:
         values = dict(parse_query(request.query_string))
     except (RejectionError, TooManyFieldsError) as error:
@@ -63,7 +63,7 @@ def _body_text(value: object) -> str:
 
 
 class Query:
-    """The parameters of a request, one by one."""
+    """The parameters of a request."""
 
     def __init__(self, values: Values) -> None:
         self._values = values
@@ -72,7 +72,7 @@ class Query:
         return name in self._values
 
     def text(self, name: str, longest: int = MAX_TEXT) -> str | None:
-        """A text; of several values the last."""
+        """Return a text, the last of several values; ``None`` without one."""
         found = self._values.get(name)
         if not found:
             return None
@@ -81,7 +81,7 @@ class Query:
         return found[-1]
 
     def listed(self, name: str) -> list[str] | None:
-        """A list: a value repeated, or one with commas; an empty text is an empty list."""
+        """Return a list: repeated values, or one with commas; an empty text is an empty list."""
         found = self._values.get(name)
         if found is None:
             return None
@@ -93,18 +93,18 @@ class Query:
         return items
 
     def flag(self, name: str) -> bool:
-        """True or false."""
+        """Return a boolean."""
         return (self.flags(name) or [False])[0]
 
     def flags(self, name: str) -> list[bool]:
-        """Several of them."""
+        """Return a list of booleans."""
         found = [each.lower() for each in self.listed(name) or ()]
         if any(each not in ("true", "false") for each in found):
             raise BadRequest("Invalid boolean value")
         return [each == "true" for each in found]
 
     def moment(self, name: str) -> datetime | None:
-        """A time, in UTC: milliseconds, or a text that JavaScript takes for a date."""
+        """Return a time in UTC, from milliseconds or a text that JavaScript accepts as a date."""
         value = self.text(name)
         if value is None:
             return None
@@ -114,7 +114,7 @@ class Query:
         return found
 
     def limit(self, most: int = MAX_LIMIT) -> int:
-        """How many items a page has."""
+        """Return the length of a page."""
         value = self.text("limit")
         if value is None:
             return MAX_LIMIT
@@ -125,15 +125,15 @@ class Query:
         return int(value)
 
     def is_ascending(self) -> bool:
-        """The order of a page."""
+        """Whether a page is in ascending order."""
         value = self.text("sort")
         if value not in (None, "asc", "desc"):
             raise BadRequest("Invalid sort value")
         return value == "asc"
 
     def after(self) -> str | None:
-        """What the cursor of the page before says. Clients send it as it is, and so ``+`` has
-        become a space.
+        """Return the content of the cursor of the previous page. Clients do not encode it, so a
+        space stands for ``+``.
         """
         value = self.text("after")
         if value is None:
@@ -171,12 +171,12 @@ def _date(value: str) -> datetime | None:
 
 
 def cursor(text: str) -> str:
-    """The cursor that ``Query.after`` reads."""
+    """Return a cursor for ``Query.after``."""
     return base64.b64encode(text.encode()).decode()
 
 
 class Page(NamedTuple):
-    """Which transactions of many: how many, in which order, beyond which number."""
+    """A page of transactions: its length, its order, and the uid that it follows."""
 
     limit: int
     ascending: bool
@@ -184,7 +184,7 @@ class Page(NamedTuple):
 
 
 def read_page(query: Query) -> Page:
-    """The page that is asked for; the order that a cursor names counts."""
+    """Return the requested page; the order in a cursor takes precedence."""
     limit, ascending, after = query.limit(), query.is_ascending(), query.after()
     if after is None:
         return Page(limit, ascending, None)

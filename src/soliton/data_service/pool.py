@@ -1,6 +1,6 @@
-"""Connections to the database: a few, kept, each for one question at a time.
+"""A pool of connections to the database.
 
-What lives here: connecting, asking, giving up in time. What does not: any question.
+What lives here: connecting, running queries, timeouts. What does not: the queries.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from soliton.data_service.errors import DatabaseAway, QueryTimeout
 
 CONNECTIONS: Final = 20
 WAITING: Final = 500
-"""Questions that wait for a connection; more are refused."""
+"""Limit on the queries that wait for a connection; more are refused."""
 STATEMENT_SECONDS: Final = 10.0
 LATE_SECONDS: Final = 5.0
-"""So much later a server that should have given up a question is taken for one that hangs."""
+"""After this much more than the statement timeout, a server is considered unresponsive."""
 CONNECT_SECONDS: Final = 10
 
 Row = dict[str, Any]
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Pool:
-    """Connections to one database."""
+    """A pool of connections to one database."""
 
     def __init__(
         self, dsn: str, size: int = CONNECTIONS, seconds: float = STATEMENT_SECONDS
@@ -52,7 +52,7 @@ class Pool:
         self._free.clear()
 
     async def fetch(self, statement: str, parameters: Parameters = ()) -> list[Row]:
-        """The rows of a statement; raises ``DatabaseAway`` or ``QueryTimeout``."""
+        """Return the rows of a statement; raises ``DatabaseAway`` or ``QueryTimeout``."""
         try:
             return await self._fetch(statement, parameters)
         except psycopg.errors.QueryCanceled as error:
@@ -68,14 +68,14 @@ class Pool:
                     cursor = await connection.execute(statement.encode(), parameters)
                     return await cursor.fetchall()
                 except psycopg.OperationalError:
-                    # A connection that was kept may have been cut in the meantime.
+                    # A pooled connection may have been closed in the meantime.
                     if is_last or is_new or not connection.closed:
                         raise
         raise AssertionError("the last try returns or raises")
 
     @asynccontextmanager
     async def _cut_off_late(self, connection: _Connection) -> AsyncIterator[None]:
-        """End a connection whose server says nothing, not even that it took too long."""
+        """Shut a connection down if its server does not even report a timeout."""
 
         def cut_off() -> None:
             with socket.socket(fileno=os.dup(connection.fileno())) as made:

@@ -1,4 +1,4 @@
-"""Rates: what an asset is worth in another, from the newest trades.
+"""Rates: the value of an asset in another, from the latest trades.
 
 What lives here: the algorithm. What does not: candles and pairs, which it reads.
 
@@ -40,8 +40,8 @@ Pair = tuple[str, str]
 
 
 class RateSettings(NamedTuple):
-    """``base`` is the asset that all are compared with, ``threshold`` the volume (in ``measure``)
-    from which on a pair's own trades count.
+    """``base`` is the asset that all others are compared with; ``threshold`` is the volume (in
+    ``measure``) from which on a pair's own trades count.
     """
 
     base: str = "WAVES"
@@ -58,7 +58,7 @@ class Rates:
         self._settings = settings
 
     async def many(self, matcher: str, query: Query, shape: Format) -> object:
-        """Rates of pairs, now or at a time."""
+        """Return the rates of pairs, now or at a time."""
         pairs = read_pairs(query.listed("pairs"))
         if not pairs:
             raise BadRequest("Pairs are incorrect or are not set")
@@ -84,20 +84,20 @@ class Rates:
 
     async def _table(self, pairs: Iterable[Pair], matcher: str, time: datetime) -> _Table:
         base, measure = self._settings.base, self._settings.measure
-        wanted: dict[Pair, None] = {}
+        needed: dict[Pair, None] = {}
         for amount, price in (*pairs, *(((base, measure),) if measure else ())):
             for pair in ((amount, price), (amount, base), (price, base)):
-                wanted |= dict.fromkeys((pair, pair[::-1]))
+                needed |= dict.fromkeys((pair, pair[::-1]))
         rows = await self._pool.fetch(
             _DIRECT,
             {
-                "amounts": [pair[0] for pair in wanted],
-                "prices": [pair[1] for pair in wanted],
+                "amounts": [pair[0] for pair in needed],
+                "prices": [pair[1] for pair in needed],
                 "matcher": matcher,
                 "time": time.replace(tzinfo=None),
             },
         )
-        names = {name for pair in wanted for name in pair}
+        names = {name for pair in needed for name in pair}
         return _Table(
             {(row["amount"], row["price"]): row["rate"] for row in rows if row["rate"]},
             {(row["amount"], row["price"]): row["volume_waves"] or Decimal(0) for row in rows},
@@ -107,7 +107,7 @@ class Rates:
 
 
 class _Table(NamedTuple):
-    """Prices of pairs that were traded, in the smallest units, and how much was."""
+    """Prices of traded pairs, in the smallest units, and their volumes."""
 
     prices: dict[Pair, Decimal]
     volumes: dict[Pair, Decimal]
@@ -115,7 +115,7 @@ class _Table(NamedTuple):
     settings: RateSettings
 
     def rate(self, amount: str, price: str) -> Decimal:
-        """What a pair is worth, in the units of its price; 0 where nothing says."""
+        """Return the rate of a pair in the units of its price, 0 if it is unknown."""
         if amount == price:
             return Decimal(1)
         base = self.settings.base
@@ -135,7 +135,7 @@ class _Table(NamedTuple):
         return _PRICE + self.decimals[price] - self.decimals[amount]
 
     def _own(self, amount: str, price: str) -> Decimal | None:
-        """From the pair's own trades, or those of its flip, in whole units."""
+        """Return the rate from trades of the pair or of its inverse, in whole units."""
         direct = self.prices.get((amount, price))
         if direct is not None:
             return scaled(direct, -self._places(amount, price))
@@ -152,7 +152,7 @@ class _Table(NamedTuple):
         return _EXACT.divide(first, second)
 
     def _counts(self, amount: str, price: str) -> bool:
-        """Whether enough of a pair was traded for its own price to count."""
+        """Whether the volume of a pair is sufficient for its own price to count."""
         settings = self.settings
         worth = self._own(settings.base, settings.measure) if settings.measure else None
         if not worth:

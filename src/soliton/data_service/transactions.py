@@ -1,7 +1,7 @@
 """Finding transactions: by id, or page by page.
 
-Values of parameters only ever go to the database as values. A page is what was read of one more
-than its limit, and its cursor is that of its last transaction, so no row comes twice.
+Parameters are passed to the database as values only. A page is read with one row more than its
+limit, and its cursor is that of its last transaction, so no row is returned twice.
 
 What lives here: statements, pages, envelopes. What does not: the kinds (``kinds``).
 """
@@ -39,43 +39,43 @@ from soliton.data_service.parameters import (
 from soliton.data_service.pool import Pool, Row
 
 MAX_ANSWER_BYTES: Final = 32 * 1024 * 1024
-"""Of what is asked for by ids: ten times what as many transfers take as one request may name, or
-two hundred data transactions at their largest.
+"""Limit on a response to a request by ids: ten times the size of as many transfers as a request may
+name, or two hundred data transactions of the maximal size.
 """
 _TYPE: Final = "transaction"
 _MAX_I64: Final = 2**63
 _PLACES: Final = 100_000
-"""Of numbers that each height has: those of its transactions begin with their product."""
+"""The range of transaction numbers for each height."""
 _STRAY: Final = timedelta(days=1)
-"""A transaction is at most two hours older than the block before its own, and 90 minutes younger
-than its own. This is more, for networks that say something else.
+"""The deviation of a transaction's time from its block's. It is at most two hours older than the
+previous block and 90 minutes younger than its own; this leaves room for other networks.
 """
 _LATEST: Final = datetime(9_000, 1, 1, tzinfo=UTC)
 _STRAY_SINCE: Final = datetime(2016, 12, 1, tzinfo=UTC)
-"""Before, mainnet let them come from the future."""
+"""Before this time, mainnet allowed transactions from the future."""
 _FIRST: Final = "ORDER BY time_stamp, height LIMIT 1"
 _SINCE: Final = f"SELECT height FROM blocks WHERE time_stamp >= %s {_FIRST}"  # noqa: S608 - ours
 _AFTER: Final = f"SELECT height FROM blocks WHERE time_stamp > %s {_FIRST}"  # noqa: S608 - ours
 
 
 class _Where:
-    """Conditions, and the values that they name."""
+    """The conditions of a query, and their values."""
 
     def __init__(self) -> None:
         self.conditions: list[str] = []
         self.values: Row = {}
         self.senders: list[str] | None = None
-        """Any of them has to have sent it."""
+        """The sender has to be one of them."""
 
     def add(self, condition: str, value: object) -> None:
-        """One with ``%(value)s`` in it."""
+        """Add a condition with ``%(value)s`` in it."""
         name = f"value{len(self.values)}"
         self.conditions.append(condition.replace("%(value)s", f"%({name})s"))
         self.values[name] = value
 
     @property
     def text(self) -> str:
-        """All of them."""
+        """All conditions."""
         return " AND ".join(self.conditions) or "true"
 
 
@@ -88,14 +88,14 @@ class Transactions:
         self._aliases = aliases
 
     async def one(self, kind: Kind | None, name: str, shape: Format) -> object:
-        """A transaction by its id, of a kind or of any."""
+        """Return a transaction by its id, of one kind or of any."""
         [found] = await self._by_ids(kind, [name], shape)
         if found is None:
             raise NotFound(name)
         return one(_TYPE, found)
 
     async def many(self, kind: Kind | None, query: Query, shape: Format) -> object:
-        """Transactions by their ids, or a page of those that fit."""
+        """Return transactions by their ids, or a page of those that match."""
         ids = query.listed("ids")
         if ids is not None:
             return listed([one(_TYPE, each) for each in await self._by_ids(kind, ids, shape)])
@@ -119,8 +119,8 @@ class Transactions:
     async def _by_ids(
         self, kind: Kind | None, ids: Sequence[str], shape: Format
     ) -> list[msgspec.Raw | None]:
-        """Of each id the transaction, as JSON. No more than a page of them is ever in memory as
-        anything longer. Raises ``BadRequest`` where all are too long.
+        """Return the JSON of the transaction for each id. At most a page of them is in memory in
+        another form. Raises ``BadRequest`` if the response would be too long.
         """
         if not ids:
             return []
@@ -129,7 +129,7 @@ class Transactions:
             f"SELECT t.tx_type, t.uid, t.id FROM {table} t WHERE t.id = ANY(%s) ORDER BY t.uid",  # noqa: S608 - the name is ours
             (list(dict.fromkeys(ids)),),
         )
-        wanted, size = Counter(ids), 0
+        counts, size = Counter(ids), 0
         found: dict[str, msgspec.Raw] = {}
         for start in range(0, len(rows), MAX_LIMIT):
             for each in await self._shown(rows[start : start + MAX_LIMIT], shape):
@@ -137,13 +137,13 @@ class Transactions:
                     continue
                 made = encode_json(each)
                 found[each["id"]] = msgspec.Raw(made)
-                size += len(made) * wanted[each["id"]]
+                size += len(made) * counts[each["id"]]
                 if size > MAX_ANSWER_BYTES:
                     raise BadRequest("Answer is too long, ask for fewer ids")
         return [found.get(each) for each in ids]
 
     async def _restrict(self, where: _Where, kind: Kind | None, query: Query) -> bool:
-        """Add what a request asks for; whether anything can fit."""
+        """Add the conditions of a request; return whether anything can match."""
         for each in (SENDER, SENDERS) if kind is None else kind.filters:
             if each.name not in query:
                 continue
@@ -161,7 +161,7 @@ class Transactions:
         return True
 
     async def _restrict_times(self, where: _Where, query: Query) -> bool:
-        """The same of times. Numbers grow with blocks: they tell where in the table to look."""
+        """Add conditions on times, and on uids, which grow with blocks and have an index."""
         since, until = query.moment("timeStart"), query.moment("timeEnd")
         blocks_since, blocks_until = query.moment("blockTimeStart"), query.moment("blockTimeEnd")
         if since is not None:
@@ -184,23 +184,23 @@ class Transactions:
         rows = await self._pool.fetch(statement, (at,))
         return int(rows[0]["height"]) if rows else None
 
-    async def _value(self, wanted: Filter, query: Query) -> object:
-        match wanted.kind:
+    async def _value(self, condition: Filter, query: Query) -> object:
+        match condition.kind:
             case "list":
-                return query.listed(wanted.name)
+                return query.listed(condition.name)
             case "account":
-                recipient = query.text(wanted.name)
+                recipient = query.text(condition.name)
                 return None if recipient is None else await self._aliases.address_of(recipient)
             case "script":
-                script = query.text(wanted.name, MAX_SCRIPT)
+                script = query.text(condition.name, MAX_SCRIPT)
                 return None if script is None else script.removeprefix("base64:")
             case _:
-                if wanted.name == "orderId" and len(query.listed("orderId") or ()) > 1:
+                if condition.name == "orderId" and len(query.listed("orderId") or ()) > 1:
                     raise BadRequest("orderId: only one is taken")
-                return query.text(wanted.name)
+                return query.text(condition.name)
 
     async def _page(self, kind: Kind | None, where: _Where, page: Page) -> list[Row]:
-        """The transactions of a page, and one more; of all kinds their types and numbers."""
+        """Return a page and one row more; for all kinds only types and uids."""
         if page.after is not None:
             where.add(f"t.uid {'>' if page.ascending else '<'} %(value)s", page.after)
         table = "txs" if kind is None else kind.table
@@ -215,17 +215,17 @@ class Transactions:
             f"ORDER BY t.uid {order} LIMIT %(limit)s"
         )
         if where.senders is not None:
-            # A page of each, by the index; that of all is among them.
+            # A page of each sender, by the index; it includes the page of all.
             statement = (
                 f"SELECT p.* FROM unnest(%(senders)s::text[]) AS s (sender) "  # noqa: S608 - as above
                 f"CROSS JOIN LATERAL ({statement}) p ORDER BY p.uid {order} LIMIT %(limit)s"
             )
         return await self._pool.fetch(statement, values)
 
-    # --- showing ----------------------------------------------------------------------------------
+    # --- content ----------------------------------------------------------------------------------
 
     async def _shown(self, rows: Sequence[Row], shape: Format) -> list[Row]:
-        """The transactions of rows, in their order."""
+        """Return the transactions of rows, in order."""
         found: dict[int, Row] = {}
         for type_id in dict.fromkeys(row["tx_type"] for row in rows):
             uids = [row["uid"] for row in rows if row["tx_type"] == type_id]
@@ -247,7 +247,7 @@ class Transactions:
         return {row["uid"]: other_json(row) for row in rows}
 
     async def _of_kind(self, kind: Kind, rows: Sequence[Row], shape: Format) -> dict[int, Row]:
-        """The transactions of whole rows, by their numbers."""
+        """Return the transactions of complete rows, by uid."""
         by_uid = {row["uid"]: row for row in rows}
         for detail in kind.details:
             for row in rows:
@@ -269,14 +269,14 @@ class Transactions:
 
 
 def _moved(at: datetime | None, by: timedelta) -> datetime | None:
-    """A time and a stray transaction's distance; ``None`` where there is no such limit."""
+    """Shift a time by the deviation; ``None`` outside the range where it holds."""
     if at is None or not _STRAY_SINCE + _STRAY <= at <= _LATEST:
         return None
     return at + by
 
 
 def _restrict_data(where: _Where, query: Query) -> None:
-    """Entries of data transactions: one entry has the key, the type and the value."""
+    """Add conditions on data: one entry has the key, the type and the value."""
     key, kind, value = query.text("key"), query.text("type"), query.text("value", MAX_SCRIPT)
     conditions = []
     if key is not None:

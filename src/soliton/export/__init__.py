@@ -1,5 +1,5 @@
-"""The chain in a database of the ecosystem's form, followed block by block.
+"""The export of the chain, block by block: into the ecosystem's database schema, files and topics.
 
-Start with ``follower`` (what is done when the chain has moved) and ``rows`` (what stands in which
-table). ``sources`` reads the chain, ``database`` writes.
+Start with ``follower`` (the step after each change of the chain) and ``rows`` (the content of the
+tables). ``sources`` reads the chain; ``database`` and the other sinks write.
 """

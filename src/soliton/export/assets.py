@@ -1,7 +1,7 @@
-"""Rows of assets: what an asset was after each transaction that changed it.
+"""Rows of assets: the state of an asset after each transaction that changed it.
 
-A transaction writes only what it changes of an asset; the table holds all of it. What an asset was
-before is read from the database once, and then kept until a batch fails or the chain goes back.
+A transaction contains only its changes of an asset; the table has the whole state. The previous
+state is read from the database once, and cached until a batch fails or the chain is rolled back.
 
 What lives here: the rows. What does not: reading and writing them (``database``).
 """
@@ -19,7 +19,7 @@ from soliton.export.rows import Row, moment, text
 from soliton.export.sources import ChainTransaction, Members
 
 CURRENT: Final = 9_223_372_036_854_775_806
-"""What superseds a row that nothing has superseded."""
+"""The value of ``superseded_by`` in current rows."""
 MAX_KEPT: Final = 100_000
 
 UPDATE_COLUMNS: Final = (
@@ -33,7 +33,7 @@ ORIGIN_COLUMNS: Final = (
 
 
 class Asset(msgspec.Struct, frozen=True, gc=False):
-    """An asset after a transaction; ``uid`` is the number of its row."""
+    """An asset after a transaction; ``uid`` is that of its row."""
 
     uid: int = 0
     decimals: int = 0
@@ -47,30 +47,30 @@ class Asset(msgspec.Struct, frozen=True, gc=False):
 
 
 def changed_assets(assets: Members) -> set[str]:
-    """The ids of the assets that a snapshot names."""
+    """Return the ids of the assets in a snapshot."""
     return {each["id"] for rows in assets.values() for each in rows}
 
 
 class AssetRows:
-    """The rows of a batch, above what the database holds."""
+    """The rows of a batch, on top of the stored ones."""
 
     def __init__(self, known: dict[str, Asset], next_uid: int, chain_id: int) -> None:
-        """``known`` is what is known about assets, changed as rows are added."""
+        """``known`` caches the assets' states; adding rows updates it."""
         self._known = known
         self._next_uid = next_uid
         self._chain_id = chain_id
         self._rows: dict[int, list[object]] = {}
         self.origins: list[Row] = []
         self.superseded: dict[str, int] = {}
-        """Of rows that the database holds: by which row of this batch, by asset."""
+        """By asset, the row of this batch that supersedes the stored one."""
 
     @property
     def updates(self) -> list[Row]:
-        """The rows, by their numbers."""
+        """The rows, by uid."""
         return [tuple(row) for row in self._rows.values()]
 
     def add(self, transaction: ChainTransaction, height: int, block_uid: int) -> None:
-        """The rows of a transaction."""
+        """Add the rows of a transaction."""
         assets = transaction.assets
         if not assets:
             return
@@ -101,7 +101,7 @@ class AssetRows:
 
 
 def _changed(asset: Asset, asset_id: str, assets: Members) -> Asset:
-    """An asset with what a snapshot says of it."""
+    """Return an asset with the changes of a snapshot."""
     changes: dict[str, object] = {}
     for name, read in _READERS.items():
         for each in assets[name]:
@@ -126,7 +126,7 @@ _READERS: Final[Mapping[str, Callable[[Members], Members]]] = {
 
 
 def named_assets(transactions: Iterable[ChainTransaction]) -> set[str]:
-    """The assets that transactions change."""
+    """Return the assets that transactions change."""
     found: set[str] = set()
     for each in transactions:
         if each.assets:

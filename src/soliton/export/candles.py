@@ -1,14 +1,14 @@
-"""Candles and pairs: what the tables of trades are made of, in SQL.
+"""Candles and pairs: the tables derived from trades, in SQL.
 
-Each interval is made of a shorter one, the shortest of the transactions. After a batch with trades,
-and after blocks were taken off, all from a time on is made anew: what is older is as it was.
+Each interval is made from a shorter one, the shortest from the transactions. After a batch with
+trades, and after a rollback, everything from a time on is made again; older rows do not change.
 
-What lives here: the statements. What does not: when they run (``database``), the tables
+What lives here: the statements. What does not: their timing (``database``), the tables
 (``migrations``).
 
 Source: wavesplatform/blockchain-postgres-sync ``src/lib/consumer/repo/pg.rs``,
-wavesplatform/data-service ``src/daemons/pairs``. Unlike there, trades that failed count for
-nothing, and going back takes off every candle of the trades that are gone.
+wavesplatform/data-service ``src/daemons/pairs``. Unlike there, failed trades do not count, and a
+rollback removes every candle of the trades that are gone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STEPS: Final = (
     *(("5m", "1m"), ("15m", "5m"), ("30m", "15m"), ("1h", "30m"), ("2h", "1h"), ("3h", "1h")),
     *(("4h", "2h"), ("6h", "3h"), ("12h", "6h"), ("1d", "12h"), ("1w", "1d"), ("1M", "1d")),
 )
-"""Each interval with the one that it is made of, in the order in which they can be made."""
+"""Each interval with the one that it is made from, in order of dependency."""
 
 _DELETE: Final = """
 DELETE FROM candles
@@ -99,7 +99,7 @@ LEFT JOIN sums under ON under.amount_asset_id = s.price_asset_id
 
 
 def make_candles(connection: psycopg.Connection, since: datetime) -> None:
-    """Make all candles anew that trades from a time on are in."""
+    """Make all candles again that contain trades since a time."""
     connection.execute(_DELETE, {"since": since})
     connection.execute(_FROM_TRADES, {"since": since})
     for interval, shorter in STEPS:
@@ -108,7 +108,7 @@ def make_candles(connection: psycopg.Connection, since: datetime) -> None:
 
 
 def make_pairs(connection: psycopg.Connection) -> None:
-    """Make the pairs of the last 24 hours anew."""
+    """Make the pairs of the last 24 hours again."""
     with connection.transaction():
         connection.execute("DELETE FROM pairs")
         connection.execute(_PAIRS)

@@ -1,6 +1,6 @@
-"""A chain as it looks to who waits for some blocks on top before a block counts.
+"""A chain without its last blocks, for receivers that wait for confirmations.
 
-What lives here: the chain without its last blocks. What does not: reading it (``sources``).
+What lives here: that view of a chain. What does not: reading it (``sources``).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ class Confirmed:
         self._count = count
 
     def refresh(self) -> int:
-        """See what is new; the height of the last block that counts."""
+        """See ``Source``."""
         return max(0, self._source.refresh() - self._count)
 
     def block_id(self, height: int) -> str | None:
-        """The id of the block at a height."""
+        """See ``Source``."""
         return self._source.block_id(height)
 
     def blocks(self, first: int, last: int) -> Iterator[ChainBlock]:
-        """Blocks of these heights."""
+        """See ``Source``."""
         return self._source.blocks(first, last)
 
     def address_of(self, alias: str) -> str:
-        """The account that an alias stands for."""
+        """See ``Source``."""
         return self._source.address_of(alias)
 
     def wait(self, seconds: float) -> None:
-        """Return when there may be something new, or after so long."""
+        """See ``Source``."""
         self._source.wait(seconds)
 
     def close(self) -> None:
-        """Let go of the chain."""
+        """See ``Source``."""
         self._source.close()

@@ -1,11 +1,11 @@
-"""The database that is written: one connection, and one transaction for each step of the export.
+"""The database as a sink: one connection, and one transaction for each step of the export.
 
-A step takes blocks off, lets the last one grow, or puts some on top, and is written as a whole or
-not at all. Each begins by looking whether the database is still where the last one left it, so a
-step whose outcome was never heard of is neither lost nor made twice.
+A step removes blocks, extends the last one, or adds some, atomically. Each step first checks that
+the database is where the previous one left it, so a step whose outcome is unknown is neither lost
+nor repeated.
 
-What lives here: connecting, the position, writing. What does not: which step comes next
-(``follower``), what rows are (``rows``, ``assets``), candles (``candles``).
+What lives here: connecting, the position, writing. What does not: choosing the next step
+(``follower``), rows (``rows``, ``assets``), candles (``candles``).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from soliton.export.steps import Position, Step, Stored
 from soliton.export.tickers import TICKER_COLUMNS, ticker_rows
 
 _LOCK: Final = 5_701_889_132_071
-"""One export writes to a database: whoever holds this lock."""
+"""The advisory lock of the export that writes to a database."""
 _AWAY: Final = ("08", "40", "53", "55", "57", "58")
-"""Classes of errors that pass: connections, conflicts, lack of room, locks, shutdown, disks."""
+"""Classes of temporary errors: connections, conflicts, resources, locks, shutdown, disks."""
 _READ_ONLY: Final = "25006"
 PAIRS_SECONDS: Final = 2.5
 _TRADE: Final = 7
@@ -52,21 +52,21 @@ _TRADE: Final = 7
 
 @contextmanager
 def away_or_refused() -> Iterator[None]:
-    """Errors of the driver as ours."""
+    """Convert the driver's exceptions."""
     try:
         yield
     except psycopg.Error as error:
         code = error.sqlstate or ""
-        words = " ".join(str(error).split())
+        text = " ".join(str(error).split())
         passes = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         if passes or code[:2] in _AWAY or code == _READ_ONLY:
-            raise DatabaseAway(f"the database: {words}") from error
-        raise DatabaseProblem(f"the database refuses: {words}") from error
+            raise DatabaseAway(f"the database: {text}") from error
+        raise DatabaseProblem(f"the database refuses: {text}") from error
 
 
 class ChainFacts(NamedTuple):
-    """What rows need of the chain: which it is (a node that is asked does not say its network's
-    name), who stands behind an alias, and the account that keeps tickers, or none.
+    """The chain's data that rows need: its identity (a node over HTTP does not report the network's
+    name), the addresses of aliases, and the account with the tickers, if any.
     """
 
     network: str
@@ -86,7 +86,7 @@ class Database:
 
     @staticmethod
     def connect(dsn: str) -> psycopg.Connection:
-        """A connection; raises ``DatabaseAway`` or ``DatabaseProblem``."""
+        """Connect; raises ``DatabaseAway`` or ``DatabaseProblem``."""
         with away_or_refused():
             connection = psycopg.connect(dsn, autocommit=True, application_name="soliton-export")
             connection.execute("SET timezone TO 'UTC'")
@@ -95,8 +95,8 @@ class Database:
 
     @classmethod
     def open(cls, dsn: str, facts: ChainFacts, *, migrates: bool = False) -> Database:
-        """Connect as the one who writes; makes the tables in an empty database, and with
-        ``migrates`` brings them to this program's version.
+        """Connect as the writer; creates the tables in an empty database, and with ``migrates``
+        migrates them to this program's version.
 
         Raises ``DatabaseAway``, ``DatabaseProblem``, ``WrongSchema``, ``WrongChain`` or
         ``AnotherExport``.
@@ -119,12 +119,12 @@ class Database:
         self._connection.close()
 
     def position(self) -> Position:
-        """Where the database is."""
+        """See ``Sink``."""
         with away_or_refused(), self._connection.transaction():
             return read_position(self._connection)
 
     def ids(self, top: int, count: int) -> list[Stored]:
-        """The last rows of blocks up to a height, the highest first."""
+        """See ``Sink``."""
         with away_or_refused():
             found = self._connection.execute(
                 "SELECT uid, id, height FROM blocks_microblocks WHERE height <= %s "
@@ -134,7 +134,7 @@ class Database:
             return [Stored(uid, name, height, 0) for uid, name, height in found]
 
     def idle(self) -> None:
-        """Make the pairs of the last 24 hours anew, now and then."""
+        """Make the pairs of the last 24 hours again, every ``PAIRS_SECONDS``."""
         now = time.monotonic()
         if now < self._next_pairs:
             return
@@ -143,15 +143,12 @@ class Database:
         self._next_pairs = now + PAIRS_SECONDS
 
     def write(self, step: Step, before: Position) -> Position:
-        """Carry out a step on a database that is where it was ``before``; where it is then.
-
-        Raises ``DatabaseAway``, also where the database turns out to be elsewhere.
-        """
+        """See ``Sink``. Raises ``DatabaseAway``, also if the database is not at ``before``."""
         try:
             with away_or_refused(), self._connection.transaction():
                 return _Writer(self._connection, self._known, self._facts).write(step, before)
         except BaseException:
-            # What was written of assets is gone with the transaction.
+            # The cached assets include changes of the failed transaction.
             self._known.clear()
             raise
 
@@ -180,7 +177,7 @@ def _check_chain(connection: psycopg.Connection, network: str, chain_id: int) ->
 
 
 def read_position(connection: psycopg.Connection) -> Position:
-    """Where a database is."""
+    """Return the position of a database."""
     found = connection.execute(
         "SELECT b.uid, b.id, b.height FROM blocks_microblocks b "
         "WHERE b.height = (SELECT max(height) FROM blocks_microblocks) ORDER BY b.uid"
@@ -200,7 +197,7 @@ def read_position(connection: psycopg.Connection) -> Position:
 
 
 class _Writer:
-    """One step, in the transaction that is open."""
+    """One step, in an open transaction."""
 
     def __init__(
         self, connection: psycopg.Connection, known: dict[str, Asset], facts: ChainFacts
@@ -211,7 +208,7 @@ class _Writer:
         self._execute = connection.execute
 
     def write(self, step: Step, before: Position) -> Position:
-        """Carry it out; where the database is then."""
+        """Write it and return the new position."""
         self._check(before)
         position, since = before, None
         if step.cut is not None:
@@ -265,10 +262,10 @@ class _Writer:
         ).fetchone()
         return 1 if row is None else int(row[0])
 
-    # --- going back -------------------------------------------------------------------------------
+    # --- rollback ---------------------------------------------------------------------------------
 
     def _cut(self, to: Stored) -> datetime | None:
-        """Take off all above a row; the time of the first trade among it."""
+        """Remove everything above a row; return the time of the first trade removed."""
         self._known.clear()
         row = self._execute(
             "SELECT min(time_stamp) FROM txs_7 WHERE block_uid > %s", (to.uid,)
@@ -292,14 +289,14 @@ class _Writer:
     def _cut_position(self, before: Position, to: Stored) -> Position:
         if before.last[0].height != to.height:
             found = read_position(self._connection)
-            # What was kept of the last block is not about this one.
+            # The key was that of another block.
             found.key = None
             return found
-        kept = [row for row in before.last if row.uid <= to.uid]
-        return Position(kept, before.ids[: kept[-1].size], before.key)
+        rows_left = [row for row in before.last if row.uid <= to.uid]
+        return Position(rows_left, before.ids[: rows_left[-1].size], before.key)
 
     def _squash(self, last: Sequence[Stored]) -> None:
-        """The last block has come to its end: what its microblocks brought becomes its own."""
+        """The last block is complete: merge its microblocks into it."""
         if len(last) < 2:
             return
         key = last[0].uid
@@ -313,14 +310,14 @@ class _Writer:
         self._execute("DELETE FROM blocks_microblocks WHERE uid > %s", (key,))
         self._execute("UPDATE blocks_microblocks SET id = %s WHERE uid = %s", (last[-1].id, key))
 
-    # --- going on ---------------------------------------------------------------------------------
+    # --- append -----------------------------------------------------------------------------------
 
     def _put_blocks(self, blocks: Sequence[Row]) -> None:
         self._copy("blocks_microblocks", ("uid", "id", "height", "time_stamp"), blocks)
 
     def _put_transactions(self, added: Sequence[tuple[ChainBlock, int, int]]) -> datetime | None:
-        """Put what blocks brought, each from a number of its transactions on; the time of the
-        first trade.
+        """Write the transactions of blocks, each from an index on; return the time of the first
+        trade.
         """
         new = [
             (each, Place(block.height * rows.PLACES + at, block.height, uid))
@@ -344,7 +341,7 @@ class _Writer:
     def _put_assets(self, new: Sequence[tuple[ChainTransaction, Place]]) -> None:
         named = named_assets(each for each, _ in new)
         if named:
-            self._know(named)
+            self._cache_assets(named)
             made = AssetRows(self._known, self._next("asset_updates"), self._facts.chain_id)
             for each, place in new:
                 made.add(each, place.height, place.block_uid)
@@ -373,7 +370,7 @@ class _Writer:
             (list(by_asset), list(by_asset.values()), CURRENT),
         )
 
-    def _know(self, named: set[str]) -> None:
+    def _cache_assets(self, named: set[str]) -> None:
         if len(self._known) > MAX_KEPT:
             self._known.clear()
         missing = list(named - self._known.keys())
@@ -386,19 +383,19 @@ class _Writer:
             self._known[asset_id] = Asset(*values)
 
     def _leases(self, new: Sequence[tuple[ChainTransaction, Place]]) -> dict[str, int]:
-        """The numbers of the leases that are cancelled."""
-        wanted = {each.members["leaseId"] for each, _ in new if "leaseId" in each.members}
-        if not wanted:
+        """Return the uids of the leases that are cancelled."""
+        cancelled = {each.members["leaseId"] for each, _ in new if "leaseId" in each.members}
+        if not cancelled:
             return {}
-        stored = self._execute("SELECT id, uid FROM txs_8 WHERE id = ANY(%s)", (list(wanted),))
+        stored = self._execute("SELECT id, uid FROM txs_8 WHERE id = ANY(%s)", (list(cancelled),))
         found = {name: int(uid) for name, uid in stored}
         found |= {
-            each.members["id"]: place.uid for each, place in new if each.members["id"] in wanted
+            each.members["id"]: place.uid for each, place in new if each.members["id"] in cancelled
         }
         return found
 
     def _put_supply(self, blocks: Sequence[ChainBlock]) -> None:
-        """How much there is of the chain's coin, where that has changed."""
+        """Write the total supply where it has changed."""
         supply = {each.total_waves: each.height for each in reversed(blocks) if each.total_waves}
         if supply:
             self._execute(

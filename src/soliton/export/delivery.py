@@ -1,13 +1,13 @@
-"""Handing notices over: to a web server that is told (a webhook), or to a program that is run.
+"""Delivering notices: to a web server (a webhook), or to a program.
 
-One at a time, in their order, until the receiver says that it has them; one that fails is tried
-again, later and later. What was handed over is noted afterwards, so after a crash the last one may
-come once more, under the same name.
+Notices are delivered one at a time, in order, until the receiver confirms them; a failed one is
+retried with growing pauses. The confirmation is recorded afterwards, so after a crash the last
+notice may be delivered again, under the same name.
 
-A request is signed as ``Standard Webhooks`` say, for which there are libraries in many languages:
-https://github.com/standard-webhooks/standard-webhooks.
+A request is signed according to ``Standard Webhooks``, for which there are libraries in many
+languages: https://github.com/standard-webhooks/standard-webhooks.
 
-What lives here: receivers, the signature, trying again. What does not: the file (``outbox``).
+What lives here: receivers, the signature, retries. What does not: the file (``outbox``).
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
 from soliton.web.types import Headers
 
 RETRY_SECONDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-"""How long a receiver is left in peace after it has failed, again and again."""
+"""Pauses after successive failures."""
 LOOK_SECONDS: Final = 0.05
-"""So often the file is looked at while nothing waits."""
+"""Polling interval of the file."""
 PREFIX: Final = "whsec_"
-"""What a secret begins with, as the standard has it."""
+"""Prefix of a secret, according to the standard."""
 _SECRET_BYTES: Final = 32
 _ANSWER_BYTES: Final = 64 * 1024
 _PAGE: Final = 100
 
 
 class NotTaken(EnvironmentProblem):
-    """The receiver did not say that it has a notice."""
+    """The receiver has not confirmed a notice."""
 
 
 class Receiver(Protocol):
-    """Whom notices are for."""
+    """A receiver of notices."""
 
     async def take(self, notice: Waiting) -> None:
-        """Hand one over; raises ``NotTaken``."""
+        """Deliver a notice; raises ``NotTaken``."""
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Release its resources."""
 
 
 class Webhook:
-    """A web server that gets each notice with a request."""
+    """A web server that receives each notice in a request."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Webhook:
         seconds: float,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """With several secrets each signs. Raises ``InputError`` for an address of no use."""
+        """Each of the secrets signs. Raises ``InputError`` for an invalid URL."""
         if not url.isascii() or not url.isprintable() or " " in url:
             raise InputError("a URL has visible ASCII characters only, %xx in place of others")
         try:
@@ -88,7 +88,7 @@ class Webhook:
         self._now = now
 
     async def take(self, notice: Waiting) -> None:
-        """Hand one over; any answer of 200 to 299 says that it was taken."""
+        """Deliver a notice; a status from 200 to 299 confirms it."""
         headers = signed_headers(notice, self._secrets, int(self._now()))
         try:
             answer = await self._client.request("POST", self._path, notice.body, headers)
@@ -103,37 +103,37 @@ class Webhook:
 
 
 class NotifyCommand:
-    """A program that is run for each notice, which it reads from its standard input."""
+    """A program that is run for each notice, which is its standard input."""
 
-    def __init__(self, words: Sequence[str], seconds: float) -> None:
-        self._words = words
+    def __init__(self, command: Sequence[str], seconds: float) -> None:
+        self._command = command
         self._seconds = seconds
 
     async def take(self, notice: Waiting) -> None:
-        """Hand one over; an exit code of 0 says that it was taken."""
+        """Deliver a notice; exit code 0 confirms it."""
         environment = {**os.environ, "SOLITON_NOTICE": notice.name}
         try:
             process = await asyncio.create_subprocess_exec(
-                *self._words, stdin=PIPE, stdout=DEVNULL, env=environment, start_new_session=True
+                *self._command, stdin=PIPE, stdout=DEVNULL, env=environment, start_new_session=True
             )
         except OSError as error:
-            raise NotTaken(f"{self._words[0]}: {error.strerror}") from error
+            raise NotTaken(f"{self._command[0]}: {error.strerror}") from error
         try:
             async with asyncio.timeout(self._seconds):
                 await process.communicate(notice.body + b"\n")
         except TimeoutError:
-            raise NotTaken(f"{self._words[0]} was not done in {self._seconds:g} s") from None
+            raise NotTaken(f"{self._command[0]} was not done in {self._seconds:g} s") from None
         finally:
             await _end(process)
         if process.returncode:
-            raise NotTaken(f"{self._words[0]} ended with code {process.returncode}")
+            raise NotTaken(f"{self._command[0]} ended with code {process.returncode}")
 
     def close(self) -> None:
-        """There is nothing to be closed."""
+        """Nothing to do."""
 
 
 async def _end(process: Process) -> None:
-    """End a program that is still there, and what it has started."""
+    """Kill a program that is still running, with its child processes."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -141,7 +141,7 @@ async def _end(process: Process) -> None:
 
 
 class Courier:
-    """A thread that hands over what waits, until it is stopped."""
+    """A thread that delivers pending notices until it is stopped."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Courier:
         stopped: threading.Event,
         report: Callable[[str], None],
     ) -> None:
-        """``path`` is the file of the notices; ``report`` hears when the receiver fails.
+        """``path`` is the file of the notices; ``report`` is called when the receiver fails.
 
         Raises ``DatabaseAway`` or ``WrongChain``.
         """
@@ -158,17 +158,17 @@ class Courier:
         self._receiver = receiver
         self._stopped = stopped
         self._report = report
-        self._empties = threading.Event()
-        self._troubles = 0
+        self._finishing = threading.Event()
+        self._failures = 0
         self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def finish(self) -> None:
-        """Hand over all that waits by now, unless it is stopped; then end."""
-        self._empties.set()
+        """Deliver everything that is pending, unless stopped, and end."""
+        self._finishing.set()
         self._thread.join()
 
     def _run(self) -> None:
@@ -177,7 +177,7 @@ class Courier:
     async def _deliver(self) -> None:
         try:
             while not self._stopped.is_set():
-                ends = self._empties.is_set()
+                ends = self._finishing.is_set()
                 try:
                     found = await self._hand_over_page()
                 except DatabaseAway as error:
@@ -192,7 +192,7 @@ class Courier:
             self._notices.close()
 
     async def _hand_over_page(self) -> int:
-        """Hand over what waits first; how many that were. Raises ``DatabaseAway``."""
+        """Deliver the first pending notices; return their number. Raises ``DatabaseAway``."""
         page = self._notices.next(_PAGE)
         for each in page:
             if await self._hand_over(each):
@@ -200,7 +200,7 @@ class Courier:
         return len(page)
 
     async def _hand_over(self, notice: Waiting) -> bool:
-        """Try until it is taken; whether it was, before the end."""
+        """Retry until a notice is confirmed; return whether it was, before the stop."""
         while not self._stopped.is_set():
             attempt = asyncio.ensure_future(self._receiver.take(notice))
             while not attempt.done() and not self._stopped.is_set():
@@ -214,23 +214,23 @@ class Courier:
             except NotTaken as error:
                 await self._wait_after(error)
                 continue
-            if self._troubles:
+            if self._failures:
                 self._report("notices are handed over again")
-            self._troubles = 0
+            self._failures = 0
             return True
         return False
 
     async def _wait_after(self, error: Exception) -> None:
-        if self._troubles == 0:
+        if self._failures == 0:
             self._report(f"a notice was not handed over, it is tried again: {error}")
-        seconds = RETRY_SECONDS[min(self._troubles, len(RETRY_SECONDS) - 1)]
-        self._troubles += 1
-        # It has a thread of its own, and nothing else to do.
+        seconds = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
+        self._failures += 1
+        # Blocks the event loop of this thread, which has nothing else to do.
         self._stopped.wait(seconds)
 
 
 def signed_headers(notice: Waiting, secrets: Sequence[bytes], timestamp: int) -> Headers:
-    """The headers by which a receiver knows whom a notice is from; ``timestamp`` in seconds."""
+    """Return the headers that authenticate a notice; ``timestamp`` is in seconds."""
     name = notice.name.encode()
     signed = b"%s.%d.%s" % (name, timestamp, notice.body)
     macs = (hmac.digest(secret, signed, "sha256") for secret in secrets)
@@ -242,9 +242,9 @@ def signed_headers(notice: Waiting, secrets: Sequence[bytes], timestamp: int) ->
 
 
 def read_secrets(path: Path) -> list[bytes]:
-    """The secrets in a file, one in each line; a file that is missing is made with a new one.
+    """Read the secrets in a file, one per line; a missing file is created with a new secret.
 
-    Raises ``InputError`` for a file without secrets, or one that cannot be read.
+    Raises ``InputError`` for a file without secrets, or an unreadable one.
     """
     try:
         if not path.exists():

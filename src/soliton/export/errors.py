@@ -1,28 +1,32 @@
-"""Errors of the export: what the operator has to look at."""
+"""Errors of the export, which an operator has to look at."""
 
 from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 
 from soliton.errors import EnvironmentProblem, InputError, InvariantBroken
 
 
 class DatabaseAway(EnvironmentProblem):
-    """The database does not answer, is full, or cannot be written for now: it is tried again."""
+    """The database is unreachable, full, or cannot be written at present: the export retries."""
 
 
 class DatabaseProblem(EnvironmentProblem):
-    """The database refuses what trying again will not change."""
+    """The database rejects something that a retry would not change."""
 
 
 class SourceAway(EnvironmentProblem):
-    """The chain cannot be read for now: it is tried again."""
+    """The chain cannot be read at present: the export retries."""
 
 
 class WrongSchema(InputError):
-    """The database has another version of the schema than this program writes."""
+    """The database's schema version is not the one that this program writes."""
 
 
 class WrongChain(InputError):
-    """The database holds another chain, or something else."""
+    """The database holds another chain, or is not an export."""
 
 
 class AnotherExport(EnvironmentProblem):
@@ -30,8 +34,17 @@ class AnotherExport(EnvironmentProblem):
 
 
 class Unexportable(InvariantBroken):
-    """A transaction that has no row in the tables."""
+    """A transaction cannot be represented in the tables."""
 
 
 class Difference(EnvironmentProblem):
-    """The database does not hold what the chain does."""
+    """The database differs from the chain."""
+
+
+@contextlib.contextmanager
+def system_errors(path: Path) -> Iterator[None]:
+    """Raise ``DatabaseAway`` for ``OSError``."""
+    try:
+        yield
+    except OSError as error:
+        raise DatabaseAway(f"{path}: {error.strerror or error}") from error

@@ -1,11 +1,11 @@
-"""Keeping a database where the chain is: which step comes next, again and again.
+"""Choosing the next step of an export.
 
-The follower compares, it does not count events: whatever has happened to the chain or the database
-in the meantime (microblocks, forks, a killed process, a database that went back to a backup), the
-next step leads from where the database is to where the chain is.
+The follower compares positions and does not count events: whatever has happened to the chain or the
+database in the meantime (microblocks, forks, a killed process, a database restored from a backup),
+the next step leads from the database's position to the chain's.
 
-What lives here: finding the step. What does not: writing it (``database``), waiting and trying
-again (``running``).
+What lives here: choosing the step. What does not: writing it (``database``), waiting and retrying
+(``running``).
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from soliton.export.sources import ChainBlock, Source
 from soliton.export.steps import Position, Sink, Step, Stored
 
 MAX_BLOCKS: Final = 256
-"""Blocks that are written in one transaction, at most, while there is history to be caught up."""
+"""Limit on the blocks of a step, while catching up with history."""
 MAX_TRANSACTIONS: Final = 5_000
-"""No further block is added to so many."""
+"""A step with so many gets no further block."""
 _PAGE: Final = 200
 
 
 class Follower:
-    """One database that follows one chain."""
+    """A sink that follows a chain."""
 
     def __init__(self, source: Source, sink: Sink) -> None:
         self._source = source
         self._sink = sink
         self._position: Position | None = None
         self.height = 0
-        """Where the chain is."""
+        """The height of the chain."""
 
     @property
     def position(self) -> Position:
-        """Where the database is."""
+        """The position of the sink."""
         if self._position is None:
             self._position = self._sink.position()
         return self._position
 
     def step(self) -> bool:
-        """Make the next step; whether there was one. Raises ``SourceAway`` or ``DatabaseAway``:
-        the next call finds out anew where the database is.
+        """Write the next step; return whether there was one. After an exception (``SourceAway``,
+        ``DatabaseAway``) the next call reads the position again.
         """
         self.height = self._source.refresh()
         if not self.height:
@@ -52,7 +52,7 @@ class Follower:
         if step is None:
             return False
         before = self.position
-        # Where it is afterwards is only known when it has been heard of.
+        # The position is unknown until the sink has confirmed the step.
         self._position = None
         self._position = self._sink.write(step, before)
         return True
@@ -73,7 +73,7 @@ class Follower:
         return Step(cut=common, blocks=self._above(common.id, common.height))
 
     def _above(self, parent: str | None, height: int) -> list[ChainBlock]:
-        """The next blocks above one, as many as are written at once."""
+        """Return the next blocks above one, as many as fit into a step."""
         last = min(self.height, height + MAX_BLOCKS)
         if last == height:
             return []
@@ -93,7 +93,7 @@ class Follower:
         return found
 
     def _grown(self, position: Position) -> Step | None:
-        """The step to another form of the last block, if it is still the same block."""
+        """Return the step to another form of the last block, ``None`` if the block has changed."""
         block = next(self._source.blocks(position.last[0].height, position.last[0].height), None)
         if block is None or block.key != position.key:
             return None
@@ -103,17 +103,17 @@ class Follower:
             if ours != theirs:
                 break
             same += 1
-        kept = [row for row in position.last if row.size <= same]
-        if not kept:
+        usable = [row for row in position.last if row.size <= same]
+        if not usable:
             return None
-        row = kept[-1]
+        row = usable[-1]
         cut = None if row is position.top else row
         if row.size < len(names):
             return Step(cut=cut, grown=block)
         return Step(cut=cut, renamed=None if row.id == block.id else block.id)
 
     def _common(self, position: Position) -> Stored:
-        """The last row of the database that is on the chain. Raises ``WrongChain``."""
+        """Return the last row of the sink that is on the chain. Raises ``WrongChain``."""
         top = min(position.last[0].height, self.height)
         while top > 0:
             found = self._sink.ids(top, _PAGE)

@@ -1,9 +1,8 @@
-"""The chain in a Kafka topic: exactly once, by transactions of the broker.
+"""The chain in a Kafka topic, exactly once, with the broker's transactions.
 
-The topic has one partition and the lines of ``ndjson``: a block, what it has grown by, or which of
-what came before no longer counts. Beside it stands a topic with positions, which is written in the
-same transactions: who opens it reads there where the export is. A second export to the same topic
-takes over, and the broker refuses the first from then on.
+The topic has one partition with the lines of ``ndjson``: a block, what it has grown by, or a
+rollback. A second topic with positions is written in the same transactions; an export that starts
+reads it to resume. A second export to the same topic takes over: the broker then rejects the first.
 
 What lives here: records, transactions, finding the position. What does not: lines (``ndjson``).
 """
@@ -14,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaProducer
 
 POSITIONS: Final = ".positions"
-"""What the name of the topic of positions ends with."""
+"""Suffix of the topic of positions."""
 RECORD_BYTES: Final = 512 * 1024
-"""Transactions of a block that are put into one record, about; brokers take 1 MiB."""
+"""Approximate limit on the transactions in a record; brokers accept 1 MiB."""
 _CLIENT_BYTES: Final = 1_000_000
 _SECONDS: Final = 30
 _READ_MS: Final = 500
@@ -44,8 +43,8 @@ T = TypeVar("T")
 
 
 class Broker(NamedTuple):
-    """Where the topic is: ``servers`` are host:port with commas between; ``protocol`` as Kafka
-    calls it; a ``user`` has a password; a topic that has to be made gets so many ``replicas``.
+    """The topic's broker: ``servers`` are host:port separated by commas; ``protocol`` is Kafka's
+    security protocol; ``replicas`` is for a topic that has to be created.
     """
 
     servers: str
@@ -58,7 +57,7 @@ class Broker(NamedTuple):
     replicas: int = 1
 
     def options(self) -> dict[str, Any]:
-        """What all clients of the library are told."""
+        """Return the options of the library's clients."""
         options: dict[str, Any] = {
             "bootstrap_servers": self.servers,
             "security_protocol": self.protocol,
@@ -76,7 +75,7 @@ class Broker(NamedTuple):
 
 
 class _Line(msgspec.Struct):
-    """A position: a line without what it tells of transactions but their ids."""
+    """A position: a line with only the ids of its transactions."""
 
     event: str
     height: int
@@ -90,7 +89,7 @@ _decode: Final = msgspec.json.Decoder(_Line).decode
 
 
 class KafkaTopic:
-    """A topic that is written."""
+    """An open topic, as a sink."""
 
     def __init__(self, broker: Broker) -> None:
         """See ``open``."""
@@ -101,7 +100,7 @@ class KafkaTopic:
 
     @classmethod
     def open(cls, broker: Broker) -> KafkaTopic:
-        """Connect, making the topics where they are missing, and find the position.
+        """Connect, create missing topics, and find the position.
 
         Raises ``DatabaseAway``, ``DatabaseProblem`` or ``WrongChain``.
         """
@@ -114,7 +113,7 @@ class KafkaTopic:
         return made
 
     def close(self) -> None:
-        """Let go of the broker."""
+        """Disconnect from the broker."""
         producer, self._producer = self._producer, None
         if producer is not None:
             with contextlib.suppress(DatabaseAway, DatabaseProblem, AnotherExport):
@@ -122,18 +121,18 @@ class KafkaTopic:
         self._runner.close()
 
     def idle(self) -> None:
-        """There is nothing to be made anew."""
+        """Nothing to do."""
 
     def position(self) -> Position:
-        """Where the topic is."""
+        """See ``Sink``."""
         return self._trail.position()
 
     def ids(self, top: int, count: int) -> list[Stored]:
-        """The last rows up to a height, the highest first."""
+        """See ``Sink``."""
         return self._trail.ids(top, count)
 
     def write(self, step: Step, before: Position) -> Position:
-        """Write the records of a step, all or none; raises ``DatabaseAway``."""
+        """Write the records of a step in one transaction; raises ``DatabaseAway``."""
         del before
         self._run(self._write(step))
         return self.position()
@@ -159,12 +158,12 @@ class KafkaTopic:
                     sent.append(
                         await producer.send(topic + POSITIONS, value, key=key, partition=_PARTITION)
                     )
-                    # Should the transaction fail, the export opens the topic anew.
+                    # If the transaction fails, the export opens the topic again.
                     self._follow(place)
             await asyncio.gather(*sent)
 
     def _follow(self, line: _Line) -> None:
-        """Move on with a position."""
+        """Move the position past a line."""
         if line.event == "rollback":
             self._trail.back(line.id, line.count)
         else:
@@ -175,8 +174,10 @@ class KafkaTopic:
     async def _begin(self) -> None:
         from aiokafka import AIOKafkaProducer
 
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+
         await self._prepare()
-        # One of an earlier run that is still open ends with this.
+        # This aborts an open transaction of an earlier run.
         self._producer = AIOKafkaProducer(
             **self._broker.options(),
             transactional_id=f"soliton-{self._broker.topic}",
@@ -189,7 +190,7 @@ class KafkaTopic:
         await self._read()
 
     async def _prepare(self) -> None:
-        """Make the topics unless they are there; raises ``WrongChain`` for those of others."""
+        """Create missing topics; raises ``WrongChain`` for unsuitable ones."""
         names = [self._broker.topic, self._broker.topic + POSITIONS]
         try:
             await create_topics(self._broker.options(), names, self._broker.replicas)
@@ -197,7 +198,7 @@ class KafkaTopic:
             raise WrongChain(str(error)) from error
 
     async def _read(self) -> None:
-        """Find where the export is, in the last of the positions."""
+        """Find the position, from the last records of the topic of positions."""
         from aiokafka import AIOKafkaConsumer, TopicPartition
 
         place = TopicPartition(self._broker.topic + POSITIONS, _PARTITION)
@@ -211,7 +212,7 @@ class KafkaTopic:
             consumer.assign([place])
             end = (await consumer.end_offsets([place]))[place]
             begin = (await consumer.beginning_offsets([place]))[place]
-            # Behind each transaction stands a mark of the broker.
+            # Each transaction is followed by a control record of the broker.
             consumer.seek(place, max(begin, end - 2 * MAX_KEPT))
             while await consumer.position(place) < end:
                 found = await consumer.getmany(timeout_ms=_READ_MS, max_records=_READ_COUNT)
@@ -227,12 +228,12 @@ class KafkaTopic:
             name = self._broker.topic + POSITIONS
             raise WrongChain(f"the topic {name} has something else than positions") from error
         with contextlib.suppress(IndexError):
-            # A way back to what is older than all that was read is none.
+            # A rollback to a row before those that were read has no effect.
             self._follow(line)
 
 
 def _place(line: dict[str, Any]) -> dict[str, object]:
-    """What the position needs of a line."""
+    """Return the position of a line."""
     place = {name: line[name] for name in ("event", "height", "id", "count")}
     if "transactions" in line:
         place |= {"key": line["key"], "ids": [each["id"] for each in line["transactions"]]}
@@ -240,7 +241,7 @@ def _place(line: dict[str, Any]) -> dict[str, object]:
 
 
 def _parts(line: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A line as several, if it is long: first the block, then what it has grown by."""
+    """Split a long line: first the block, then what it has grown by."""
     transactions = line.get("transactions")
     if not transactions:
         yield line
@@ -261,7 +262,7 @@ def _parts(line: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @contextlib.contextmanager
 def _errors(broker: Broker) -> Iterator[None]:
-    """Errors of the library as ours."""
+    """Convert the library's exceptions."""
     from aiokafka.errors import (
         AuthenticationFailedError,
         InvalidProducerEpoch,
@@ -284,11 +285,5 @@ def _errors(broker: Broker) -> Iterator[None]:
     ) as error:
         raise DatabaseProblem(f"Kafka at {broker.servers}: {error}") from error
     except (KafkaError, OSError, TimeoutError) as error:
-        words = str(error) or type(error).__name__
-        raise DatabaseAway(f"Kafka at {broker.servers}: {words}") from error
-
-
-def opener(broker: Broker) -> Callable[[], KafkaTopic]:
-    """What opens the topic again after trouble."""
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    return lambda: KafkaTopic.open(broker)
+        text = str(error) or type(error).__name__
+        raise DatabaseAway(f"Kafka at {broker.servers}: {text}") from error

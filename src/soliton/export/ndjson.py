@@ -1,10 +1,10 @@
-"""The chain as a file with an object in each line, to be read by whatever reads lines.
+"""The chain as a file with a JSON object in each line.
 
-A line is a block or what it has grown by (``append``), or says which of what came before no longer
-counts (``rollback``). The file is its own position: when it is opened again, a line that was cut
-off by a crash goes, the others say where to go on.
+A line is a block or what it has grown by (``append``), or cancels earlier lines (``rollback``). The
+file is its own position: on opening, an incomplete last line is removed, and the others determine
+where to resume.
 
-What lives here: lines, and finding the position in them. What does not: which step comes next
+What lives here: lines, and finding the position in them. What does not: choosing the next step
 (``follower``).
 """
 
@@ -13,13 +13,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
 
-from soliton.export.errors import AnotherExport, DatabaseAway, WrongChain
+from soliton.export.errors import AnotherExport, WrongChain, system_errors
 from soliton.export.sources import ChainBlock
 from soliton.export.steps import Position, Step, Stored
 from soliton.export.trail import Trail
@@ -33,7 +33,7 @@ class _Named(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    """What the position needs of a line."""
+    """The members of a line that determine the position."""
 
     event: str
     height: int
@@ -45,11 +45,11 @@ class _Line(msgspec.Struct):
 
 _decode: Final = msgspec.json.Decoder(_Line).decode
 _BEGINNING: Final = b'{"event":"'
-"""Of each line."""
+"""The beginning of each line."""
 
 
 class NdjsonFile:
-    """A file that is written."""
+    """An open file, as a sink."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self._file = file
@@ -58,10 +58,10 @@ class NdjsonFile:
 
     @classmethod
     def open(cls, path: Path) -> NdjsonFile:
-        """Open a file, or make one; raises ``DatabaseAway``, ``AnotherExport`` or ``WrongChain``
-        for a file that holds something else.
+        """Open or create a file; raises ``DatabaseAway``, ``AnotherExport``, or ``WrongChain`` for
+        a file that is not an export.
         """
-        with _away(path):
+        with system_errors(path):
             file = path.open("a+b")
         try:
             try:
@@ -69,7 +69,7 @@ class NdjsonFile:
             except OSError as error:
                 raise AnotherExport(f"another export writes to {path}") from error
             made = cls(file, path)
-            with _away(path):
+            with system_errors(path):
                 made._read()
                 sync_directory(path.parent)
         except BaseException:
@@ -78,26 +78,26 @@ class NdjsonFile:
         return made
 
     def close(self) -> None:
-        """Let go of the file."""
-        # What a full disk has not taken is made again: the last step has failed.
+        """Close the file."""
+        # Data that a full disk has refused belongs to a failed step, which is repeated.
         with contextlib.suppress(OSError):
             self._file.close()
 
     def idle(self) -> None:
-        """There is nothing to be made anew."""
+        """Nothing to do."""
 
     def position(self) -> Position:
-        """Where the file is."""
+        """See ``Sink``."""
         return self._trail.position()
 
     def ids(self, top: int, count: int) -> list[Stored]:
-        """The last rows up to a height, the highest first."""
+        """See ``Sink``."""
         return self._trail.ids(top, count)
 
     def write(self, step: Step, before: Position) -> Position:
         """Write the lines of a step; raises ``DatabaseAway``."""
         del before
-        with _away(self._path):
+        with system_errors(self._path):
             for line in step_lines(step, self._trail):
                 self._put(line)
             self._file.flush()
@@ -112,7 +112,7 @@ class NdjsonFile:
         self._take(_decode(encoded))
 
     def _read(self) -> None:
-        """Find the position, and take off a line that was not finished."""
+        """Find the position, and remove an incomplete last line."""
         self._file.seek(0)
         end = 0
         for number, line in enumerate(self._file, 1):
@@ -128,7 +128,7 @@ class NdjsonFile:
         self._file.truncate()
 
     def _take(self, line: _Line) -> None:
-        """Move on with a line."""
+        """Move the position past a line."""
         if line.event == "rollback":
             self._trail.back(line.id, line.count)
         else:
@@ -137,7 +137,7 @@ class NdjsonFile:
 
 
 def step_lines(step: Step, trail: Trail) -> Iterator[dict[str, object]]:
-    """What there is to be written for a step; each is to be followed before the next is made."""
+    """Yield the lines of a step; the trail has to follow each line before the next is requested."""
     if step.cut is not None:
         cut = step.cut
         line = {"event": "rollback", "height": cut.height, "id": cut.id}
@@ -163,17 +163,3 @@ def _block_line(block: ChainBlock, first: int) -> dict[str, object]:
         "count": len(block.transactions),
         "transactions": [each.members for each in block.transactions[first:]],
     }
-
-
-@contextlib.contextmanager
-def _away(path: Path) -> Iterator[None]:
-    """Errors of the system as ours."""
-    try:
-        yield
-    except OSError as error:
-        raise DatabaseAway(f"{path}: {error.strerror}") from error
-
-
-def opener(path: Path) -> Callable[[], NdjsonFile]:
-    """What opens the file again after trouble."""
-    return lambda: NdjsonFile.open(path)

@@ -1,9 +1,10 @@
-"""The chain of a node that is asked over its REST interface.
+"""The chain of a node, read over its REST API.
 
-A node moves on between two questions. Blocks are read with what their transactions wrote, and then
-the last of them is asked for once more: is it still there, nothing below it has changed either.
+A node may change between two requests. After reading blocks and the changes of their transactions,
+the last block is requested again: if it is still on the chain, everything below has not changed
+either.
 
-What lives here: asking, putting together. What does not: what follows from it (``follower``).
+What lives here: requests, assembling blocks. What does not: their processing (``follower``).
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
 T = TypeVar("T")
 
 PAGE: Final = 100
-"""Blocks, or transactions, that are asked for at once: what nodes give by default."""
+"""Blocks, or transactions, per request: the default limit of nodes."""
 MAX_TRANSACTIONS: Final = 2_000
-"""Transactions of the blocks that are asked for at once, unless one block has more."""
+"""Limit on the transactions of blocks that are requested together, unless one block has more."""
 ANSWER_BYTES: Final = 256 * 1024 * 1024
 POLL_SECONDS: Final = 1.0
-"""So often a node is asked that has no stream of events."""
+"""Polling interval of a node without a stream of events."""
 _LAST: Final = "/blocks/headers/last"
 _EVENTS: Final = "/events?events=block,microblock"
 _WITHOUT_ASSETS: Final = frozenset((1, 2, 4, 7, 8, 9, 10, 11, 13))
-"""Types that write nothing about assets, nor data, by the numbers that the network gives them."""
+"""Types that change neither assets nor data."""
 _ETHEREUM: Final = "bytes"
 
 
@@ -43,8 +44,8 @@ class NodeSource:
     """The chain of a node."""
 
     def __init__(self, url: str, complete: frozenset[int] = frozenset()) -> None:
-        """``complete`` are types whose outcome is to be shown as well. Raises ``SourceAway`` where
-        nobody answers.
+        """``complete`` are the types to read with their outcome. Raises ``SourceAway`` if the node
+        does not respond.
         """
         self._runner = asyncio.Runner()
         self._client = HttpClient(url, ClientLimits(answer_bytes=ANSWER_BYTES))
@@ -53,18 +54,18 @@ class NodeSource:
         self._height = 0
         self._aliases: dict[str, str] = {}
         self._supply: dict[int, int] = {}
-        self._heard = asyncio.Event()
+        self._event = asyncio.Event()
         self._listening: asyncio.Task[None] | None = None
         self.network = ""
         try:
-            self.chain_id = self._first_answer(url)
+            self.chain_id = self._read_chain_id(url)
         except BaseException:
             self.close()
             raise
 
-    def _first_answer(self, url: str) -> int:
+    def _read_chain_id(self, url: str) -> int:
         try:
-            generator = base58.decode(self._ask(self._member(_LAST, "generator", str)))
+            generator = base58.decode(self._run(self._member(_LAST, "generator", str)))
         except Base58Error:
             generator = b""
         if len(generator) != ADDRESS_LENGTH:
@@ -72,35 +73,35 @@ class NodeSource:
         return generator[1]
 
     def refresh(self) -> int:
-        """See what is new."""
-        self._height, name = self._ask(self._last())
+        """See ``Source``."""
+        self._height, name = self._run(self._last())
         self._ids = {self._height: name}
         return self._height
 
     def block_id(self, height: int) -> str | None:
-        """The id of the block at a height."""
+        """See ``Source``."""
         if not 1 <= height <= self._height:
             return None
         found = self._ids.get(height)
         if found is None:
-            question = self._member(f"/blocks/headers/at/{height}", "id", str)
-            found = self._ids[height] = self._ask(question)
+            request = self._member(f"/blocks/headers/at/{height}", "id", str)
+            found = self._ids[height] = self._run(request)
         return found
 
     def blocks(self, first: int, last: int) -> Iterator[ChainBlock]:
-        """Blocks of these heights, as many as are asked for at once."""
-        return iter(self._ask(self._blocks(first, min(last, first + PAGE - 1))))
+        """See ``Source``; yields at most a page."""
+        return iter(self._run(self._blocks(first, min(last, first + PAGE - 1))))
 
     def address_of(self, alias: str) -> str:
-        """The account that an alias stands for; it never changes."""
+        """See ``Source``; an alias never changes."""
         found = self._aliases.get(alias)
         if found is None:
-            question = self._member(f"/alias/by-alias/{quote(alias, safe='')}", "address", str)
-            found = self._aliases[alias] = self._ask(question)
+            request = self._member(f"/alias/by-alias/{quote(alias, safe='')}", "address", str)
+            found = self._aliases[alias] = self._run(request)
         return found
 
     def wait(self, seconds: float) -> None:
-        """Return when the node tells of something, or after so long."""
+        """Wait for an event of the node, at most for a time."""
         self._runner.run(self._wait(min(seconds, POLL_SECONDS)))
 
     def close(self) -> None:
@@ -115,11 +116,11 @@ class NodeSource:
         self._runner.run(close())
         self._runner.close()
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
-    def _ask(self, question: Coroutine[None, None, T]) -> T:
+    def _run(self, request: Coroutine[None, None, T]) -> T:
         try:
-            return self._runner.run(question)
+            return self._runner.run(request)
         except HttpTrouble as error:
             raise SourceAway(f"the node: {error}") from error
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -134,7 +135,7 @@ class NodeSource:
         return json.loads(answer.body)
 
     async def _member(self, path: str, name: str, kind: type[T]) -> T:
-        """One member of an answer, which is of a kind; raises ``TypeError``."""
+        """Return one member of a response; raises ``TypeError`` if it is not of a kind."""
         return _of_kind((await self._get(path))[name], kind)
 
     async def _last(self) -> tuple[int, str]:
@@ -195,7 +196,7 @@ class NodeSource:
         return found
 
     async def _total(self, block: Members) -> int | None:
-        """How much there is of the chain's coin with a block."""
+        """Return the total supply after a block, ``None`` if the node does not report it."""
         height: int = block["height"]
         below, reward = self._supply.get(height - 1), block.get("reward")
         if height == 1:
@@ -213,24 +214,24 @@ class NodeSource:
     # --- waiting ----------------------------------------------------------------------------------
 
     async def _wait(self, seconds: float) -> None:
-        """Return when the node tells of something; one that has no stream is asked now and then."""
+        """Wait for an event; a node without a stream is polled."""
         if self._listening is None or self._listening.done():
             self._listening = asyncio.create_task(self._listen())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._heard.wait()
-        self._heard.clear()
+                await self._event.wait()
+        self._event.clear()
 
     async def _listen(self) -> None:
-        """Hear the node's events until the stream ends."""
+        """Listen to the node's events until the stream ends."""
         try:
             async with self._client.stream(_EVENTS) as (status, lines):
                 if status == HTTPStatus.OK:
                     async for line in lines:
                         if line.startswith(b"data:"):
-                            self._heard.set()
+                            self._event.set()
         except HttpTrouble:
-            # The next question finds out what there is to be said.
+            # The next request reports the failure.
             return
 
 

@@ -1,7 +1,7 @@
-"""What is worth telling of a transaction: payments, data, calls that failed, orders filled.
+"""Notices about transactions: payments, data entries, failed calls, executed orders.
 
-What lives here: interests, and the notices that follow from them, as JSON members. What does not:
-keeping them (``outbox``), handing them over (``delivery``).
+What lives here: filters, and the notices of a block, as JSON members. What does not: storing them
+(``outbox``), sending them (``delivery``).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import msgspec
 from soliton.export.sources import ChainBlock, ChainTransaction, Members
 
 ANY: Final = "any"
-"""Instead of an address: whoever is called."""
+"""In place of an address: any dApp."""
 NATIVE: Final = "WAVES"
-"""How the chain's coin is named among assets; in notices it is ``null``, as in the REST API."""
+"""The name of the chain's coin in filters; in notices it is ``null``, as in the REST API."""
 COMPLETE: Final = frozenset((16, 18))
-"""Types whose outcome counts: sources are to show all of it."""
+"""Types that need their outcome: sources have to include it."""
 
 _GENESIS, _PAYMENT, _TRANSFER, _EXCHANGE, _MASS_TRANSFER = 1, 2, 4, 7, 11
 _ALIAS_PREFIX: Final = "alias:"
@@ -27,14 +27,14 @@ _SUCCEEDED: Final = "succeeded"
 
 
 class DataKeys(NamedTuple):
-    """Entries of an account whose keys fit a pattern with ``*`` and ``?``."""
+    """Entries of an account whose keys match a pattern with ``*`` and ``?``."""
 
     address: str
     pattern: str
 
 
 class Interests(msgspec.Struct, frozen=True, kw_only=True):
-    """What is told: payments to accounts or of assets, data, calls that failed, orders filled."""
+    """A filter: payments to accounts or of assets, data entries, failed calls, executed orders."""
 
     payments_to: frozenset[str] = frozenset()
     transfers_of: frozenset[str] = frozenset()
@@ -44,16 +44,16 @@ class Interests(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Notice(NamedTuple):
-    """Something that happened, and the place of its transaction."""
+    """A notice, and the place of its transaction."""
 
     height: int
     behind: int
-    """So many transactions of its block come before."""
+    """The index of its transaction in the block."""
     members: Members
 
 
 class _Paid(NamedTuple):
-    """An amount that came from one account to another."""
+    """A payment from one account to another."""
 
     sender: str | None
     recipient: str
@@ -65,7 +65,7 @@ class _Paid(NamedTuple):
 def notices_of(
     block: ChainBlock, first: int, interests: Interests, address_of: Callable[[str], str]
 ) -> Iterator[Notice]:
-    """What there is to be told of a block's transactions from ``first`` on, in their order."""
+    """Yield the notices of a block's transactions from index ``first`` on."""
     for index in range(first, len(block.transactions)):
         transaction = block.transactions[index]
         members = transaction.members
@@ -78,11 +78,11 @@ def notices_of(
             "sender": members.get("sender"),
             "timestamp": members["timestamp"],
         }
-        for event, more in _told(transaction, interests, address_of):
+        for event, more in _events(transaction, interests, address_of):
             yield Notice(block.height, index, {"event": event, **place, **more})
 
 
-def _told(
+def _events(
     transaction: ChainTransaction, interests: Interests, address_of: Callable[[str], str]
 ) -> Iterator[tuple[str, Members]]:
     members = transaction.members
@@ -93,8 +93,8 @@ def _told(
     if interests.payments_to or interests.transfers_of:
         for paid in _paid(members, address_of):
             recipient = _address(paid.recipient, address_of)
-            wanted = recipient in interests.payments_to
-            if wanted or (paid.asset or NATIVE) in interests.transfers_of:
+            matches = recipient in interests.payments_to
+            if matches or (paid.asset or NATIVE) in interests.transfers_of:
                 yield (
                     "payment",
                     {
@@ -107,14 +107,14 @@ def _told(
                 )
     for account in transaction.data if interests.data else ():
         for entry in account["data"]:
-            if any(_fits(account["address"], entry["key"], each) for each in interests.data):
+            if any(_matches(account["address"], entry["key"], each) for each in interests.data):
                 yield "data", {"address": account["address"], "entry": entry}
     if interests.orders_of and members["type"] == _EXCHANGE:
         yield from _filled(members, interests.orders_of)
 
 
-def _fits(address: str, key: str, wanted: DataKeys) -> bool:
-    return wanted.address == address and fnmatchcase(key, wanted.pattern)
+def _matches(address: str, key: str, filtered: DataKeys) -> bool:
+    return filtered.address == address and fnmatchcase(key, filtered.pattern)
 
 
 def _address(recipient: str, address_of: Callable[[str], str]) -> str:
@@ -162,7 +162,7 @@ def _filled(members: Members, accounts: frozenset[str]) -> Iterator[tuple[str, M
 
 
 def _paid(members: Members, address_of: Callable[[str], str]) -> Iterator[_Paid]:
-    """All that a transaction that succeeded has paid to somebody."""
+    """Yield all payments of a successful transaction."""
     type_id, payload = members["type"], members.get("payload")
     sender = members.get("sender")
     if type_id in (_GENESIS, _PAYMENT):
@@ -185,7 +185,7 @@ def _paid(members: Members, address_of: Callable[[str], str]) -> Iterator[_Paid]
 def _paid_by_call(
     sender: str | None, outermost: Members, address_of: Callable[[str], str]
 ) -> Iterator[_Paid]:
-    """What came with a call, what the script sent, and the same of the calls that it made."""
+    """Yield the payments of a call, the script's transfers, and those of nested calls."""
     waiting = [(sender, outermost)]
     while waiting:
         caller, call = waiting.pop()

@@ -1,10 +1,10 @@
-"""Notices that wait to be handed over, and how far the chain has been looked through: one file.
+"""The file of notices that are not delivered yet, and of the position on the chain.
 
-Both stand in one SQLite database and change in one transaction, so a notice is there exactly if the
-cursor is behind its block. It is handed over afterwards, from there, as often as it takes.
+Both are in one SQLite database and change in one transaction, so a notice exists exactly if the
+position is after its block. It is delivered later from there, with any number of attempts.
 
-What lives here: the file, as a sink of the export, and the waiting notices. What does not: what is
-told (``notices``), handing over (``delivery``).
+What lives here: the file, as a sink of the export, and the queue of pending notices. What does not:
+the content of notices (``notices``), delivery (``delivery``).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from soliton.export.sources import ChainBlock, Source
 from soliton.export.steps import Position, Step, Stored
 
 MAX_WAITING: Final = 10_000
-"""Notices that wait; with so many the chain is not followed until some are handed over."""
+"""Limit on pending notices; the chain is not followed until some were delivered."""
 MAX_KEPT: Final = 20_000
-"""Heights that are known below the last one: twice what a node can take off."""
+"""Heights kept below the last one: twice the depth of a rollback."""
 KNOWN_BELOW: Final = 100
-"""Blocks below the beginning that are known: what nodes of a network take off at most."""
+"""Blocks kept below the first one: the usual depth of a rollback."""
 MAX_UNDONE: Final = 1_000
-"""Notices that one notice of a rollback names."""
+"""Limit on the notices that one rollback notice names."""
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS rows (
@@ -68,7 +68,7 @@ _names: Final = msgspec.json.Decoder(list[str]).decode
 
 
 class Waiting(NamedTuple):
-    """A notice that is to be handed over; ``name`` is the same whenever it is tried again."""
+    """A pending notice; ``name`` is the same in every attempt to deliver it."""
 
     number: int
     name: str
@@ -97,10 +97,10 @@ class Outbox:
     def open(
         cls, path: Path, source: Source, interests: Interests, from_height: int | None = None
     ) -> Outbox:
-        """Open a file, or make one that begins at a height, by default behind the last block.
+        """Open a file, or create one that begins at a height, by default after the last block.
 
         Raises ``DatabaseAway``, ``AnotherExport``, ``SourceAway``, and ``WrongChain`` for a file
-        that holds something else.
+        that is not an outbox.
         """
         with _away(path):
             lock = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -121,28 +121,28 @@ class Outbox:
         return made
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
         os.close(self._lock)
 
     def idle(self) -> None:
-        """There is nothing to be made anew."""
+        """Nothing to do."""
 
     def position(self) -> Position:
-        """Up to where the chain has been looked through."""
+        """See ``Sink``."""
         with _away(self._path):
             found = self._database.execute(_LAST)
             rows = [Stored(*row) for row in found]
             return Position(rows, _names(self._state(_IDS) or "[]"), self._state(_KEY))
 
     def ids(self, top: int, count: int) -> list[Stored]:
-        """The last rows up to a height, the highest first."""
+        """See ``Sink``."""
         with _away(self._path):
             return [Stored(*row) for row in self._database.execute(_UP_TO, (top, count))]
 
     def write(self, step: Step, before: Position) -> Position:
-        """Note what there is to be told of a step, and that it has been looked through; raises
-        ``DatabaseAway``, also when too much waits.
+        """Add the notices of a step and move the position; raises ``DatabaseAway``, also if there
+        are too many pending notices.
         """
         with _away(self._path):
             count = self.count_waiting()
@@ -158,14 +158,14 @@ class Outbox:
         return self.position()
 
     def count_waiting(self) -> int:
-        """How many notices are not handed over yet."""
+        """Return the number of pending notices."""
         found = self._database.execute("SELECT count(*) FROM notices WHERE body IS NOT NULL")
         return int(found.fetchone()[0])
 
-    # --- in a transaction -------------------------------------------------------------------------
+    # --- within a transaction ---------------------------------------------------------------------
 
     def _begin(self, source: Source, from_height: int | None) -> None:
-        """A new file knows what is below its beginning, so that a fork there does no harm."""
+        """Set up a new file, with some blocks below the first one in case of a fork there."""
         if self._state(_STREAM) is not None:
             return
         height = source.refresh()
@@ -181,7 +181,7 @@ class Outbox:
                 raise SourceAway("the chain has moved while it was read")
             self._add_row(name, each, 0)
         for block in source.blocks(last, last) if last else ():
-            self._add_block(block, 0, tells=False)
+            self._add_block(block, 0, notifies=False)
         self._set_state(_STREAM, secrets.token_hex(8))
         self._database.execute("COMMIT")
 
@@ -191,7 +191,7 @@ class Outbox:
         if step.cut is not None:
             assert top is not None
             self._database.execute("DELETE FROM rows WHERE uid > ?", (step.cut.uid,))
-            # What a block below the last one held is not kept.
+            # The content of a block below the last one was not kept.
             same = step.cut.height == top.height
             ids, key = (ids[: step.cut.size], key) if same else ([], None)
             self._set_state(_IDS, _encode(ids).decode())
@@ -209,9 +209,9 @@ class Outbox:
         if step.blocks:
             self._forget(step.blocks[-1].height)
 
-    def _add_block(self, block: ChainBlock, first: int, *, tells: bool = True) -> None:
+    def _add_block(self, block: ChainBlock, first: int, *, notifies: bool = True) -> None:
         if first == 0:
-            # The block below has come to its end: only its last form counts.
+            # The block below is complete: keep only its last form.
             self._database.execute(
                 "DELETE FROM rows WHERE height = ?1 AND uid < "
                 "(SELECT max(uid) FROM rows WHERE height = ?1)",
@@ -221,25 +221,25 @@ class Outbox:
         names = [each.members["id"] for each in block.transactions]
         self._set_state(_IDS, _encode(names).decode())
         self._set_state(_KEY, block.key)
-        if tells:
+        if notifies:
             for notice in notices_of(block, first, self._interests, self._address_of):
-                self._tell(notice)
+                self._add_notice(notice)
 
-    def _tell(self, notice: Notice) -> None:
+    def _add_notice(self, notice: Notice) -> None:
         self._database.execute(
             "INSERT INTO notices (height, place, body) VALUES (?, ?, ?)",
             (notice.height, notice.behind, _encode(notice.members).decode()),
         )
 
     def _undo(self, cut: Stored) -> None:
-        """Say which notices no longer count; those of rollbacks have no place and stay."""
+        """Add a notice of the rollback; rollback notices have no place and are never undone."""
         place = (cut.height, cut.height, cut.size)
         numbers = [row[0] for row in self._database.execute(_TO_UNDO, place)]
         self._database.execute(_UNDO, place)
         where = {"height": cut.height, "block": cut.id, "transactionCount": cut.size}
         for at in range(0, len(numbers), MAX_UNDONE):
             undone = [self._name(number) for number in numbers[at : at + MAX_UNDONE]]
-            self._tell(Notice(0, 0, {"event": "rollback", **where, "undone": undone}))
+            self._add_notice(Notice(0, 0, {"event": "rollback", **where, "undone": undone}))
 
     def _forget(self, height: int) -> None:
         below = (height - MAX_KEPT,)
@@ -262,18 +262,18 @@ class Outbox:
 
 
 class WaitingNotices:
-    """The notices of a file, for who hands them over, in whichever thread does so."""
+    """The queue of pending notices in a file, for the delivering thread."""
 
     def __init__(self, path: Path) -> None:
         """Raises ``DatabaseAway`` or ``WrongChain``."""
         self._path = path
         with _away(path):
-            # What a lost power supply makes forgotten here is handed over once more.
+            # Confirmations lost in a power failure lead to repeated deliveries.
             self._database = _connect(path, "NORMAL")
             self._database.executescript(_SCHEMA)
 
     def next(self, count: int) -> list[Waiting]:
-        """The first that wait, in their order."""
+        """Return the first pending notices, in order."""
         with _away(self._path):
             stream = _state(self._database, _STREAM)
             found = self._database.execute(
@@ -283,12 +283,12 @@ class WaitingNotices:
             return [Waiting(row[0], f"{stream}-{row[0]}", row[1].encode()) for row in found]
 
     def done(self, number: int) -> None:
-        """One has been handed over."""
+        """Record that a notice was delivered."""
         with _away(self._path):
             self._database.execute("UPDATE notices SET body = NULL WHERE number = ?", (number,))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
 
@@ -310,7 +310,7 @@ def _state(database: sqlite3.Connection, name: str) -> str | None:
 
 @contextlib.contextmanager
 def _away(path: Path) -> Iterator[None]:
-    """Errors of the system and of SQLite as ours."""
+    """Convert exceptions of the system and of SQLite."""
     try:
         yield
     except sqlite3.OperationalError as error:

@@ -1,15 +1,14 @@
-"""The chain as Parquet files, a directory for so many heights: for DuckDB, Spark and the like.
+"""The chain as Parquet files, partitioned by height, for DuckDB, Spark and similar tools.
 
-Below the directory stand ``blocks`` and ``transactions``, each with a file for each range of
-heights (``range=1000/part.parquet`` begins at height 1,000). A file is written beside and put
-in place at once, so who reads sees the old one or the new one. What lies in ranges that are full is
-not touched any more, unless the chain goes back that far. The last range grows: its files are
-written anew, at most every so many seconds.
+The directory has subdirectories ``blocks`` and ``transactions``, each with a file for each range of
+heights (``range=1000/part.parquet`` begins at height 1,000). A file is replaced atomically, so
+readers see the old one or the new one. The files of full ranges do not change, unless the chain is
+rolled back that far. The last range grows: its files are rewritten, at most every so many seconds.
 
-The two files of a range carry the same mark. Where the marks differ, or a file is missing, the
-program was ended between the two, and the range is read from the chain again.
+The two files of a range have the same mark. If the marks differ, or a file is missing, the program
+was interrupted between the two, and the range is read from the chain again.
 
-What lives here: files, and the position that they hold. What does not: which step comes next
+What lives here: files, and the position in them. What does not: choosing the next step
 (``follower``).
 """
 
@@ -21,13 +20,12 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from soliton.export.errors import AnotherExport, DatabaseAway, WrongChain
+from soliton.export.errors import AnotherExport, DatabaseAway, WrongChain, system_errors
 from soliton.export.sources import ChainBlock, Members
 from soliton.export.steps import Position, Step, Stored
 from soliton.storage.files import replace_file, sync_directory
@@ -36,9 +34,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RANGE: Final = 1_000
-"""Heights of a file, unless told."""
+"""Default of the heights per file."""
 KNOWN_RANGES: Final = 20
-"""Full ranges whose blocks are known, for a chain that goes back."""
+"""Full ranges whose blocks are kept in memory, for rollbacks."""
 _TABLES: Final = ("blocks", "transactions")
 _MARK: Final = b"soliton.mark"
 _FILE: Final = "part.parquet"
@@ -47,7 +45,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Files(NamedTuple):
-    """Where files are, how many heights each has, and how often the last ones are written."""
+    """The directory, the heights per file, and the interval between rewrites of the last files."""
 
     directory: Path
     heights: int = RANGE
@@ -55,14 +53,14 @@ class Files(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """A block as a row, and the rows of its transactions."""
+    """The row of a block, and the rows of its transactions."""
 
     row: Members
     transactions: list[Members]
 
 
 class ParquetFiles:
-    """A directory that is written."""
+    """An open directory, as a sink."""
 
     def __init__(self, files: Files, lock: int) -> None:
         """See ``open``."""
@@ -75,10 +73,8 @@ class ParquetFiles:
 
     @classmethod
     def open(cls, files: Files) -> ParquetFiles:
-        """Open a directory, or make one. Raises ``DatabaseAway``, ``AnotherExport`` or
-        ``WrongChain``.
-        """
-        with _away(files.directory):
+        """Open or create it. Raises ``DatabaseAway``, ``AnotherExport`` or ``WrongChain``."""
+        with system_errors(files.directory):
             files.directory.mkdir(parents=True, exist_ok=True)
             lock = os.open(files.directory / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             try:
@@ -95,7 +91,7 @@ class ParquetFiles:
         return made
 
     def close(self) -> None:
-        """Write what is not written yet, and let go of the directory."""
+        """Write the rest, and release the directory."""
         try:
             with contextlib.suppress(DatabaseAway):
                 self.flush()
@@ -103,33 +99,33 @@ class ParquetFiles:
             os.close(self._lock)
 
     def idle(self) -> None:
-        """Write the last range if it was long enough ago."""
+        """Write the last range, if the interval has passed."""
         if time.monotonic() - self._written_at >= self._files.seconds:
             self.flush()
 
     def flush(self) -> None:
-        """Write the last range, if anything of it is not written. Raises ``DatabaseAway``."""
+        """Write the last range, if it has changed. Raises ``DatabaseAway``."""
         if self._is_changed:
-            with _away(self._files.directory):
+            with system_errors(self._files.directory):
                 self._put()
 
     def position(self) -> Position:
-        """Where the export is: with what it has in memory."""
+        """Return the position, including what is only in memory."""
         if not self._tail:
             return Position(self._below[-1:], [], None)
         row, transactions = self._tail[-1]
         return Position([_stored(row)], [each["id"] for each in transactions], row["key"])
 
     def ids(self, top: int, count: int) -> list[Stored]:
-        """The last rows up to a height, the highest first."""
+        """See ``Sink``."""
         tail = (_stored(block.row) for block in self._tail)
         found = [row for row in (*self._below, *tail) if row.height <= top]
         return found[: -count - 1 : -1]
 
     def write(self, step: Step, before: Position) -> Position:
-        """Carry out a step; raises ``DatabaseAway``."""
+        """See ``Sink``; raises ``DatabaseAway``."""
         del before
-        with _away(self._files.directory):
+        with system_errors(self._files.directory):
             if step.cut is not None:
                 self._go_back(step.cut)
             if step.renamed is not None:
@@ -147,23 +143,23 @@ class ParquetFiles:
 
     @property
     def _first(self) -> int:
-        """The first height of the last range."""
+        """The first height in memory."""
         height: int = self._tail[0].row["height"]
         return height
 
     def _start(self, height: int) -> int:
-        """Where the range of a height begins."""
+        """Return the first height of a range."""
         return height // self._files.heights * self._files.heights
 
     def _finish_range(self) -> None:
-        """The last range is full: it is written, and only its ids stay in memory for a while."""
+        """Write the full range, and keep only its ids in memory."""
         self._put()
         self._below += [_stored(each.row) for each in self._tail]
         del self._below[: -KNOWN_RANGES * self._files.heights]
         self._tail = []
 
     def _go_back(self, cut: Stored) -> None:
-        """Take off what is above a row; a range that was full is the last one again."""
+        """Remove what is above a row; a full range becomes the last one again."""
         while self._tail and self._tail[-1].row["height"] > cut.height:
             self._tail.pop()
         if not self._tail:
@@ -176,14 +172,14 @@ class ParquetFiles:
         row["transaction_count"] = cut.size
         row["id"] = cut.id
         del transactions[cut.size :]
-        # What stands above goes first, from above: what is there is always a chain.
+        # Remove the ranges above from the top, so that the files are a chain at any time.
         for start in reversed(self._starts()):
             if start > self._start(cut.height):
                 self._remove(start)
         self._put()
 
     def _starts(self) -> list[int]:
-        """The ranges that have files, if only one of the two."""
+        """Return the ranges that have files, even if only one of the two."""
         found = self._files.directory.glob(f"*/range=*/{_FILE}")
         return sorted({int(path.parent.name.removeprefix("range=")) for path in found})
 
@@ -208,31 +204,31 @@ class ParquetFiles:
             [each for block in self._tail for each in block.transactions],
             [block.row for block in self._tail],
         )
-        # The blocks come last: they say where the export is.
+        # The blocks come last: they determine the position.
         for table, content in zip(reversed(_TABLES), rows, strict=True):
             place = self._place(table, self._start(self._first))
             place.parent.mkdir(parents=True, exist_ok=True)
             schema = _schema(table).with_metadata({_MARK: mark})
             made = pa.Table.from_pylist(content, schema=schema)
-            beside = place.with_name(f".{place.name}")
-            with beside.open("wb") as file:
+            temporary = place.with_name(f".{place.name}")
+            with temporary.open("wb") as file:
                 parquet.write_table(made, file, compression="zstd")
                 file.flush()
                 os.fsync(file.fileno())
-            beside.replace(place)
+            temporary.replace(place)
             self._make_durable(place.parent)
         self._is_changed = False
         self._written_at = time.monotonic()
 
     def _make_durable(self, place: Path) -> None:
-        """A crash of the machine leaves the names in a directory as they are now, and its own."""
+        """Sync a directory and those above it, so that a crash does not lose names in them."""
         while place != self._files.directory.parent:
             if place.exists():
                 sync_directory(place)
             place = place.parent
 
     def _check_heights(self) -> None:
-        """Files of one directory have the same number of heights."""
+        """Check that the directory has the same number of heights per file."""
         place = self._files.directory / ".heights"
         if not place.exists():
             replace_file(place, (f"{self._files.heights}\n".encode("ascii"),))
@@ -240,7 +236,7 @@ class ParquetFiles:
             raise WrongChain(f"the files in {self._files.directory} have other --heights: {place}")
 
     def _read(self) -> None:
-        """Find where the export is."""
+        """Find the position."""
         starts = self._starts()
         for start in starts[-KNOWN_RANGES - 1 :]:
             blocks = self._load(start)
@@ -254,7 +250,7 @@ class ParquetFiles:
                 self._below += [_stored(each.row) for each in blocks]
 
     def _load(self, start: int) -> list[_Block] | None:
-        """The blocks of a range; ``None`` where its two files do not belong together."""
+        """Return the blocks of a range, ``None`` if its two files do not match."""
         from pyarrow import ArrowException, parquet
 
         try:
@@ -339,17 +335,3 @@ def _transaction(members: Members, height: int, index: int) -> Members:
 
 def _stored(row: Members) -> Stored:
     return Stored(row["height"], row["id"], row["height"], row["transaction_count"])
-
-
-@contextlib.contextmanager
-def _away(directory: Path) -> Iterator[None]:
-    """Errors of the system as ours."""
-    try:
-        yield
-    except OSError as error:
-        raise DatabaseAway(f"{directory}: {error.strerror or error}") from error
-
-
-def opener(files: Files) -> Callable[[], ParquetFiles]:
-    """What opens the directory again after trouble."""
-    return lambda: ParquetFiles.open(files)

@@ -1,7 +1,7 @@
-"""What stands in which table: the rows of a transaction, made of its JSON.
+"""The rows of a transaction, made from its JSON, by table.
 
-The JSON is the REST API's, so that a store and a node that is asked over HTTP give the same rows.
-A type that has no table in the ecosystem's schema goes to ``txs_other`` as it is.
+The JSON is the REST API's, so that a store and a node give the same rows. A type without a table in
+the ecosystem's schema goes into ``txs_other`` unchanged.
 
 What lives here: tables, columns, rows of transactions. What does not: rows of assets (``assets``),
 writing (``database``).
@@ -22,10 +22,10 @@ from soliton.export.sources import Members
 Row = tuple[Any, ...]
 
 PLACES: Final = 100_000
-"""Numbers for the transactions of a height: many times what a block can have."""
+"""Range of transaction numbers for each height, many times what a block can have."""
 NATIVE: Final = "WAVES"
 DEFAULT_FUNCTION: Final = "default"
-"""How the reference calls the function of a call that names none."""
+"""The reference's name for the function of a call that names none."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ALIAS_PREFIX: Final = "alias:"
@@ -35,7 +35,7 @@ _ORDER_MEMBERS: Final = (
     *("signature", "matcherFeeAssetId", "eip712Signature", "priceMode"),
 )
 _ETHEREUM_VERSION: Final = 1
-# A pair of backslashes comes first: what stands behind it is no escape.
+# The first alternative consumes escaped backslashes, so that what follows is not misread.
 _ESCAPES: Final = re.compile(r"(\\\\)|\\u0000")
 
 COMMON: Final = (
@@ -45,7 +45,7 @@ COMMON: Final = (
 
 
 class Place(NamedTuple):
-    """Where a row belongs: the transaction's number, its height, and the number of its block."""
+    """The keys of a row: the transaction's uid, its height, and the uid of its block."""
 
     uid: int
     height: int
@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """What a row needs of others: the account behind an alias, the number of a lease."""
+    """Lookups for rows: the address of an alias, the uid of a lease."""
 
     address_of: Callable[[str], str]
     lease_uid: Callable[[str], int | None]
@@ -76,22 +76,22 @@ class Details(NamedTuple):
 
 
 def moment(milliseconds: int) -> datetime:
-    """A time of the chain."""
+    """Convert a timestamp of the chain."""
     return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def text(value: str) -> str:
-    """A text as PostgreSQL can hold it: it has no character 0."""
+    """Replace NUL characters, which PostgreSQL cannot store."""
     return value.replace("\0", "\\0") if "\0" in value else value
 
 
 def _json(value: object) -> str:
-    """A value as JSON, with its texts as PostgreSQL can hold them."""
+    """Return a value as JSON without NUL characters."""
     return _ESCAPES.sub(lambda found: found[1] or r"\\0", json.dumps(value))
 
 
 def common_row(members: Members, place: Place) -> Row:
-    """The columns that all transactions have."""
+    """Return the columns that all transactions have."""
     proofs = members.get("proofs")
     if proofs is None:
         signature = members.get("signature")
@@ -124,7 +124,7 @@ def _asset(value: str | None) -> str:
 
 
 def _recipient(value: str, lookup: Lookup) -> tuple[str, str | None]:
-    """Address and alias of a recipient."""
+    """Return address and alias of a recipient."""
     if not value.startswith(_ALIAS_PREFIX):
         return value, None
     alias = value.rpartition(":")[2]
@@ -148,7 +148,7 @@ def _issue(members: Members, _lookup: Lookup) -> Row:
 
 
 def _script(value: str | None) -> str | None:
-    """A script without the prefix of its encoding."""
+    """Return a script without its encoding prefix."""
     return value.removeprefix("base64:") if value else None
 
 
@@ -285,7 +285,7 @@ TABLES: Final[Mapping[int, Table]] = {
     17: Table("txs_17", ("asset_id", "asset_name", "description"), _renaming),
     18: Table("txs_18", ("bytes", "function_name"), _ethereum),
 }
-"""Which table a type has, by the number that the network gives it."""
+"""The table of each type."""
 OTHER: Final = Table("txs_other", ("body",), _body)
 
 
@@ -312,7 +312,7 @@ def _entries(members: Members, _lookup: Lookup, place: Place) -> Iterable[Row]:
 
 
 def _typed(kind: str | None, value: Any) -> Row:  # noqa: ANN401 - any JSON value
-    """A value in the column of its type, nothing in the other three."""
+    """Return a value in the column of its type, and NULL in the other three."""
     return (
         value if kind == "integer" else None,
         value if kind == "boolean" else None,
@@ -322,7 +322,7 @@ def _typed(kind: str | None, value: Any) -> Row:  # noqa: ANN401 - any JSON valu
 
 
 def _called(members: Members) -> tuple[Members, list[Members]]:
-    """What a transaction calls, and what it pays for it."""
+    """Return a transaction's call and its payments."""
     holder = members.get("payload", members)
     return holder.get("call") or {}, holder.get("payment") or []
 
@@ -369,11 +369,11 @@ DETAILS: Final[Mapping[int, tuple[Details, ...]]] = {
         Details("txs_18_payment", _PAYMENTS, _payments),
     ),
 }
-"""Types with more than one row, and where those are."""
+"""The types with more than one row, and their tables."""
 
 
 def columns() -> dict[str, tuple[str, ...]]:
-    """The columns of each table of transactions, in an order in which they can be filled."""
+    """Return the columns of each transaction table, in an order in which they can be filled."""
     found = {table.name: COMMON + table.columns for table in (*TABLES.values(), OTHER)}
     for details in DETAILS.values():
         found |= {each.name: each.columns for each in details}
@@ -381,7 +381,7 @@ def columns() -> dict[str, tuple[str, ...]]:
 
 
 def transaction_rows(members: Members, place: Place, lookup: Lookup) -> Iterable[tuple[str, Row]]:
-    """The rows of a transaction, each with its table."""
+    """Yield the rows of a transaction, each with its table."""
     type_id = members["type"]
     table = TABLES.get(type_id, OTHER)
     yield table.name, common_row(members, place) + table.values(members, lookup)

@@ -1,8 +1,8 @@
-"""An export as it runs: step after step, waiting for the chain, and for whoever is away.
+"""The loop of an export: step after step, waiting for the chain, retrying after failures.
 
-A database that does not answer, is full, or goes over to another server is tried again, and so is a
-node; the log says so when it begins and when it ends. Another export to the same database is waited
-for, so a second one stands by to take over.
+A database that is unreachable, full, or failing over is retried, and so is a node; the log reports
+the beginning and the end of such a time. While another export to the same database runs, this one
+waits, ready to take over.
 
 What lives here: the loop. What does not: steps (``follower``), the command (``soliton.cli``).
 """
@@ -22,18 +22,18 @@ from soliton.export.sources import Source
 from soliton.export.steps import Sink
 
 WAIT_SECONDS: Final = 1.0
-"""How long a source is waited on at once."""
+"""Longest wait for the source before checking whether to stop."""
 RETRY_SECONDS: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
 REPORT_SECONDS: Final = 5.0
 QUIET_SECONDS: Final = 10.0
-"""A step that takes longer is told of: whoever is written to may not answer."""
+"""A step that takes longer is reported: the destination may not be responding."""
 _LOOK_SECONDS: Final = 0.5
 
 _log = logging.getLogger(__name__)
 
 
 class Export:
-    """One export, until it is stopped."""
+    """An export that runs until it is stopped."""
 
     def __init__(
         self,
@@ -44,23 +44,23 @@ class Export:
         *,
         once: bool = False,
     ) -> None:
-        """``open_sink`` is called again after trouble; ``once`` ends the export when the sink is
-        where the chain is.
+        """``open_sink`` is called again after failures; ``once`` ends the export when the sink has
+        caught up with the chain.
         """
         self._source = source
         self._open = open_sink
         self._once = once
         self._stopped = stopped
         self._report = report
-        self._troubles = 0
-        self._said = ""
+        self._failures = 0
+        self._reported = ""
         self._next_report = 0.0
         self._synced = False
         self._step_since: float | None = None
         self._ended = threading.Event()
 
     def run(self) -> None:
-        """Follow the chain until it is stopped, or has come to its end."""
+        """Follow the chain until stopped or, with ``once``, to its end."""
         watching = threading.Thread(target=self._watch, daemon=True)
         watching.start()
         try:
@@ -70,14 +70,14 @@ class Export:
             watching.join()
 
     def _watch(self) -> None:
-        told: float | None = None
+        reported: float | None = None
         while not self._ended.wait(_LOOK_SECONDS):
             since = self._step_since
-            if since is None or since == told:
+            if since is None or since == reported:
                 continue
             if time.monotonic() - since > QUIET_SECONDS:
                 self._report(f"waiting: there is no answer for {QUIET_SECONDS:.0f} seconds")
-                told = since
+                reported = since
 
     @contextlib.contextmanager
     def _stepping(self) -> Iterator[None]:
@@ -93,7 +93,7 @@ class Export:
             try:
                 with self._stepping():
                     sink = self._open()
-                self._troubles = 0
+                self._failures = 0
                 if self._follow(sink):
                     return
             except (DatabaseAway, AnotherExport, SourceAway) as error:
@@ -103,7 +103,7 @@ class Export:
                     sink.close()
 
     def _follow(self, sink: Sink) -> bool:
-        """Make steps; whether the export has come to its end."""
+        """Write steps; return whether the export has reached its end."""
         follower = Follower(self._source, sink)
         while not self._stopped.is_set():
             try:
@@ -112,7 +112,7 @@ class Export:
             except SourceAway as error:
                 self._wait_after(error)
                 continue
-            self._all_well(follower, moved=moved)
+            self._report_progress(follower, moved=moved)
             if moved:
                 continue
             with self._stepping():
@@ -122,10 +122,10 @@ class Export:
             self._source.wait(WAIT_SECONDS)
         return False
 
-    def _all_well(self, follower: Follower, *, moved: bool) -> None:
-        self._troubles = 0
-        if self._said:
-            self._said = ""
+    def _report_progress(self, follower: Follower, *, moved: bool) -> None:
+        self._failures = 0
+        if self._reported:
+            self._reported = ""
             self._report("the export goes on")
         now, top = time.monotonic(), follower.position.top
         at = 0 if top is None else top.height
@@ -137,13 +137,13 @@ class Export:
         self._synced = self._synced or not moved
 
     def _wait_after(self, error: Exception) -> None:
-        words = str(error)
-        if words != self._said and self._troubles:
-            self._report(f"waiting: {words}")
-            self._said = words
-        seconds = RETRY_SECONDS[min(self._troubles, len(RETRY_SECONDS) - 1)]
-        self._troubles += 1
+        text = str(error)
+        if text != self._reported and self._failures:
+            self._report(f"waiting: {text}")
+            self._reported = text
+        seconds = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
+        self._failures += 1
         self._stopped.wait(seconds)
-        # A store cannot reuse what somebody looks at, however long the sink is away.
+        # Release the snapshot of a store, which could not reuse its pages while the sink is away.
         with contextlib.suppress(SourceAway):
             self._source.refresh()

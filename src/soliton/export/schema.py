@@ -1,8 +1,8 @@
-"""The schema of the database, by versions: numbered SQL files, and a table of those that have run.
+"""The schema of the database: numbered SQL files, and a table of those that were applied.
 
-A new version is a new file in ``migrations``; a file that was ever released never changes.
+A new version is a new file in ``migrations``; a released file never changes.
 
-What lives here: finding out, refusing, migrating. What does not: what the tables hold (``rows``).
+What lives here: checking and migrating. What does not: the content of tables (``rows``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VERSIONS: Final = (
 
 
 class Migration(NamedTuple):
-    """One step from version to version."""
+    """One migration."""
 
     version: int
     name: str
@@ -30,7 +30,7 @@ class Migration(NamedTuple):
 
 
 def migrations() -> list[Migration]:
-    """All steps in their order."""
+    """Return all migrations in order."""
     found = []
     for entry in files("soliton.export").joinpath("migrations").iterdir():
         number, _, rest = entry.name.partition("_")
@@ -40,7 +40,7 @@ def migrations() -> list[Migration]:
 
 
 def found_version(connection: psycopg.Connection) -> int | None:
-    """The version of the schema; ``None`` in a database without."""
+    """Return the version of the schema, ``None`` for a database without one."""
     with connection.transaction():
         row = connection.execute("SELECT to_regclass('soliton_schema')").fetchone()
         if row is None or row[0] is None:
@@ -50,8 +50,8 @@ def found_version(connection: psycopg.Connection) -> int | None:
 
 
 def migrate(connection: psycopg.Connection, to_version: int | None = None) -> list[str]:
-    """Bring the schema to a version, the newest unless one is given; the names of the steps that
-    were made. All of them are one transaction.
+    """Migrate the schema to a version, by default the newest, in one transaction; return the names
+    of the applied migrations.
     """
     made = []
     with connection.transaction():
@@ -71,7 +71,7 @@ def migrate(connection: psycopg.Connection, to_version: int | None = None) -> li
 
 
 def check_version(connection: psycopg.Connection) -> None:
-    """Raises ``WrongSchema`` where the schema is not the one of this program."""
+    """Raise ``WrongSchema`` if the schema is not that of this program."""
     version, newest = found_version(connection), migrations()[-1].version
     if version is None:
         raise WrongSchema(

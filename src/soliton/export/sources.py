@@ -1,8 +1,7 @@
-"""Where the chain is read from: what the export needs of a block, and the store of a node.
+"""The sources of the chain: the blocks that an export needs, and the store of a node.
 
-A source shows the chain as it is at a moment; ``refresh`` moves on to the next one. What is read in
-between fits together in a store; of a node that is asked over HTTP the follower checks it, by the
-references of the blocks.
+A source shows the chain as of one point in time; ``refresh`` moves on. Between refreshes a store is
+consistent; for a node over HTTP the follower checks consistency by the references of blocks.
 
 What lives here: the records, the protocol, the store. What does not: rows of tables (``rows``).
 """
@@ -38,12 +37,12 @@ from soliton.storage.errors import DamagedStore, StoreBusy
 Members = dict[str, Any]
 
 POLL_SECONDS: Final = 0.02
-"""So often a store is looked at: that costs microseconds, and no export is further behind."""
+"""Polling interval of a store; a poll costs microseconds."""
 
 _WITH_PAYLOAD: Final = frozenset(
     type_id for type_id, row in STATE_MEMBERS.items() if "payload" in row.confirmed
 )
-"""Types whose JSON is only complete with what the state knows."""
+"""Types whose JSON is complete only with data from the state."""
 _ASSET_TABLES: Final = (ASSETS, ASSET_VOLUMES, ASSET_NAMES, ASSET_SCRIPTS, SPONSORSHIPS)
 ASSET_MEMBERS: Final = (
     *("assetStatics", "assetVolumes", "assetNamesAndDescriptions"),
@@ -53,8 +52,8 @@ _NOTHING: Final[Members] = {}
 
 
 class ChainTransaction(msgspec.Struct, frozen=True, gc=False):
-    """A transaction as the REST API shows it, and of what it wrote what is about assets, in the
-    form of the API's snapshots.
+    """A transaction in the REST API's JSON, and its changes of assets in the form of the API's
+    snapshots; ``data`` are its data entries by account.
     """
 
     members: Members
@@ -63,8 +62,8 @@ class ChainTransaction(msgspec.Struct, frozen=True, gc=False):
 
 
 class ChainBlock(msgspec.Struct, frozen=True):
-    """A block of the chain. ``key`` stands for what does not change while the last block grows,
-    ``total_waves`` is how much there is of the chain's coin, in wavelets.
+    """A block of the chain. ``key`` identifies the last block while it grows; ``total_waves`` is
+    the total supply in the smallest unit.
     """
 
     height: int
@@ -77,40 +76,40 @@ class ChainBlock(msgspec.Struct, frozen=True):
 
 
 class Source(Protocol):
-    """A chain to be followed."""
+    """A chain that can be followed."""
 
     network: str
     chain_id: int
 
     def refresh(self) -> int:
-        """See what is new; the height of the chain. Raises ``SourceAway``."""
+        """Read the latest state and return the height. Raises ``SourceAway``."""
 
     def block_id(self, height: int) -> str | None:
-        """The id of the block at a height, ``None`` where there is none."""
+        """Return the id of the block at a height, ``None`` if there is none."""
 
     def blocks(self, first: int, last: int) -> Iterator[ChainBlock]:
-        """Blocks of these heights, one after the other; it may end early. Raises ``SourceAway``."""
+        """Yield blocks of these heights; it may end early. Raises ``SourceAway``."""
 
     def address_of(self, alias: str) -> str:
-        """The account that an alias of the chain stands for."""
+        """Return the address of an alias."""
 
     def wait(self, seconds: float) -> None:
-        """Return when there may be something new, or after so long."""
+        """Wait until there may be something new, at most for a time."""
 
     def close(self) -> None:
-        """Let go of the chain."""
+        """Close the source."""
 
 
 def key_of(timestamp: int, reference: str, generation_signature: str) -> str:
-    """What a block keeps while it grows, as one text."""
+    """Return a text of what a block keeps while it grows."""
     return f"{timestamp}.{reference}.{generation_signature}"
 
 
 class StoreSource:
-    """The chain in a node's data directory; the node may run meanwhile."""
+    """The chain in a node's data directory; the node may be running."""
 
     def __init__(self, chain: Blockchain, complete: frozenset[int] = frozenset()) -> None:
-        """``complete`` are types whose outcome is to be shown as well."""
+        """``complete`` are the types to read with their outcome."""
         self.network = chain.network.name
         self.chain_id = chain.network.chain_id
         self._chain = chain
@@ -118,7 +117,7 @@ class StoreSource:
         self._aliases: dict[str, str] = {}
 
     def refresh(self) -> int:
-        """See what the node has written since."""
+        """See ``Source``."""
         try:
             self._chain.follow()
         except StoreBusy as error:
@@ -126,20 +125,20 @@ class StoreSource:
         return self._chain.height
 
     def block_id(self, height: int) -> str | None:
-        """The id of the block at a height."""
+        """See ``Source``."""
         if not 1 <= height <= self._chain.height:
             return None
         return base58.encode(self._chain.meta(height).id)
 
     def blocks(self, first: int, last: int) -> Iterator[ChainBlock]:
-        """Blocks of these heights."""
+        """See ``Source``."""
         return map(self._block, range(first, last + 1))
 
     def _block(self, height: int) -> ChainBlock:
         chain = self._chain
         block, meta = chain.block_at(height), chain.meta(height)
         header = block.header
-        shown: Members = {"version": header.version}
+        base: Members = {"version": header.version}
         return ChainBlock(
             height,
             base58.encode(meta.id),
@@ -151,10 +150,10 @@ class StoreSource:
             ),
             header.timestamp,
             meta.total_waves,
-            [self._transaction(each, shown) for each in block.transactions],
+            [self._transaction(each, base) for each in block.transactions],
         )
 
-    def _transaction(self, transaction: AnyTransaction, shown: Members) -> ChainTransaction:
+    def _transaction(self, transaction: AnyTransaction, base: Members) -> ChainTransaction:
         chain = self._chain
         location = chain.store.transaction_location(transaction.id)
         if location is None:
@@ -165,14 +164,14 @@ class StoreSource:
             )
             members = confirmed_json(found, chain)
         else:
-            members = transaction_json(chain, transaction, shown)
+            members = transaction_json(chain, transaction, base)
         changes = chain.store.transaction_changes(location) or {}
         return ChainTransaction(
-            members, *_shown_changes(changes, transaction.id, location.height, location.status)
+            members, *_changes_json(changes, transaction.id, location.height, location.status)
         )
 
     def address_of(self, alias: str) -> str:
-        """The account that an alias stands for; it never changes."""
+        """See ``Source``; an alias never changes."""
         found = self._aliases.get(alias)
         if found is None:
             address: Address | None = self._chain.store.get(ALIASES, alias)
@@ -182,21 +181,21 @@ class StoreSource:
         return found
 
     def wait(self, seconds: float) -> None:
-        """Look again in a moment."""
+        """See ``Source``."""
         time.sleep(min(seconds, POLL_SECONDS))
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self._chain.store.close()
 
 
-def _shown_changes(
+def _changes_json(
     changes: Changes, transaction_id: bytes, height: int, status: int
 ) -> tuple[Members, Sequence[Members]]:
-    """What is about assets, and about data, of what a transaction wrote."""
+    """Return the changes of assets and of data that a transaction made."""
     about_assets = any(table in changes for table in _ASSET_TABLES)
     if not about_assets and DATA not in changes:
         return _NOTHING, ()
-    shown = snapshot_json(changes, transaction_id, height, status)
-    assets = {name: shown[name] for name in ASSET_MEMBERS} if about_assets else _NOTHING
-    return assets, shown["accountData"]  # type: ignore[return-value]
+    snapshot = snapshot_json(changes, transaction_id, height, status)
+    assets = {name: snapshot[name] for name in ASSET_MEMBERS} if about_assets else _NOTHING
+    return assets, snapshot["accountData"]  # type: ignore[return-value]

@@ -1,6 +1,6 @@
-"""Where an export is, and what it writes next: the words that sinks and the follower share.
+"""The position of an export and its next step: the records that sinks and the follower share.
 
-What lives here: the records, and what a sink is. What does not: which step comes next
+What lives here: the records, and the protocol of sinks. What does not: choosing the next step
 (``follower``), writing it (``database``, ``ndjson``).
 """
 
@@ -15,18 +15,18 @@ from soliton.export.sources import ChainBlock
 
 
 class Stored(NamedTuple):
-    """A row of blocks: one of a key block has the block's time, one of a microblock none."""
+    """A row of blocks, for a key block or a microblock."""
 
     uid: int
     id: str
     height: int
     size: int
-    """How many transactions the block has up to here."""
+    """The number of the block's transactions up to here."""
 
 
 class Position(msgspec.Struct):
-    """Where the database is: the rows of its last block, the ids of that one's transactions in
-    their order, and what does not change while it grows. Without rows it is empty.
+    """A position: the rows of the last block, the ids of its transactions in order, and its key.
+    Without rows, the export is empty.
     """
 
     last: list[Stored]
@@ -40,8 +40,8 @@ class Position(msgspec.Struct):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What is written at once: go back to a row (``cut``), give it another id where the block has
-    one, let it grow by ``grown``, or put ``blocks`` on top.
+    """A step, written atomically: go back to a row (``cut``), rename the block to another id, add
+    what it has grown by (``grown``), or add ``blocks``.
     """
 
     cut: Stored | None = None
@@ -51,19 +51,19 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Sink(Protocol):
-    """What follows the chain; one that raises is opened anew."""
+    """A destination of the export; after an exception it is opened again."""
 
     def position(self) -> Position:
-        """Where it is."""
+        """Return the position."""
 
     def ids(self, top: int, count: int) -> list[Stored]:
-        """The last rows of blocks up to a height, the highest first."""
+        """Return the last rows of blocks up to a height, the highest first."""
 
     def write(self, step: Step, before: Position) -> Position:
-        """Carry out a step on what is where it was ``before``; where it is then."""
+        """Write a step, given the position ``before``, and return the new position."""
 
     def idle(self) -> None:
-        """There was no step to be made."""
+        """Called when there is no step to write."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the sink."""

@@ -1,6 +1,6 @@
-"""Tickers: short names of assets, which one account keeps in its data.
+"""Tickers: short names of assets, stored in the data of one account.
 
-What lives here: the rows that data entries make. What does not: writing them (``database``).
+What lives here: the rows of data entries. What does not: writing them (``database``).
 
 Source: wavesplatform/blockchain-postgres-sync ``src/lib/consumer/mod.rs``.
 """
@@ -14,13 +14,13 @@ from soliton.export.rows import Place, Row, text
 from soliton.export.sources import ChainTransaction
 
 PREFIX: Final = "%s%s__assetId2ticker__"
-"""What keys begin with; the asset's id follows."""
+"""The prefix of the keys; the asset's id follows."""
 TICKER_COLUMNS: Final = ("uid", "superseded_by", "block_uid", "asset_id", "ticker")
 _CURRENT: Final = 9_223_372_036_854_775_806
 
 
 class TickerRows(NamedTuple):
-    """The rows of a batch, and which of them supersedes the row that the database holds."""
+    """The rows of a batch, and by asset the row that supersedes the stored one."""
 
     rows: list[Row]
     superseded: dict[str, int]
@@ -29,8 +29,8 @@ class TickerRows(NamedTuple):
 def ticker_rows(
     new: Sequence[tuple[ChainTransaction, Place]], storage: str, next_uid: int
 ) -> TickerRows:
-    """What transactions wrote into the data of the account ``storage``; an entry that was deleted
-    leaves an empty ticker.
+    """Return the rows for data entries of the account ``storage``; a deleted entry leaves an empty
+    ticker.
     """
     last: dict[str, int] = {}
     found: list[list[object]] = []

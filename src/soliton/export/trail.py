@@ -1,7 +1,7 @@
-"""Where an export is, as it follows from what was written: rows of blocks, and the last one's ids.
+"""The position of an export, derived from what was written: rows of blocks, the last one's ids.
 
-What lives here: moving on with a block, and going back. What does not: writing, and reading what
-was written (the sinks).
+What lives here: moving it forward and back. What does not: writing, and reading what was written
+(the sinks).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from soliton.export.steps import Position, Stored
 
 MAX_KEPT: Final = 20_000
-"""Blocks that are known below the last one: twice what a node can take off."""
+"""Blocks kept below the last one: twice the depth of a rollback."""
 
 
 class Trail:
@@ -25,11 +25,11 @@ class Trail:
 
     @property
     def key(self) -> str | None:
-        """What the last block keeps while it grows; ``None`` where that is not known."""
+        """The last block's key, ``None`` if it is not known."""
         return self._key
 
     def position(self) -> Position:
-        """Where the export is."""
+        """Return the position."""
         if not self.rows:
             return Position([], [], None)
         height = self.rows[-1].height
@@ -37,14 +37,14 @@ class Trail:
         return Position(last, list(self._ids), self._key)
 
     def ids(self, top: int, count: int) -> list[Stored]:
-        """The last rows up to a height, the highest first."""
+        """Return the last rows up to a height, the highest first."""
         found = (row for row in reversed(self.rows) if row.height <= top)
         return [row for row, _ in zip(found, range(count), strict=False)]
 
     def append(
         self, height: int, name: str, count: int, key: str | None, new: Sequence[str]
     ) -> None:
-        """A block, or a further form of the last one; ``new`` are its further transactions."""
+        """Add a block, or a further form of the last one with the ``new`` transactions."""
         if self.rows and self.rows[-1].height == height:
             self._ids += new
         else:
@@ -57,15 +57,15 @@ class Trail:
             del self.rows[:MAX_KEPT]
 
     def back(self, name: str, count: int) -> None:
-        """Go back to a row. Raises ``IndexError`` where there is none."""
+        """Go back to a row. Raises ``IndexError`` if it is not known."""
         while self.rows[-1].id != name or self.rows[-1].size > count:
             gone = self.rows.pop()
             if self.rows[-1].height != gone.height:
-                # What the block below held is not kept.
+                # The content of the block below was not kept.
                 self._ids, self._key = [], None
         self._ids = self._ids[:count]
 
     def _squash(self) -> None:
-        """The last block has come to its end: only its last form counts."""
+        """Keep only the last form of the last block."""
         while len(self.rows) > 1 and self.rows[-2].height == self.rows[-1].height:
             del self.rows[-2]

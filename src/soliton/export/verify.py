@@ -1,8 +1,7 @@
-"""Whether a database holds what the chain does: every row made anew and compared, in order.
+"""Verifying a database against the chain: every row is made again and compared, in order.
 
-The first difference ends it, named by height, table, row and column. A chain that goes on meanwhile
-does no harm: what is compared is the database as it is at the beginning, up to the last block that
-is on the chain as it stands there.
+The first difference is reported with height, table, row and column. The chain may change meanwhile:
+the database is compared as of the beginning, up to its last block that is complete on the chain.
 
 What lives here: the comparison. What does not: making rows (``rows``, ``assets``), printing.
 """
@@ -27,7 +26,7 @@ from soliton.export.schema import check_version
 from soliton.export.sources import ChainBlock, Source
 
 PAGE: Final = 100
-"""Blocks that are compared at once."""
+"""Blocks that are compared in one batch."""
 _JSON: Final = frozenset(("order1", "order2", "arg_value_list", "body"))
 _UID_OF: Final = ("uid", "tx_uid")
 _ASSET_COLUMNS: Final = UPDATE_COLUMNS[3:]
@@ -49,7 +48,7 @@ _INTERVALS: Final = (
 
 
 class Compared(NamedTuple):
-    """What was found equal."""
+    """The numbers of equal blocks, transactions and rows."""
 
     blocks: int
     transactions: int
@@ -59,7 +58,7 @@ class Compared(NamedTuple):
 def verify(
     source: Source, dsn: str, on_progress: Callable[[str], None] = lambda _text: None
 ) -> Compared:
-    """Compare a database with a chain; raises ``Difference`` for the first thing that differs."""
+    """Compare a database with a chain; raises ``Difference`` for the first difference."""
     connection = Database.connect(dsn)
     try:
         with away_or_refused():
@@ -71,7 +70,7 @@ def verify(
 
 
 class _Comparison:
-    """One comparison, of a database as it is at a moment."""
+    """One comparison, on a snapshot of the database."""
 
     def __init__(self, source: Source, connection: psycopg.Connection) -> None:
         self._source = source
@@ -82,7 +81,7 @@ class _Comparison:
         self._transactions = 0
 
     def run(self, on_progress: Callable[[str], None]) -> Compared:
-        """Compare all blocks, then what is made of them."""
+        """Compare all blocks, then the tables derived from them."""
         height = self._last_height()
         self._beyond(height)
         for first in range(1, height + 1, PAGE):
@@ -100,22 +99,22 @@ class _Comparison:
         return Compared(height, self._transactions, self._count)
 
     def _last_height(self) -> int:
-        """Up to where the database can be compared. Raises ``Difference``."""
+        """Return the height up to which the database can be compared. Raises ``Difference``."""
         found = self._connection.execute(
             "SELECT height, id FROM blocks_microblocks ORDER BY uid DESC LIMIT 1"
         ).fetchone()
-        # The moment of the database is that of its first answer: the chain goes on behind it.
+        # The first query fixes the snapshot of the database: refresh the chain after it.
         top = self._source.refresh()
         if found is None:
             raise Difference("the database is empty")
         height, name = found
         if height > top:
             raise Difference(f"the database has height {height}, the chain ends at {top}")
-        # The last block grows: what it has here may not be all.
+        # The last block may have grown since.
         return int(height) - int(self._source.block_id(height) != name)
 
     def _beyond(self, height: int) -> None:
-        """Nothing may be without a block."""
+        """Check that no row is without a block."""
         for table in (*rows.columns(), "asset_origins"):
             column = "issue_height" if table == "asset_origins" else "height"
             found = self._connection.execute(
@@ -141,11 +140,11 @@ class _Comparison:
                     expected[table].append(row)
                 self._transactions += 1
         for table, columns in rows.columns().items():
-            kept = [name for name in columns if name != "block_uid"]
-            where = [columns.index(name) for name in kept]
-            found = self._read(table, kept, first, last)
-            wanted = (tuple(row[at] for at in where) for row in expected[table])
-            self._equal(table, kept, wanted, found)
+            compared = [name for name in columns if name != "block_uid"]
+            indexes = [columns.index(name) for name in compared]
+            found = self._read(table, compared, first, last)
+            wanted = (tuple(row[at] for at in indexes) for row in expected[table])
+            self._equal(table, compared, wanted, found)
         self._compare_assets(made, first, last)
 
     def _compare_blocks(self, blocks: Sequence[ChainBlock], first: int, last: int) -> None:
@@ -228,19 +227,19 @@ class _Comparison:
         for expected, row in zip_longest(wanted, found):
             self._count += 1
             if row is None:
-                raise Difference(f"{table}: the database has no row {_shown(columns, expected)}")
+                raise Difference(f"{table}: the database has no row {_row_text(columns, expected)}")
             if expected is None:
-                raise Difference(f"{table}: the chain has nothing like {_shown(columns, row)}")
+                raise Difference(f"{table}: the chain has nothing like {_row_text(columns, row)}")
             for column, one, other in zip(columns, expected, row, strict=True):
                 if _plain(column, one) != _plain(column, other):
                     raise Difference(
-                        f"{table}: {_shown(columns, row)}: {column} is {_brief(other)} in the "
+                        f"{table}: {_row_text(columns, row)}: {column} is {_brief(other)} in the "
                         f"database and {_brief(one)} on the chain"
                     )
 
 
 def _plain(column: str, value: Any) -> Any:  # noqa: ANN401 - any value of a column
-    """A value in the one form that both sides have."""
+    """Convert a value to a form that both sides have in common."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else value
     if column in _JSON and isinstance(value, str):
@@ -248,7 +247,7 @@ def _plain(column: str, value: Any) -> Any:  # noqa: ANN401 - any value of a col
     return bytes(value) if isinstance(value, memoryview) else value
 
 
-def _shown(columns: Sequence[str], row: Row) -> str:
+def _row_text(columns: Sequence[str], row: Row) -> str:
     names = dict(zip(columns, row, strict=True))
     known = ("height", "id", "tx_uid", "uid", "asset_id")
     found = [f"{name} {names[name]}" for name in known if name in names]
