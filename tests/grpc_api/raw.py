@@ -51,11 +51,12 @@ class Raw:
             self._writer.write(_frame(_DATA, _END_STREAM, self._last, message))
         return self._last
 
-    def add(self, stream: int, *requests: bytes) -> None:
-        """More messages of a request that goes on, in one write."""
+    def add(self, stream: int, *requests: bytes, ended: bool = False) -> None:
+        """More messages of a request that goes on, in one write, or all of them."""
         data = b"".join(b"\0" + len(each).to_bytes(4, "big") + each for each in requests)
         parts = (data[start : start + 16_384] for start in range(0, len(data), 16_384))
-        self._writer.write(b"".join(_frame(_DATA, 0, stream, each) for each in parts))
+        found = b"".join(_frame(_DATA, 0, stream, each) for each in parts)
+        self._writer.write(found + (_frame(_DATA, _END_STREAM, stream, b"") if ended else b""))
 
     def allow(self, stream: int, count: int) -> None:
         """So many bytes more may be sent on a stream."""

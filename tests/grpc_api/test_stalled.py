@@ -17,13 +17,14 @@ from soliton.chain.values import DataEntry
 from soliton.grpc_api import clients, pool_events, updates, views
 from soliton.grpc_api.clients import Clients
 from soliton.grpc_api.following import Event, Kind
-from soliton.grpc_api.proto.accounts_api_pb2 import DataRequest
+from soliton.grpc_api.proto.accounts_api_pb2 import BalancesRequest, DataRequest
 from soliton.grpc_api.proto.blockchain_updates_pb2 import (
     GetBlockUpdatesRangeRequest,
     SubscribeRequest,
 )
 from soliton.grpc_api.proto.blocks_api_pb2 import BlockRangeRequest
 from soliton.grpc_api.proto.reflection_pb2 import ServerReflectionRequest
+from soliton.grpc_api.proto.transactions_api_pb2 import TransactionsByIdRequest
 from soliton.node.grpc_settings import GrpcLimits, GrpcSettings
 from soliton.storage.database import MAX_SNAPSHOTS
 from tests.api.chain import RICH, PrivateChain
@@ -34,6 +35,8 @@ from tests.node import chains
 
 SUBSCRIBE = f"{UPDATES}/Subscribe"
 RANGE = f"{UPDATES}/GetBlockUpdatesRange"
+BALANCES = "/waves.node.grpc.AccountsApi/GetBalances"
+STATUSES = "/waves.node.grpc.TransactionsApi/GetStatuses"
 BLOCKS = "/waves.node.grpc.BlocksApi/GetBlockRange"
 WATCH = "/grpc.health.v1.Health/Watch"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
@@ -307,6 +310,39 @@ async def test_what_waits_to_be_read_has_a_limit_in_bytes(
     assert b"others need the room" in stalled.raw.heads[streams[0]]
     await eventually(lambda: stalled.clients._unread <= 130_000)
     assert stalled.waiting
+
+
+async def test_long_requests_under_way_have_a_limit(
+    chain: PrivateChain, stalled: Stalled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes several times its bytes in memory, as long as its answer is not read."""
+    write(chain, 2)
+    allow(stalled, monkeypatch)
+    monkeypatch.setattr(clients, "MAX_REQUESTS_BYTES", 500_000)
+    asked = BalancesRequest(address=chains.address_of(RICH), assets=[bytes(32)] * 5_000)
+    data = asked.SerializeToString()
+    short = stalled.raw.call(DATA, ENTRIES)
+    streams = []
+    for count in (2, 3, 3, 3):
+        streams.append(stalled.raw.call(BALANCES, None))
+        stalled.raw.add(streams[-1], data, ended=True)
+        await eventually(lambda most=count: stalled.waiting == most)  # type: ignore[misc]
+    # The first ones have left, and those whose requests are short stay.
+    await eventually(lambda: stalled.raw.ended == set(streams[:2]))
+    assert b"others need the room" in stalled.raw.heads[streams[0]]
+    assert short not in stalled.raw.ended
+    await stalled.pass_by(READ_SECONDS * 1.1)
+    await eventually(lambda: stalled.count == 0)
+    assert stalled.clients._request_bytes == 0
+
+
+async def test_a_list_with_more_items_than_ids_have_room(stalled: Stalled) -> None:
+    """Two million empty ids fit into a request, and would take a hundred megabytes."""
+    ids = TransactionsByIdRequest(transaction_ids=[b""] * 130_000).SerializeToString()
+    found = await stalled.client.call(STATUSES, ids, stream=True)
+    assert (found.code, found.responses) == ("RESOURCE_EXHAUSTED", [])
+    ids = TransactionsByIdRequest(transaction_ids=[bytes(32)] * 3_000).SerializeToString()
+    assert len((await stalled.client.call(STATUSES, ids, stream=True)).responses) == 3_000
 
 
 async def test_calls_of_health_and_reflection_count(stalled: Stalled) -> None:

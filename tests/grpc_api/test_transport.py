@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -36,6 +37,8 @@ class Functions:
         self.waits = asyncio.Event()
         self.ended: list[str] = []
         self.begun = 0
+        self.turns = self.turns_within = 0
+        """Of the event loop, and those while a stream was made."""
 
     def at_once(self, request: pb.BlockRequest, metadata: server.Metadata) -> bytes:
         if request.height < 0:
@@ -52,10 +55,14 @@ class Functions:
         return b"later"
 
     async def messages(self, request: pb.BlockRangeRequest) -> AsyncIterator[bytes]:
+        began = self.turns
         try:
             for each in range(request.to_height):
+                if request.from_height:
+                    time.sleep(0.001)  # noqa: ASYNC251 - it works
                 yield b"%d" % each * 1_000
         finally:
+            self.turns_within = self.turns - began
             self.ended.append("messages")
 
     def methods(self) -> dict[str, object]:
@@ -113,6 +120,23 @@ async def test_packed_requests() -> None:
         with pytest.raises(aio.AioRpcError) as error:
             await call(request, compression=Compression.Deflate)
         assert error.value.code().name == "UNIMPLEMENTED"
+
+
+async def test_a_stream_that_is_read_at_once_leaves_others_their_turns() -> None:
+    async with serving() as served:
+
+        async def count() -> None:
+            while True:
+                await asyncio.sleep(0)
+                served.functions.turns += 1
+
+        counting = asyncio.create_task(count())
+        request = pb.BlockRangeRequest(from_height=1, to_height=100).SerializeToString()
+        found = await served.client.call(f"{BLOCKS}/GetBlockRange", request, stream=True)
+        counting.cancel()
+        assert len(found.responses) == 100
+        # Each of them takes a millisecond.
+        assert served.functions.turns_within >= 10
 
 
 async def test_deadlines_end_what_takes_time() -> None:

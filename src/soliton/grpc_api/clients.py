@@ -28,6 +28,10 @@ MAX_RECEIVING: Final = 4_096
 """Limit on the calls of a process whose request is incomplete."""
 MAX_RECEIVING_BYTES: Final = 256 * 1024 * 1024
 """Limit on the bytes of incomplete requests."""
+MAX_REQUESTS_BYTES: Final = 64 * 1024 * 1024
+"""Limit on the bytes of long requests under way, each of which takes several times as much memory.
+"""
+LONG_REQUEST_BYTES: Final = 64 * 1024
 MAX_UNREAD_BYTES: Final = 512 * 1024 * 1024
 """Limit on the bytes of a process that wait for their clients to read."""
 MIN_WAIT_SECONDS: Final = 1.0
@@ -40,6 +44,7 @@ streams have to read at all.
 _TOO_MANY: Final = "too many {} of one address at a time: at most {}"
 _NOT_RECEIVED: Final = "the request has not come in time"
 _NOT_READ: Final = "the answer is not read"
+_NO_ROOM_FOR_REQUESTS: Final = "others need the room of long requests"
 _NO_ROOM: Final = "others need the room of what is not read"
 _NO_SNAPSHOT: Final = "others need the moment of the chain, and the answer is not read"
 
@@ -57,6 +62,7 @@ class CallState:
         "holds_snapshot",
         "is_receiving",
         "received_bytes",
+        "request_bytes",
         "size",
         "task",
         "waiting_since",
@@ -67,6 +73,8 @@ class CallState:
         self.is_receiving = True
         self.received_bytes = 0
         """The bytes of its request received so far."""
+        self.request_bytes = 0
+        """The bytes of its request, if that is long and the call takes time."""
         self.holds_snapshot = False
         """Whether it holds a snapshot of the store until it ends."""
         self.waiting_since: float | None = clients.clock()
@@ -133,6 +141,7 @@ class Clients:
         """The calls, in the order of their arrival."""
         self._receiving = 0
         self._receiving_bytes = 0
+        self._request_bytes = 0
         self._unread = 0
 
     def add(self, call: CallState) -> None:
@@ -155,6 +164,18 @@ class Clients:
             self._receiving -= 1
             call.resume()
 
+    def hold_request(self, size: int, call: CallState) -> None:
+        """Note that a call takes time, whose request has so many bytes."""
+        if size < LONG_REQUEST_BYTES:
+            return
+        call.request_bytes = size
+        self._request_bytes += size
+        if self._request_bytes > MAX_REQUESTS_BYTES:
+            for each in [each for each in self._calls if each.request_bytes and each is not call]:
+                each.abort(_NO_ROOM_FOR_REQUESTS)
+                if self._request_bytes <= MAX_REQUESTS_BYTES:
+                    return
+
     def _drop_oldest(self) -> None:
         # The oldest calls first.
         for call in [each for each in self._calls if each.is_receiving or each.received_bytes]:
@@ -169,6 +190,7 @@ class Clients:
         del self._calls[call]
         if call.is_receiving:
             self._receiving -= 1
+        self._request_bytes -= call.request_bytes
         call.resume()
         if call.counted is not None:
             counts, client = call.counted

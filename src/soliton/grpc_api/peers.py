@@ -135,7 +135,8 @@ class Peer:
     def _answer(self, call: Call, data: bytes) -> None:
         method, clients = method_of(call), self._clients
         clients.request_received(call)
-        request = method.parsed(call.last_message(data))
+        data = call.last_message(data)
+        request = method.parsed(data)
         clients.count(call, self._connection.client, stream=method.streams_responses)
         view = self._views.current() if method.holds_snapshot else None
         found: Any = method.call(view and view.chain, request, call.route.metadata)
@@ -152,6 +153,7 @@ class Peer:
         else:
             call.holds_snapshot = method.holds_snapshot
             send = _send_events
+        clients.hold_request(len(data), call)
         work = _respond(call, send, found)
         self._begin(call, asyncio.get_running_loop().create_task(work), view, found)
 
@@ -237,15 +239,23 @@ async def _send_all(call: Call, found: Messages) -> None:
     for each in found:
         if each or isinstance(each, Message):
             await call.write(each)
-        if time.monotonic() - since > STEP_SECONDS:
-            await asyncio.sleep(0)
-            since = time.monotonic()
+        since = await _end_step(since)
 
 
 async def _send_events(call: Call, found: AsyncGenerator[Message | bytes, None]) -> None:
+    since = time.monotonic()
     try:
         async for each in found:
             await call.write(each)
+            since = await _end_step(since)
     finally:
         # Release its resources now, not when the garbage collector runs.
         await found.aclose()
+
+
+async def _end_step(since: float) -> float:
+    """Let others have their turn if the step took long enough; return when it began."""
+    if time.monotonic() - since <= STEP_SECONDS:
+        return since
+    await asyncio.sleep(0)
+    return time.monotonic()

@@ -7,7 +7,7 @@ What lives here: methods, and parsing the head of a request. What does not: its 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from functools import partial
 from typing import Any, Final
 
@@ -16,7 +16,14 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from soliton.grpc_api.errors import NOT_A_MESSAGE, Code, Refused
-from soliton.grpc_api.framing import ENCODINGS, http_status, seconds_of, status
+from soliton.grpc_api.framing import (
+    ENCODINGS,
+    MAX_REQUEST_BYTES,
+    http_status,
+    seconds_of,
+    status,
+)
+from soliton.grpc_api.messages import DIGEST_LENGTH
 from soliton.web.http2.requests import Head
 
 Methods = Mapping[str, object]
@@ -26,6 +33,8 @@ Part = tuple[ServiceDescriptor, Methods]
 
 _NOT_POST: Final = http_status(405, ((b"allow", b"POST"),))
 _NO_GRPC: Final = http_status(415)
+MAX_ITEMS: Final = MAX_REQUEST_BYTES // (2 + DIGEST_LENGTH)
+"""Of a list of a request: more than that are no ids, and would take far more memory than bytes."""
 _CONTENT: Final = b"application/grpc"
 _TOO_LONG: Final = "the headers are longer than this server takes"
 _CHAIN, _METADATA = "chain", "metadata"
@@ -61,14 +70,24 @@ class Method:
     def parsed(self, data: bytes) -> Message:
         """Parse a request; raises ``Refused``."""
         try:
-            return self._parse(data)
+            request = self._parse(data)
         except (DecodeError, RecursionError, ValueError) as error:
             raise Refused(Code.UNKNOWN, NOT_A_MESSAGE) from error
+        if len(data) > MAX_ITEMS:
+            _check_items(request)
+        return request
 
     def call(self, chain: object, request: Message, metadata: Metadata) -> object:
         """Call the function with a request and, if it takes them, the chain and the metadata."""
         given = (chain, request) if self.holds_snapshot else (request,)
         return self.function(*given, metadata) if self.takes_metadata else self.function(*given)
+
+
+def _check_items(request: Message) -> None:
+    for _, value in request.ListFields():
+        is_list = isinstance(value, Sized) and not isinstance(value, bytes | str)
+        if is_list and len(value) > MAX_ITEMS:
+            raise Refused(Code.RESOURCE_EXHAUSTED, f"too long a list: at most {MAX_ITEMS}")
 
 
 class Route:
