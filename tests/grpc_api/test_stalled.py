@@ -318,7 +318,7 @@ async def test_long_requests_under_way_have_a_limit(
     """Each takes several times its bytes in memory, as long as its answer is not read."""
     write(chain, 2)
     allow(stalled, monkeypatch)
-    monkeypatch.setattr(clients, "MAX_REQUESTS_BYTES", 500_000)
+    monkeypatch.setattr(clients, "MAX_REQUESTS_BYTES", 800_000)
     asked = BalancesRequest(address=chains.address_of(RICH), assets=[bytes(32)] * 5_000)
     data = asked.SerializeToString()
     short = stalled.raw.call(DATA, ENTRIES)

@@ -28,10 +28,9 @@ MAX_RECEIVING: Final = 4_096
 """Limit on the calls of a process whose request is incomplete."""
 MAX_RECEIVING_BYTES: Final = 256 * 1024 * 1024
 """Limit on the bytes of incomplete requests."""
-MAX_REQUESTS_BYTES: Final = 64 * 1024 * 1024
-"""Limit on the bytes of long requests under way, each of which takes several times as much memory.
-"""
-LONG_REQUEST_BYTES: Final = 64 * 1024
+MAX_REQUESTS_BYTES: Final = 128 * 1024 * 1024
+"""Limit on the memory of long requests in progress."""
+LONG_REQUEST_BYTES: Final = 16 * 1024
 MAX_UNREAD_BYTES: Final = 512 * 1024 * 1024
 """Limit on the bytes of a process that wait for their clients to read."""
 MIN_WAIT_SECONDS: Final = 1.0
@@ -74,7 +73,7 @@ class CallState:
         self.received_bytes = 0
         """The bytes of its request received so far."""
         self.request_bytes = 0
-        """The bytes of its request, if that is long and the call takes time."""
+        """The memory of its request, if that is long and the call takes time."""
         self.holds_snapshot = False
         """Whether it holds a snapshot of the store until it ends."""
         self.waiting_since: float | None = clients.clock()
@@ -165,9 +164,7 @@ class Clients:
             call.resume()
 
     def hold_request(self, size: int, call: CallState) -> None:
-        """Note that a call takes time, whose request has so many bytes."""
-        if size < LONG_REQUEST_BYTES:
-            return
+        """Note that a call takes time, whose long request has so many bytes of memory."""
         call.request_bytes = size
         self._request_bytes += size
         if self._request_bytes > MAX_REQUESTS_BYTES:

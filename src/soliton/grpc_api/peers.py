@@ -21,14 +21,16 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from soliton.grpc_api.calls import Call, method_of
-from soliton.grpc_api.clients import Clients
+from soliton.grpc_api.clients import LONG_REQUEST_BYTES, Clients
 from soliton.grpc_api.errors import Refused
-from soliton.grpc_api.routes import Routes
+from soliton.grpc_api.routes import Routes, items_of
 from soliton.grpc_api.views import View, Views
 from soliton.web.http2.connection import Http2Connection
 from soliton.web.http2.requests import Head
 from soliton.web.http2.streams import Stream
 
+ITEM_BYTES: Final = 32
+"""Of memory, for each item of a parsed list."""
 STEP_SECONDS: Final = 0.005
 """The time slice of a stream, after which others get their turn."""
 
@@ -153,7 +155,8 @@ class Peer:
         else:
             call.holds_snapshot = method.holds_snapshot
             send = _send_events
-        clients.hold_request(len(data), call)
+        if len(data) > LONG_REQUEST_BYTES:
+            clients.hold_request(len(data) + ITEM_BYTES * items_of(request), call)
         work = _respond(call, send, found)
         self._begin(call, asyncio.get_running_loop().create_task(work), view, found)
 

@@ -34,7 +34,7 @@ Part = tuple[ServiceDescriptor, Methods]
 _NOT_POST: Final = http_status(405, ((b"allow", b"POST"),))
 _NO_GRPC: Final = http_status(415)
 MAX_ITEMS: Final = MAX_REQUEST_BYTES // (2 + DIGEST_LENGTH)
-"""Of a list of a request: more than that are no ids, and would take far more memory than bytes."""
+"""Limit on the items in the lists of a request: so many ids fit into its bytes."""
 _CONTENT: Final = b"application/grpc"
 _TOO_LONG: Final = "the headers are longer than this server takes"
 _CHAIN, _METADATA = "chain", "metadata"
@@ -73,8 +73,8 @@ class Method:
             request = self._parse(data)
         except (DecodeError, RecursionError, ValueError) as error:
             raise Refused(Code.UNKNOWN, NOT_A_MESSAGE) from error
-        if len(data) > MAX_ITEMS:
-            _check_items(request)
+        if len(data) > MAX_ITEMS and items_of(request) > MAX_ITEMS:
+            raise Refused(Code.RESOURCE_EXHAUSTED, f"too many items: at most {MAX_ITEMS}")
         return request
 
     def call(self, chain: object, request: Message, metadata: Metadata) -> object:
@@ -83,11 +83,10 @@ class Method:
         return self.function(*given, metadata) if self.takes_metadata else self.function(*given)
 
 
-def _check_items(request: Message) -> None:
-    for _, value in request.ListFields():
-        is_list = isinstance(value, Sized) and not isinstance(value, bytes | str)
-        if is_list and len(value) > MAX_ITEMS:
-            raise Refused(Code.RESOURCE_EXHAUSTED, f"too long a list: at most {MAX_ITEMS}")
+def items_of(request: Message) -> int:
+    """Return the number of items in the lists of a request."""
+    values = (value for _, value in request.ListFields() if not isinstance(value, bytes | str))
+    return sum(len(value) for value in values if isinstance(value, Sized))
 
 
 class Route:
