@@ -32,7 +32,7 @@ LINES: dict[str, int] = {
     "grpc_api": 5_260,
     "keystore": 740,
     "ledger": 9_122,
-    "matcher": 15_452,
+    "matcher": 15_382,
     "matching": 3_870,
     "node": 7_190,
     "p2p": 2_520,

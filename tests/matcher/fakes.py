@@ -288,7 +288,7 @@ class FakeCore:
         return 300_000
 
     async def minimum_fee(
-        self, pair: AssetPair, order: Order
+        self, pair: AssetPair, side: Side, amount: int, price: int
     ) -> tuple[tuple[AssetId | None, int], tuple[AssetId | None, int] | None]:
         return (None, 300_000), (GOLD, 100_000)
 

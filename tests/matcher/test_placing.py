@@ -250,7 +250,10 @@ async def test_rates_fees_and_discount(tmp_path: Path, node: FakeNode) -> None:
             matcher.rates.put(None, 2.0)
         assert caught.value.kind is errors.WAVES_IMMUTABLE_RATE
         order = make_order(ALICE, Side.SELL, COIN, PRICE, fee=FEE, fee_asset=SMART)
-        assert await matcher.queries.minimum_fee(PAIR, order) == ((None, FEE), (SMART, FEE))
+        assert await matcher.queries.minimum_fee(PAIR, Side.SELL, COIN, PRICE) == (
+            (None, FEE),
+            (SMART, FEE),
+        )
         await matcher.placing.place(order, market=False)
         cheap = make_order(ALICE, Side.SELL, COIN, PRICE, fee=FEE - 1, fee_asset=SMART)
         assert await refusal(matcher, cheap) is errors.FEE_NOT_ENOUGH
@@ -259,7 +262,7 @@ async def test_rates_fees_and_discount(tmp_path: Path, node: FakeNode) -> None:
         assert matcher.rates.latest() == {None: 1.0, SMART: 2.0}
         assert matcher.rates.delete(SMART) == 2.0
         with pytest.raises(MatcherError) as caught:
-            await matcher.queries.minimum_fee(PAIR, order)
+            await matcher.queries.minimum_fee(PAIR, Side.SELL, COIN, PRICE)
         assert caught.value.kind is errors.RATE_NOT_FOUND
 
 

@@ -106,7 +106,6 @@ async def test_one_that_the_node_shows_is_not_sent_again(
     assert len(setting.node.sent) == 1
     await setting.mine(first)
     assert len(setting.settlement.off_chain) == 0
-    assert setting.settlement.counts.confirmed == 1
 
 
 async def test_one_that_has_left_the_pool_unheard_is_sent_again(setting: Setting) -> None:
@@ -261,7 +260,6 @@ async def test_one_that_is_too_late_gets_a_new_time_when_nothing_can_mine_the_ol
     assert second.payload == first.payload
     assert set(setting.database.pending()) == {second.id}
     assert (setting.refused, setting.lost) == ([first.id], [second.id])
-    assert setting.settlement.counts.renewed == 1
 
 
 async def test_the_times_of_an_execution_are_the_same_whoever_renews_it() -> None:

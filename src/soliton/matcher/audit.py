@@ -58,7 +58,6 @@ class RuleBroken(InputError):
         super().__init__(f"{rule} is broken at offset {offset}: {detail}")
         self.rule = rule
         self.offset = offset
-        self.detail = detail
 
 
 @dataclass(slots=True)

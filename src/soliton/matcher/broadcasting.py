@@ -98,7 +98,6 @@ class Broadcasting:
             self._note_failure(BroadcastAnswer(Broadcast.LATER, str(error)), sent)
             await asyncio.sleep(_PAUSE_SECONDS)
             return
-        self._state.counts.sent += 1
         if sent.height or transaction_id not in self._state.pending:
             return
         match answer.result:
@@ -145,7 +144,6 @@ class Broadcasting:
         self._state.unwatch(transaction.id)
         self._database.settle(transaction.id)
         self._database.put_unsettled(described(transaction, reason, given_up=True))
-        self._state.counts.refused += 1
         _log.error("the exchange %s is given up: %s", base58.encode(transaction.id), reason)
         self._session.given_up(transaction.id)
 
@@ -218,7 +216,6 @@ class Broadcasting:
         if new.id == old.id:
             self._state.note_found(old.id, self._state.pending[old.id], height)
             return
-        self._state.counts.renewed += 1
         _log.warning(
             "the exchange %s was too late: %s takes its place",
             *(base58.encode(old.id), base58.encode(new.id)),

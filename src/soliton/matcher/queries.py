@@ -7,7 +7,7 @@ part answers alone (``orders_db``, ``settlement``, ``quarantine``, the engine).
 from __future__ import annotations
 
 from soliton.chain.addresses import Address
-from soliton.chain.orders import Order
+from soliton.chain.orders import Side
 from soliton.chain.values import AssetId
 from soliton.matcher.accounts import Account
 from soliton.matcher.errors import NodeUnavailable
@@ -103,19 +103,21 @@ class Queries:
         least = mode.base_fee if isinstance(mode, DynamicFee) else 0
         return least + SCRIPT_FEE * self._chain.matcher_scripted
 
-    async def minimum_fee(self, pair: AssetPair, order: Order) -> tuple[Fee, Fee | None]:
-        """The usual minimum fee of an order with this amount and price, and the discounted one, if
-        any. Raises ``MatcherError``, also for a missing rate.
+    async def minimum_fee(
+        self, pair: AssetPair, side: Side, amount: int, price: int
+    ) -> tuple[Fee, Fee | None]:
+        """The usual minimum fee of an order, and the discounted one, if any. Raises
+        ``MatcherError``, also for a missing rate.
         """
         for asset_id in (pair.amount_asset, pair.price_asset):
             await self.asset(asset_id)
         chain, found = self._chain, list[Fee]()
         fee = self._engine.settings.order_fee_at(self._engine.last_offset + 1)
-        choices = fee_assets(fee, pair, order.side)
+        choices = fee_assets(fee, pair, side)
         await chain.learn(choices)
         extra = script_fees(pair, chain.assets, chain.matcher_scripted)
         for asset_id in choices:
-            offer = Offer(pair, order.side, order.amount, order.price, asset_id)
+            offer = Offer(pair, side, amount, price, asset_id)
             least = minimum_fee(offer, fee, chain.assets, self._rates, extra)
             found.append((asset_id, least.fee))
         return found[0], found[1] if len(found) > 1 else None

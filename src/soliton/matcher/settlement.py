@@ -54,17 +54,6 @@ class Sent(msgspec.Struct):
     message: str = _UNANSWERED
 
 
-class SettlementCounts(msgspec.Struct):
-    """Counts of transactions since the start."""
-
-    made: int = 0
-    sent: int = 0
-    confirmed: int = 0
-    refused: int = 0
-    renewed: int = 0
-    rolled_back: int = 0
-
-
 class Settlement:
     """All transactions that are not irreversibly on the chain. Use from one event loop."""
 
@@ -93,7 +82,6 @@ class Settlement:
         """Set while ``take_found`` has something to return."""
         self.is_active = False
         """Whether transactions are sent, not only recorded."""
-        self.counts = SettlementCounts()
 
     @property
     def off_chain(self) -> dict[bytes, Sent]:
@@ -207,7 +195,6 @@ class Settlement:
         """Record a new transaction, and send it if active."""
         if transaction.id in self.pending:
             return
-        self.counts.made += 1
         self._database.put_transaction(transaction)
         if self.is_active:
             sent = Sent(transaction.timestamp, transaction)
@@ -256,7 +243,6 @@ class Settlement:
                 self._lose(transaction_id, sent)
 
     def _lose(self, transaction_id: bytes, sent: Sent) -> None:
-        self.counts.rolled_back += 1
         self._note_height(transaction_id, sent, 0)
         transaction = self.outstanding(transaction_id)
         if transaction is not None:
@@ -264,8 +250,6 @@ class Settlement:
         self.queue(transaction_id, sent)
 
     def _note_height(self, transaction_id: bytes, sent: Sent, height: int) -> None:
-        if height and not sent.height:
-            self.counts.confirmed += 1
         self._leave_height(transaction_id, sent)
         sent.height = height
         self._at.setdefault(height, {})[transaction_id] = sent

@@ -58,12 +58,10 @@ class Journal(Protocol):
     @property
     def first_offset(self) -> int:
         """The lowest readable offset; the next one if the journal is empty."""
-        ...
 
     @property
     def last_offset(self) -> int:
         """The highest offset known to be in the journal, -1 if it is empty."""
-        ...
 
     async def append(self, payloads: Sequence[bytes]) -> list[Position]:
         """Append commands in this order; returns once they are durable.
@@ -73,7 +71,6 @@ class Journal(Protocol):
         be retried, and ``LeadershipLost`` if this process no longer leads: then the commands may or
         may not be in the journal, and ``follow`` has to be called again.
         """
-        ...
 
     def records(self, from_offset: int) -> AsyncIterator[list[Record]]:
         """The commands from an offset to the current end, in batches.
@@ -81,7 +78,6 @@ class Journal(Protocol):
         Raises ``JournalGap`` if ``from_offset`` is below the first or more than one above the last,
         ``JournalDamaged`` if a checksum is wrong.
         """
-        ...
 
     def follow(self, from_offset: int) -> AsyncIterator[list[Record]]:
         """All commands from an offset on, in batches, including those that another process writes
@@ -89,22 +85,17 @@ class Journal(Protocol):
 
         ``from_offset`` is 0 or one above a command that was read before. Raises as ``records``.
         """
-        ...
 
     async def term_ended(self) -> None:
         """Wait until this process no longer leads."""
-        ...
 
     async def confirm(self) -> None:
         """Wait until the stored commands survive a power failure, if the settings require that.
         Raises ``JournalProblem``.
         """
-        ...
 
     async def truncate_before(self, offset: int) -> None:
         """Allow commands below an offset to be deleted; some of them may stay."""
-        ...
 
     async def close(self) -> None:
         """Finish pending writes and close files and connections."""
-        ...

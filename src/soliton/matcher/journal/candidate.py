@@ -52,8 +52,6 @@ class KafkaSettings:
     name: str
     role: Role = Role.AUTO
     lease_seconds: float = 10.0
-    drop_old: bool = False
-    """Whether ``truncate_before`` deletes entries, which a lagging standby may still need."""
     rules: bytes = b""
     """The hash of the trading rules; if empty, rules are not compared."""
 

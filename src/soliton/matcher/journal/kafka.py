@@ -294,13 +294,7 @@ class KafkaJournal:
             task.add_done_callback(self._closing.discard)
 
     async def truncate_before(self, offset: int) -> None:
-        """Allow the broker to delete commands below an offset, if the settings permit that.
-
-        The one before ``offset`` stays: readers that start at ``offset`` need its term.
-        """
-        if self._settings.drop_old and self._topic is not None and offset > 1:
-            await self._topic.drop_before(offset - 1)
-            self._candidate.first_offset = await self._topic.start()
+        """Does nothing: a lagging standby may still need the commands."""
 
     async def close(self) -> None:
         """Write waiting commands, resign if this process leads, and close the connections."""

@@ -239,20 +239,6 @@ class Topic:
             raise BrokerProblem("Kafka confirmed a write without telling where it is")
         return int(stored.offset)
 
-    async def drop_before(self, offset: int) -> None:
-        """Let the broker delete entries below an offset. Raises ``BrokerProblem``."""
-        from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
-        from aiokafka.errors import KafkaError
-
-        admin = AIOKafkaAdminClient(**self._address.options())
-        try:
-            await admin.start()
-            await admin.delete_records({self._partition: RecordsToDelete(before_offset=offset)})
-        except (KafkaError, OSError) as error:
-            raise BrokerProblem(f"Kafka does not delete old entries: {error}") from error
-        finally:
-            await admin.close()
-
     async def close(self) -> None:
         """Close the connections once pending writes have arrived or timed out."""
         try:

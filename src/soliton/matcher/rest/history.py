@@ -121,35 +121,35 @@ def _item(core: Matcher, order_id: bytes, owner: Address) -> Answer:
 
 async def history_of_public_key(request: Request) -> Answer:
     """The orders of the signing account."""
-    flags = _flags(request)
+    flags = _flags(request, (True, True))
     public_key = read_public_key(request.segments[2])
     auth.check_signature(request, public_key)
-    return _list(request.core, owner_of(request.core, public_key), None, flags, (True, True))
+    return _list(request.core, owner_of(request.core, public_key), None, *flags)
 
 
 async def history_in_pair(request: Request) -> Answer:
     """The orders of the signing account in one pair."""
     public_key = read_public_key(request.segments[5])
     pair = await pair_or_redirect(request)
-    flags = _flags(request)
+    flags = _flags(request, (True, True))
     auth.check_signature(request, public_key)
-    return _list(request.core, owner_of(request.core, public_key), pair, flags, (True, True))
+    return _list(request.core, owner_of(request.core, public_key), pair, *flags)
 
 
 async def history_of_address(request: Request) -> Answer:
     """The orders of an account, for the operator."""
     owner = read_address(request.core, request.segments[2])
     auth.check_named_user(request, owner)
-    return _list(request.core, owner, None, _flags(request), (True, False))
+    return _list(request.core, owner, None, *_flags(request, (True, False)))
 
 
-def _flags(request: Request) -> tuple[bool, bool] | None:
-    """Whether to list active and closed orders, or ``None`` if the request does not specify it."""
+def _flags(request: Request, default: tuple[bool, bool]) -> tuple[bool, bool]:
+    """Whether to list active orders, and closed ones."""
     query = request.query()
     active, closed = read_flag(query, "activeOnly"), read_flag(query, "closedOnly")
     match active, closed:
         case None, None:
-            return None
+            return default
         case True, True:
             return False, False
         case True, _:
@@ -161,16 +161,9 @@ def _flags(request: Request) -> tuple[bool, bool] | None:
 
 
 def _list(
-    core: Matcher,
-    owner: Address,
-    pair: AssetPair | None,
-    flags: tuple[bool, bool] | None,
-    default: tuple[bool, bool],
+    core: Matcher, owner: Address, pair: AssetPair | None, active: bool, closed: bool
 ) -> Answer:
-    active, closed = default if flags is None else flags
-    found = (
-        core.queries.history(owner, pair, active=active, closed=closed) if active or closed else []
-    )
+    found = core.queries.history(owner, pair, active=active, closed=closed)
     return plain([item_json(info) for info in found])
 
 

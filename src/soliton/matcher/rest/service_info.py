@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from soliton import __version__
-from soliton.chain.orders import Order, Side
+from soliton.chain.orders import Side
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.matcher.rest import examples
@@ -183,21 +183,7 @@ async def calculate_fee(request: Request) -> Answer:
     if wrong or side is None:
         raise invalid_json(*wrong)
     pair = await traded_pair(core, read_pair(*request.segments[2:4]))
-    draft = Order(
-        version=3,
-        chain_id=core.settings.network.chain_id,
-        sender_public_key=core.public_key,
-        matcher_public_key=core.public_key,
-        amount_asset=pair.amount_asset,
-        price_asset=pair.price_asset,
-        side=side,
-        amount=body.amount,
-        price=body.price,
-        timestamp=core.now(),
-        expiration=core.now(),
-        matcher_fee=0,
-    )
-    base, discount = await core.queries.minimum_fee(pair, draft)
+    base, discount = await core.queries.minimum_fee(pair, side, body.amount, body.price)
     fees = {"base": _fee_json(base)}
     if discount is not None:
         fees["discount"] = _fee_json(discount)
