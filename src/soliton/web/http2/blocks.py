@@ -1,7 +1,7 @@
-"""The header blocks of one connection: put together from frames, read once, and remembered.
+"""The header blocks of one connection: reassembled from frames, decoded, and cached.
 
-What lives here: blocks of several frames, and what is known of those that came before. What does
-not: their bytes (``hpack``) and their meaning (``requests``).
+What lives here: blocks of several frames, and the cache of decoded blocks. What does not: decoding
+(``hpack``) and the meaning of headers (``requests``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from soliton.web.http2.requests import Head
 
 
 class Blocks:
-    """Header blocks as they come."""
+    """Reassembles and decodes header blocks."""
 
     __slots__ = ("_count", "_data", "_decoder", "_known", "flags", "is_open", "number")
 
@@ -32,18 +32,18 @@ class Blocks:
         self._data = bytearray()
         self._count = 0
         self.is_open = False
-        """Whether the next frame has to go on with a block."""
+        """Whether the next frame has to continue a block."""
         self.number = self.flags = 0
-        """The stream of that block, and what its first frame said."""
+        """The stream of that block, and the flags of its first frame."""
 
     def begin(self, flags: int, number: int, data: bytes) -> None:
-        """A block that has more frames."""
+        """Begin a block of several frames."""
         self.is_open = True
         self.flags, self.number, self._count = flags, number, 0
         self._data += data
 
     def add(self, data: bytes, *, is_last: bool) -> bool:
-        """More of it: whether that is all. Raises ``Fault``."""
+        """Add a frame; return whether the block is complete. Raises ``Fault``."""
         self._count += 1
         self._data += data
         if self._count > CONTINUATIONS or len(self._data) > BLOCK_BYTES:
@@ -51,14 +51,14 @@ class Blocks:
         return is_last
 
     def take(self) -> bytes:
-        """The block that has ended."""
+        """Return the complete block."""
         block = bytes(self._data)
         self._data.clear()
         self.is_open = False
         return block
 
     def read(self, block: bytes) -> Head:
-        """What a block says; raises ``Fault``."""
+        """Decode a block; raises ``Fault``."""
         known = self._known
         found = known.get(block)
         if found is not None:

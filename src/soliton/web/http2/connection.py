@@ -1,7 +1,7 @@
-"""One connection of HTTP/2 on a transport: bytes between the two, and limits of time.
+"""One HTTP/2 connection on a transport: input and output, and timeouts.
 
-What lives here: the transport's life, writing once in each turn of the loop, patience. What does
-not: frames (``machine``), requests (the applications), the listening (``server``).
+What lives here: the transport's lifecycle, writing once in each turn of the loop, timeouts. What
+does not: frames (``machine``), requests (the applications), listening (``server``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TURN_SECONDS: Final = 0.0005
 PIECE_BYTES: Final = 512
 """Input that is processed in one go: a few requests, or one that takes long to read."""
 CLOSE_SECONDS: Final = 5.0
-"""How long a connection that ends may take to take what was sent."""
+"""How long a closing connection may take to read the rest."""
 CLOSE_BYTES: Final = 8 * 1024 * 1024
 """What is still read, and ignored, of a client that has broken the rules: closing a socket with
 unread input would discard the GOAWAY frame.
@@ -36,7 +36,7 @@ _LEAST_LOOK_SECONDS: Final = 0.01
 
 
 class Shared:
-    """What all connections of one port share."""
+    """The state shared by all connections of one port."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Shared:
         limits: Http2Limits,
         counters: SharedCounters,
     ) -> None:
-        """``make`` gives each connection what answers its requests."""
+        """``make`` returns the handler of a connection's requests."""
         self.make = make
         self.limits = limits
         self.rounds = Rounds()
@@ -67,14 +67,14 @@ class Shared:
         self._pass_ends_at = 0.0
 
     def opens(self, connection: Http2Connection) -> bool:
-        """Count a connection; whether its client has more than it may have."""
+        """Count a connection; return whether its client exceeds its limit."""
         self.connections.add(connection)
         client, limit = self._client(connection), self.limits.connections_per_client
         self._open.add(client)
         return limit is not None and client is not None and self._open.of(client) > limit
 
     def closes(self, connection: Http2Connection) -> None:
-        """Count the end of one."""
+        """Count the end of a connection."""
         self.connections.discard(connection)
         self._open.add(self._client(connection), -1)
         if not self.connections:
@@ -91,7 +91,7 @@ class Http2Connection(asyncio.Protocol):
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
         self.client = LOCAL
-        """Who is at the other end, as far as limits go."""
+        """The key of the client for limits."""
         self._limits = shared.limits
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
@@ -120,13 +120,13 @@ class Http2Connection(asyncio.Protocol):
         self.ends_at = min(self.shared.rounds.ends_at, perf_counter() + TURN_SECONDS)
 
     def hold(self) -> None:
-        """Read nothing until ``go_on`` is called as often."""
+        """Pause reading until ``go_on`` is called as often."""
         self._holds += 1
         if self._holds == 1 and not self._is_ending:
             self._transport.pause_reading()
 
     def go_on(self) -> None:
-        """Take back one ``hold``."""
+        """Undo one ``hold``."""
         self._holds -= 1
         if self._holds == 0 and not self._is_ending:
             self._transport.resume_reading()
@@ -134,25 +134,25 @@ class Http2Connection(asyncio.Protocol):
     # --- for the server ---------------------------------------------------------------------------
 
     def shut_down(self) -> None:
-        """Take no more; close when all that is under way has ended."""
+        """Refuse new streams; close when all open ones have ended."""
         self.machine.leave()
 
     def abort(self) -> None:
-        """Go without a word."""
+        """Abort the connection."""
         self._is_ending = True
         self._transport.abort()
 
-    # --- for the event loop -----------------------------------------------------------------------
+    # --- asyncio.Protocol -------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take a connection."""
+        """Set up the connection."""
         # That of uvloop has all of the methods, but not the class.
         self._transport = cast("asyncio.Transport", transport)
         host = host_of(self._transport)
         self.client = client_key(host or "")
         has_too_many = self.shared.opens(self)
         if host is None or len(self.shared.connections) > self._limits.connections:
-            # Of who has gone by now the system says no more who it was.
+            # The address of a client that is already gone is unknown.
             self.abort()
             return
         self.machine.start(self._made)
@@ -165,7 +165,7 @@ class Http2Connection(asyncio.Protocol):
             self._look_in(self._limits.handshake_seconds)
 
     def data_received(self, data: bytes) -> None:
-        """Frames, or parts of them."""
+        """Process input, or queue it for the connection's turn."""
         if self._is_ending:
             self._ignored += len(data)
             if self._ignored > CLOSE_BYTES:
@@ -211,20 +211,20 @@ class Http2Connection(asyncio.Protocol):
             self._input = b""
 
     def eof_received(self) -> None:
-        """The client says no more; the transport closes."""
+        """The client has closed its side; the transport closes."""
 
     def pause_writing(self) -> None:
-        """The client is slower than what comes for it."""
+        """The write buffer is full."""
         self.machine.out.is_paused = True
         self._paused = self._loop.time()
 
     def resume_writing(self) -> None:
-        """It has caught up."""
+        """The write buffer is drained."""
         self.machine.out.is_paused = False
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end: nobody waits for what is under way."""
+        """Clean up, and close all streams."""
         del exc
         self._is_ending = True
         self.machine.is_over = True
@@ -233,10 +233,10 @@ class Http2Connection(asyncio.Protocol):
         self.shared.closes(self)
         self.machine.lives.drop_all()
 
-    # --- what goes --------------------------------------------------------------------------------
+    # --- output -----------------------------------------------------------------------------------
 
     def _wake(self) -> None:
-        """Write in this turn of the loop, when all others have said what they have to say."""
+        """Write at the end of this turn of the loop, together with further output."""
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._flush)
@@ -258,7 +258,7 @@ class Http2Connection(asyncio.Protocol):
             self._loop.call_soon(self._go_on)
 
     def _close(self) -> None:
-        """Close when all has been sent, or soon."""
+        """Close when all is sent, or after a timeout."""
         self._is_ending = True
         self._input = b""
         is_told_why = self.machine.is_over and self.machine.has_begun
@@ -273,17 +273,17 @@ class Http2Connection(asyncio.Protocol):
         self._timer = self._loop.call_later(CLOSE_SECONDS, self._transport.abort)
 
     def _go_on(self) -> None:
-        """Send more of what waited for its turn."""
+        """Send more queued data."""
         self.machine.out.pump()
         self._flush()
 
-    # --- patience ---------------------------------------------------------------------------------
+    # --- timeouts ---------------------------------------------------------------------------------
 
     def _look_in(self, seconds: float) -> None:
         self._timer = self._loop.call_later(max(seconds, _LEAST_LOOK_SECONDS), self._look)
 
     def _look(self) -> None:
-        """See whether the client has been silent for too long, or is to be asked if it lives."""
+        """Check the timeouts, and send a PING to a silent client."""
         limits, machine, now = self._limits, self.machine, self._loop.time()
         if not machine.has_begun:
             self.abort()

@@ -1,4 +1,4 @@
-"""What costs a server more than the client that sends it: counted, and refused beyond a limit.
+"""Flood protection: counts frames that cost the server more than the client.
 
 What lives here: counting for one connection. What does not: the limits (``limits``).
 """
@@ -18,7 +18,7 @@ from soliton.web.http2.limits import (
 
 
 class Fault(Exception):
-    """A connection has to end: with a code of HTTP/2, and words for who looks into it."""
+    """Ends the connection with an error code of HTTP/2, and debug data."""
 
     def __init__(self, code: int, words: bytes = b"") -> None:
         super().__init__(code, words)
@@ -27,7 +27,7 @@ class Fault(Exception):
 
 
 class Floods:
-    """What a connection has sent of the kinds that are counted. ``now`` is the time in seconds."""
+    """The counters of a connection. ``now`` is the time in seconds."""
 
     __slots__ = (
         "_empty",
@@ -55,37 +55,37 @@ class Floods:
         self._sent = sent
 
     def tick(self, now: float, sent: int) -> None:
-        """It is so late; so many bytes were sent."""
+        """Set the time, and the number of sent bytes."""
         self.now = now
         if now - self._since > WINDOW_SECONDS:
             self._begin(sent)
 
     def reset(self) -> None:
-        """A stream has ended before it was answered; raises ``Fault`` for one too many."""
+        """Count a stream that has ended before its answer; raises ``Fault`` above the limit."""
         self._resets += 1
         if self._resets > MAX_RESETS:
             raise Fault(frames.ENHANCE_YOUR_CALM, b"too_many_resets")
 
     def settings(self) -> None:
-        """Settings have come."""
+        """Count a SETTINGS frame."""
         self._settings += 1
         if self._settings > MAX_SETTINGS:
             raise Fault(frames.ENHANCE_YOUR_CALM, b"too_many_settings")
 
     def empty(self) -> None:
-        """A frame that says nothing."""
+        """Count a frame without effect."""
         self._empty += 1
         if self._empty > MAX_EMPTY:
             raise Fault(frames.ENHANCE_YOUR_CALM, b"too_many_frames")
 
     def update(self, sent: int) -> None:
-        """A window has become wider."""
+        """Count a WINDOW_UPDATE frame."""
         self._updates += 1
         if self._updates > MAX_WINDOW_UPDATES + (sent - self._sent) // BYTES_FOR_UPDATE:
             raise Fault(frames.ENHANCE_YOUR_CALM, b"too_many_window_updates")
 
     def ping(self, *, forgives: bool) -> None:
-        """A client asks whether the connection lives; ``forgives`` what was too early before."""
+        """Count a PING frame; ``forgives`` resets the strikes for early ones."""
         self.empty()
         if forgives:
             self._strikes, self._next_ping = 0, 0.0

@@ -1,6 +1,6 @@
-"""The frames of HTTP/2: their numbers, and making those that a server sends.
+"""The frames of HTTP/2: constants, and encoding those that a server sends.
 
-What lives here: constants and bytes. What does not: what frames do (``machine``).
+What lives here: constants and bytes. What does not: the effects of frames (``machine``).
 
 Source: RFC 9113, sections 4, 6 and 7.
 """
@@ -37,31 +37,31 @@ STREAM_MASK: Final = 0x7FFF_FFFF
 MAX_WINDOW: Final = 0x7FFF_FFFF
 USUAL_WINDOW: Final = 65_535
 FRAME_BYTES: Final = 16_384
-"""The longest frame that is taken, and sent: what everybody has to take."""
+"""The longest frame that is accepted and sent: the protocol's default."""
 LARGEST_FRAME_BYTES: Final = (1 << 24) - 1
 
 
 def frame(kind: int, flags: int, stream: int, body: bytes = b"") -> bytes:
-    """A frame."""
+    """Encode a frame."""
     length = len(body)
     return HEAD.pack(length >> 8, length & 0xFF, kind, flags, stream) + body
 
 
 def settings(pairs: tuple[tuple[int, int], ...]) -> bytes:
-    """What this end wants."""
+    """Encode a SETTINGS frame."""
     return frame(SETTINGS, 0, 0, b"".join(SETTING.pack(*each) for each in pairs))
 
 
 def window_update(stream: int, count: int) -> bytes:
-    """So many bytes more may come."""
+    """Encode a WINDOW_UPDATE frame."""
     return frame(WINDOW_UPDATE, 0, stream, LONG.pack(count))
 
 
 def reset(stream: int, code: int) -> bytes:
-    """The end of a stream."""
+    """Encode a RST_STREAM frame."""
     return frame(RST_STREAM, 0, stream, LONG.pack(code))
 
 
 def go_away(last: int, code: int, words: bytes = b"") -> bytes:
-    """The end of a connection; streams above ``last`` were not looked at."""
+    """Encode a GOAWAY frame; streams above ``last`` were not processed."""
     return frame(GOAWAY, 0, 0, LONG.pack(last) + LONG.pack(code) + words)

@@ -1,10 +1,10 @@
-"""Header blocks of HTTP/2: reading those of clients, writing our own.
+"""HPACK: decoding clients' header blocks, encoding our own.
 
-What a client sends is read with a dynamic table of the size that every server has unless it says
-otherwise. Clients send the same block again and again; while the table stays as it is, so does what
-a block says. What we send never enters a table, so that each block of ours is made once.
+Clients' blocks are decoded with a dynamic table of the default size. Clients repeat the same block;
+its meaning does not change as long as the table does not. Our own blocks never use the dynamic
+table, so each can be encoded once.
 
-What lives here: blocks and both tables. What does not: what headers mean, and which are refused
+What lives here: blocks and both tables. What does not: the meaning and validity of headers
 (``requests``).
 
 Source: RFC 7541.
@@ -20,11 +20,11 @@ from soliton.errors import InputError
 from soliton.web.http2.huffman import NoHuffman, decode
 
 TABLE_BYTES: Final = 4_096
-"""Of the dynamic table of a connection; nobody is allowed more."""
+"""The maximum size of a connection's dynamic table."""
 NO_TABLE: Final = b"\x20"
-"""What a block begins with that makes the table empty for good."""
+"""The prefix of a block that sets the size of the table to 0."""
 ENTRY_BYTES: Final = 32
-"""What each entry counts beside its name and value."""
+"""The overhead of each entry, added to its name and value."""
 _MOST_INTEGER_BYTES: Final = 5
 _MOST_RESIZES: Final = 2
 """Size updates at the beginning of a block (RFC 7541, section 4.2)."""
@@ -109,11 +109,11 @@ _NAMES: Final = {name: at for at, (name, _) in reversed(tuple(enumerate(STATIC, 
 
 
 class BadBlock(InputError):
-    """A header block that is none: nobody knows any more what the client's table holds."""
+    """The header block is invalid, so the state of the client's table is unknown."""
 
 
 class Decoder:
-    """The reader of one connection's header blocks, in their order."""
+    """Decodes one connection's header blocks, in order."""
 
     __slots__ = ("_limit", "_size", "_table", "changes")
 
@@ -123,12 +123,12 @@ class Decoder:
         self._size = 0
         self._limit = TABLE_BYTES
         self.changes = 0
-        """How often the table has changed: what a block means holds until then."""
+        """How often the table has changed: decoded blocks stay valid until then."""
 
     def decode(self, block: bytes, most: int, limit: int) -> tuple[list[Header], int]:
-        """The headers of a block, and how many bytes they count together. Those beyond ``most``
-        bytes are left out. Decoding stops beyond ``limit`` bytes: the table is unusable then.
-        Raises ``BadBlock``.
+        """Return the headers of a block, and their total size. Headers beyond ``most`` bytes are
+        left out. Decoding stops beyond ``limit`` bytes: the table is unusable then. Raises
+        ``BadBlock``.
         """
         found: list[Header] = []
         at, end, size, resizes = 0, len(block), 0, 0
@@ -194,7 +194,7 @@ class Decoder:
 
 
 def _integer(block: bytes, at: int, mask: int) -> tuple[int, int]:
-    """A number whose first bits are those under the mask, and where what follows it begins."""
+    """Decode a number whose prefix is under the mask; return it and the offset after it."""
     try:
         number = block[at] & mask
         at += 1
@@ -227,7 +227,7 @@ def _string(block: bytes, at: int) -> tuple[bytes, int]:
 
 
 def encode(headers: Iterable[Header]) -> bytes:
-    """A block with these headers, which changes no table."""
+    """Encode headers without changing a table."""
     return b"".join(_encoded(name, value) for name, value in headers)
 
 

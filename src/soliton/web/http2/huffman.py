@@ -1,4 +1,4 @@
-"""Huffman-coded strings of header blocks: reading them.
+"""Decoding Huffman-coded strings of header blocks.
 
 What lives here: the code and its decoder. What does not: header blocks (``hpack``).
 
@@ -14,7 +14,7 @@ from soliton.errors import InputError
 
 END: Final = 256
 _MOST_PADDING: Final = 7
-# The code is canonical: how long the word of each symbol is says all. Length, then the symbols.
+# The code is canonical, so the length of each symbol's code word defines it: length, then symbols.
 _WORDS: Final[tuple[tuple[int, bytes], ...]] = (
     (5, b"012aceiost"),
     (6, b" %-./3456789=A_bdfghlmnpru"),
@@ -59,15 +59,15 @@ _WORDS: Final[tuple[tuple[int, bytes], ...]] = (
 _END_LENGTH: Final = 30
 
 Step = tuple[int, bytes]
-"""Where four bits more lead: the next state (-1: nowhere), and what they complete."""
+"""The transition of four bits: the next state (-1: invalid), and the completed symbols."""
 
 
 class NoHuffman(InputError):
-    """Bytes that are no string of this code."""
+    """The bytes are not a valid string of this code."""
 
 
 def codes() -> list[tuple[int, int]]:
-    """The word of each symbol, the end's the last: its bits as a number, and how many."""
+    """Return the code word of each symbol, the end's the last: its bits, and its length."""
     found = [(0, 0)] * (END + 1)
     code, before = 0, 0
     words = [(length, symbol) for length, symbols in _WORDS for symbol in symbols]
@@ -79,7 +79,7 @@ def codes() -> list[tuple[int, int]]:
 
 
 def decode(data: bytes) -> bytes:
-    """The string; raises ``NoHuffman``."""
+    """Decode a string; raises ``NoHuffman``."""
     steps, accepted = _machine()
     found: list[bytes] = []
     state = 0
@@ -100,15 +100,17 @@ def decode(data: bytes) -> bytes:
 
 @cache
 def _machine() -> tuple[list[Step], list[bool]]:
-    """A step for each state and four bits, and the states in which a string may end."""
+    """Return the transition for each state and four bits, and whether a string may end in each
+    state.
+    """
     children, ends = _tree()
     steps = [_step(children, state, bits) for state in range(len(children)) for bits in range(16)]
     return steps, ends
 
 
 def _tree() -> tuple[list[list[int]], list[bool]]:
-    """The words as a tree: of each inner place where 0 and 1 lead (below 0: symbols, from -1 down),
-    and whether what leads to it is padding.
+    """Return the code as a tree: the children of each inner node for 0 and 1 (negative: symbols,
+    from -1 down), and whether the path to it is valid padding.
     """
     children, ends = [[0, 0]], [True]
     for symbol, (code, length) in enumerate(codes()):

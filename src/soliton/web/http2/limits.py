@@ -1,4 +1,4 @@
-"""What a server of HTTP/2 takes of strangers: of one connection, and of all together."""
+"""The limits of an HTTP/2 server on clients: of one connection, and of all together."""
 
 from __future__ import annotations
 
@@ -6,72 +6,70 @@ from dataclasses import dataclass
 from typing import Final
 
 HEADER_LIST_BYTES: Final = 16 * 1024
-"""Of the headers of one request, as they are counted by RFC 9113; what is more is refused."""
+"""The size of the headers of one request, by RFC 9113; requests above it are refused."""
 MOST_HEADER_LIST_BYTES: Final = 64 * 1024
-"""Who sends more has its connection closed: reading it costs more than it is worth."""
+"""The size above which the connection is closed, since decoding is too expensive."""
 BLOCK_BYTES: Final = 32 * 1024
-"""Of a header block as it is sent."""
+"""The size of an encoded header block."""
 CONTINUATIONS: Final = 8
-"""Frames that a header block may have behind the first."""
+"""CONTINUATION frames of a header block."""
 STREAM_WINDOW: Final = 256 * 1024
-"""What may come on a stream before the application has taken any of it."""
+"""Bytes that a stream may receive before the application has taken any of them."""
 CONNECTION_WINDOW: Final = 1024 * 1024
 OUTPUT_BYTES: Final = 256 * 1024
-"""Data that is handed to the system in one go."""
+"""Data written to the transport at once."""
 MAX_UNREAD_BYTES: Final = 1024 * 1024
-"""What may wait in the connection for a client that does not read: data, and answers to frames that
-want one.
-"""
+"""Unsent bytes of a connection whose client does not read: data, and replies to control frames."""
 BLOCKS_KEPT: Final = 64
-"""Header blocks of a connection whose meaning is remembered, if they are short."""
+"""Decoded header blocks in a connection's cache, if they are short."""
 KEPT_BLOCK_BYTES: Final = 1_024
 KEPT_LIST_BYTES: Final = 2_048
-"""Of their headers: a byte of a block may mean a long one."""
+"""The size of their headers: one byte of a block may stand for a long header."""
 CLOSED_KEPT: Final = 512
-"""Streams of which is known how they ended, for what a client had sent before it heard."""
+"""Closed streams that are kept, for frames that the client has sent before it noticed."""
 
 WHOLE_KEPT: Final = 64
-"""The same of those of which nothing more may come."""
+"""The same for streams on which the client may send nothing more."""
 
 WINDOW_SECONDS: Final = 10.0
-"""The limits below hold for so long, then they begin anew."""
+"""The time window of the limits below."""
 MAX_RESETS: Final = 1_000
-"""Streams that end before they are answered: by the client, or for its faults."""
+"""Streams that end before their answers: by the client, or for its faults."""
 MAX_SETTINGS: Final = 100
 MAX_EMPTY: Final = 2_000
-"""Frames that say nothing: pings, priorities, frames of unknown kinds, data without bytes."""
+"""Frames without effect: pings, priorities, unknown frames, empty data."""
 MAX_WINDOW_UPDATES: Final = 50_000
 BYTES_FOR_UPDATE: Final = 64
-"""One more may come for each so many bytes that were sent,"""
+"""One more window update is allowed for each so many sent bytes,"""
 BLOCK_WORTH: Final = 256
-"""and for a header block as for so many: clients widen the window of each answer."""
+"""and a header block counts as so many: clients enlarge the window with each answer."""
 PING_STRIKES: Final = 2
-"""Pings that come too early; the next one ends the connection. What is sent forgives them."""
+"""Early pings that are tolerated; the next one ends the connection. Sent data resets them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Http2Limits:
-    """Connections of one port, and the patience with them."""
+    """Limits on the connections of one port, and timeouts."""
 
     connections: int = 4_096
-    """More are closed at once."""
+    """Further connections are closed at once."""
     connections_per_client: int | None = None
-    """The same of one client (``clients.client_key``), in all processes that share their counters;
-    more are told so.
+    """The same for one client (``clients.client_key``), over all processes that share their
+    counters; further connections get a GOAWAY frame.
     """
     counts_local_clients: bool = False
-    """Whether that holds for clients on this machine, too."""
+    """Whether that limit also holds for clients on this machine."""
     streams: int = 100
-    """Of one connection at a time."""
+    """Concurrent streams of one connection."""
     handshake_seconds: float = 20.0
-    """Until a connection has said what it wants."""
+    """The timeout of the client's preface and SETTINGS."""
     idle_seconds: float = 600.0
     """How long a connection may have no stream."""
     silent_seconds: float = 60.0
-    """Who says nothing for so long is asked whether it lives,"""
+    """After so long without input a PING is sent,"""
     answer_seconds: float = 20.0
-    """and has so long to say so."""
+    """and the client has so long to answer."""
     write_seconds: float = 120.0
-    """How long a client may read nothing at all while something waits for it."""
+    """How long a client may not read while data is pending."""
     ping_seconds: float = 300.0
-    """How often clients may ask whether the connection lives."""
+    """The minimum interval of clients' pings."""

@@ -1,7 +1,6 @@
-"""The streams of one connection: which are open, and how others ended.
+"""The streams of one connection: the open ones, and how others ended.
 
-What lives here: the ends of streams. What does not: their beginnings, and what is said on them
-(``machine``).
+What lives here: ending streams. What does not: opening them, and their frames (``machine``).
 
 Source: RFC 9113, section 5.1.
 """
@@ -21,7 +20,7 @@ _OURS, _CLIENTS = "ended by the server", "reset by the client"
 
 
 class Lives:
-    """All streams. ``closed`` is called with each that was open, when it has ended."""
+    """All streams. ``closed`` is called with each open stream when it ends."""
 
     out: Outgoing
 
@@ -30,39 +29,39 @@ class Lives:
         self._floods = floods
         self.open: dict[int, Stream] = {}
         self.idle_since = 0.0
-        """When the last one ended, while there is none."""
+        """When the last one ended, while none is open."""
         self._closed: dict[int, str] = {}
-        """How those ended of which more may still be under way."""
+        """How streams ended on which frames may still be in flight."""
         self._whole: deque[int] = deque(maxlen=WHOLE_KEPT)
-        """Those of which the client had said all."""
+        """Streams whose requests were complete."""
 
     def reset(self, stream: Stream, code: int) -> None:
-        """End a stream, whatever waits in it."""
+        """Reset a stream, and drop its pending data."""
         if not stream.is_closed:
             self.out.put(frames.reset(stream.number, code))
             self._close(stream, _OURS)
 
     def end_faulty(self, stream: Stream, code: int) -> None:
-        """The same, for a client that breaks the rules; raises ``Fault`` for one too many."""
+        """Reset a stream for a violation of the protocol; raises ``Fault`` above the limit."""
         self._floods.reset()
         self.reset(stream, code)
 
     def refuse(self, number: int, code: int) -> None:
-        """Let a stream never begin; raises ``Fault`` for one too many."""
+        """Reset a stream that was not opened; raises ``Fault`` above the limit."""
         self._floods.reset()
         self.out.put(frames.reset(number, code))
         self._note(number, _OURS)
 
     def ignore(self, number: int) -> None:
-        """The same, of a client that knows that it comes too late."""
+        """Ignore a stream that was begun after GOAWAY."""
         self._note(number, _OURS)
 
     def leave(self, stream: Stream) -> None:
-        """The client wants no answer any more."""
+        """Close a stream that the client has reset."""
         self._close(stream, _CLIENTS)
 
     def finished(self, stream: Stream) -> None:
-        """An answer has gone; what the request still has does not matter."""
+        """Close a stream whose answer is sent; the rest of the request is discarded."""
         if not stream.client_is_done:
             self.out.put(frames.reset(stream.number, frames.NO_ERROR))
             self._close(stream, _OURS)
@@ -70,14 +69,14 @@ class Lives:
             self._close(stream, None)
 
     def drop_all(self) -> None:
-        """The client has gone."""
+        """Close all streams after the client has disconnected."""
         for stream in list(self.open.values()):
             if not stream.is_closed:
                 self._close(stream, _CLIENTS)
 
     def late(self, number: int, *, is_new: bool) -> None:
-        """A frame on a stream that is not open any more, ``is_new`` where it would begin one. What
-        the client has sent before it heard of the end does not matter; raises ``Fault`` otherwise.
+        """Handle a frame on a closed stream; ``is_new`` if it would open one. Ignores frames that
+        the client sent before it noticed the end; otherwise raises ``Fault``.
         """
         how = self._closed.get(number)
         if how is None:

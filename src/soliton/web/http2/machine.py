@@ -1,11 +1,11 @@
-"""The server's side of one connection as a machine: bytes in, calls out, bytes to be written.
+"""The server side of one connection, sans-I/O: bytes in, calls out, bytes to write.
 
-It is told the time with what it is fed, and holds no socket. What it is called with by the
-application it does at once; what it sends is in ``out``. Frames that break the rules of a stream
-end the stream, those that break the rules of the connection end that.
+The caller passes the current time with each chunk of input. The machine holds no socket. Calls from
+the application take effect immediately; bytes to send are in ``out``. Stream errors end the stream,
+connection errors the connection.
 
-What lives here: frames in. What does not: how streams end (``lives``), windows of what is sent
-(``sending``), header blocks (``blocks``), limits of time (``connection``).
+What lives here: received frames. What does not: the ends of streams (``lives``), send windows
+(``sending``), header blocks (``blocks``), timeouts (``connection``).
 
 Source: RFC 9113.
 """
@@ -53,26 +53,26 @@ _PRIORITY_BYTES: Final = 5
 
 
 class Handler(Protocol):
-    """What answers the requests of a connection."""
+    """The handler of a connection's requests."""
 
     def on_request(self, stream: Stream, head: Head, *, ended: bool) -> None:
-        """A request has begun; ``ended`` where it has no data."""
+        """Handle the head of a request; ``ended`` if it has no data."""
 
     def on_data(self, stream: Stream, data: bytes, *, ended: bool) -> None:
-        """Data of a request."""
+        """Handle data of a request."""
 
     def on_closed(self, stream: Stream) -> None:
-        """A stream has ended, whoever has ended it."""
+        """Handle the end of a stream, by either side."""
 
     def on_sent(self, stream: Stream) -> None:
-        """All that waited in a stream has gone."""
+        """All pending data of a stream is sent."""
 
 
 class Machine:
     """One connection."""
 
     def __init__(self, handler: Handler, limits: Http2Limits, wake: Callable[[], None]) -> None:
-        """``wake`` is called when there are bytes to write again."""
+        """``wake`` is called when there are new bytes to write."""
         self._handler = handler
         self._most_streams = limits.streams
         self._floods = Floods(limits.ping_seconds)
@@ -80,11 +80,11 @@ class Machine:
         self.out = self.lives.out = Outgoing(wake, handler.on_sent, self.lives.finished)
         self.streams = self.lives.open
         self.is_over = False
-        """Whether nothing that comes means anything any more."""
+        """True once the connection is dead; later input is ignored."""
         self.is_leaving = False
         """Whether new streams are refused."""
         self.has_begun = False
-        """Whether the client has said what it wants."""
+        """Whether the client's SETTINGS were received."""
         self._blocks = Blocks()
         # The last stream, and the last one that was not ignored: GOAWAY never names a later one.
         self._last = self._accepted = 0
@@ -94,7 +94,7 @@ class Machine:
         self._preface = PREFACE
 
     def start(self, now: float) -> None:
-        """Say what the server wants."""
+        """Send the server's SETTINGS and enlarge the connection window."""
         self._floods.tick(now, 0)
         self.lives.idle_since = now
         wanted = (
@@ -108,18 +108,18 @@ class Machine:
     # --- for the application ----------------------------------------------------------------------
 
     def take_more(self, stream: Stream) -> None:
-        """The application has taken what came on a stream that was held."""
+        """Release a held stream: the application has taken its data."""
         stream.is_held = False
         if not stream.is_closed:
             self._let_more_come(stream)
 
     def leave(self, code: int = frames.NO_ERROR, words: bytes = b"") -> None:
-        """Take no more streams; those that are open go on."""
+        """Send GOAWAY: refuse new streams, and let open ones finish."""
         if not self.is_leaving:
             self.is_leaving = True
             self.out.put(frames.go_away(self._accepted, code, words))
 
-    # --- what comes -------------------------------------------------------------------------------
+    # --- input ------------------------------------------------------------------------------------
 
     def receive(self, data: bytes, now: float) -> None:
         """Process input at a time in seconds."""
@@ -152,7 +152,7 @@ class Machine:
         return len(part)
 
     def _take_frames(self, data: bytes, at: int) -> int:
-        """All frames that are whole; where the next one begins."""
+        """Process complete frames; return the offset of the next one."""
         end, unpack = len(data), HEAD.unpack_from
         while end - at >= HEAD_BYTES:
             high, low, kind, flags, number = unpack(data, at)
@@ -177,7 +177,7 @@ class Machine:
         return at
 
     def _take_in_order(self, kind: int, flags: int, number: int, body: bytes) -> None:
-        """A frame where only one kind may be."""
+        """Process a frame where only one kind is allowed."""
         if not self.has_begun:
             if kind != frames.SETTINGS or flags & ACK:
                 raise Fault(PROTOCOL_ERROR, b"settings come first")
@@ -223,7 +223,7 @@ class Machine:
         self._handler.on_request(stream, head, ended=ended)
 
     def _late_head(self, stream: Stream | None, flags: int, number: int, head: Head) -> None:
-        """A header block on a stream that has one."""
+        """Process another header block of a stream: trailers."""
         if stream is None:
             self.lives.late(number, is_new=True)
             return
@@ -340,13 +340,13 @@ class Machine:
         self.out.put(frame(frames.PING, ACK, 0, body))
 
     def _let_more_come(self, stream: Stream) -> None:
-        """When half of a stream's room is taken."""
+        """Enlarge a stream's window when half of it is used."""
         if stream.room < STREAM_WINDOW // 2 and not stream.client_is_done:
             self.out.put(frames.window_update(stream.number, STREAM_WINDOW - stream.room))
             stream.room = STREAM_WINDOW
 
     def _ends(self, stream: Stream) -> bool:
-        """The client has said all: whether it is what it has announced."""
+        """End the request; return whether its length is as announced."""
         stream.client_is_done = True
         if stream.left:
             self.lives.end_faulty(stream, PROTOCOL_ERROR)
@@ -355,8 +355,8 @@ class Machine:
 
 
 def _wanted(body: bytes, window: int) -> tuple[int, int]:
-    """The window of streams that settings ask for, and the least size of the table of headers;
-    raises ``Fault`` for some that cannot be.
+    """Return the initial window and the smallest header table size of a SETTINGS frame; raises
+    ``Fault`` for invalid ones.
     """
     _check(len(body) % SETTING.size == 0, frames.FRAME_SIZE_ERROR)
     table = TABLE_BYTES
@@ -382,7 +382,7 @@ def _check(holds: bool, code: int = PROTOCOL_ERROR) -> None:
 
 
 def _without_padding(flags: int, body: bytes, skipped: int) -> bytes:
-    """A body without its padding, and without what stands before the rest."""
+    """Return a body without its padding and prefix."""
     padding = 0
     if flags & PADDED:
         _check(bool(body), frames.FRAME_SIZE_ERROR)

@@ -1,7 +1,7 @@
-"""The head of a request: what its headers say, and whether they keep the rules.
+"""The head of a request: its headers, and their validation.
 
-What lives here: reading and checking headers. What does not: their bytes (``hpack``), and what is
-asked for (the applications).
+What lives here: reading and checking headers. What does not: decoding (``hpack``), and requests
+(the applications).
 
 Source: RFC 9113, section 8.
 """
@@ -24,7 +24,7 @@ _MOST_DIGITS: Final = 18
 
 
 class Head:
-    """What a header block says. The same block may be of many requests."""
+    """A decoded header block, which many requests may share."""
 
     __slots__ = (
         "fields",
@@ -38,23 +38,23 @@ class Head:
     )
 
     def __init__(self, headers: list[Header], size: int) -> None:
-        """``size`` is that of all headers, also of those that are left out."""
+        """``size`` is that of all headers, including those left out."""
         pseudo = {name: value for name, value in headers if name.startswith(b":")}
         self.fields = [each for each in headers if not each[0].startswith(b":")]
-        """The headers but those that begin with a colon, in their order."""
+        """The headers without pseudo-headers, in order."""
         self.method = pseudo.get(b":method", b"")
         self.path = pseudo.get(b":path", b"")
         self.is_too_large = size > HEADER_LIST_BYTES
         self.length: int | None = None
-        """How many bytes are announced."""
+        """The content length."""
         has_good_fields = self._has_good_fields()
         self.is_bad = not self.is_too_large and not (
             has_good_fields and self._keeps_rules(headers, pseudo)
         )
         self.is_bad_behind = not has_good_fields or len(self.fields) != len(headers)
-        """Whether it may not stand behind a request."""
+        """Whether it is invalid as trailers."""
         self.made: object = None
-        """What the application has made of it."""
+        """The application's cached interpretation."""
 
     def _keeps_rules(self, headers: list[Header], pseudo: dict[bytes, bytes]) -> bool:
         first = [name for name, _ in headers[: len(pseudo)]]
@@ -79,7 +79,7 @@ class Head:
 
 
 def is_field(name: bytes, value: bytes) -> bool:
-    """Whether a header may be in a request, or behind one."""
+    """Whether a header is valid in a request or its trailers."""
     return (
         bool(name)
         and name not in _OF_CONNECTIONS

@@ -1,7 +1,7 @@
-"""What a server sends on one connection: within the client's windows, all streams in turns.
+"""The output of one connection: flow control, and round-robin between streams.
 
-Data waits in its stream until the windows of the stream and of the connection take it, and until
-the system has taken what was sent before. Everything else is sent at once; there is little of it.
+Data is queued in its stream until the windows of the stream and of the connection allow it, and
+the transport has written earlier data. Everything else is sent at once; there is little of it.
 
 What lives here: windows, and the bytes that go out. What does not: which streams there are
 (``machine``), and when bytes are written (``connection``).
@@ -33,8 +33,8 @@ Watch = Callable[[Stream], None]
 
 
 class Outgoing:
-    """The bytes of one connection. ``wake`` is called when there are some again, ``sent`` when all
-    that waited in a stream has gone, ``ended`` when its answer has.
+    """The output of one connection. ``wake`` is called when there are new bytes, ``sent`` when all
+    pending data of a stream is sent, ``ended`` when its answer is complete.
     """
 
     __slots__ = (
@@ -57,31 +57,31 @@ class Outgoing:
         self._wake, self._sent, self._ended = wake, sent, ended
         self._parts: list[bytes | memoryview] = []
         self.size = 0
-        """Bytes that are to be written."""
+        """The number of bytes to write."""
         self.total = 0
-        """Bytes of data that were ever sent; a header block counts ``BLOCK_WORTH``."""
+        """The total of sent data bytes; a header block counts ``BLOCK_WORTH``."""
         self.window = USUAL_WINDOW
-        """How many bytes of data the client still takes on the connection."""
+        """The send window of the connection."""
         self.initial_window = USUAL_WINDOW
-        """The same on a new stream."""
+        """The send window of a new stream."""
         self.is_paused = False
-        """Whether the system takes no more."""
+        """Whether the transport's write buffer is full."""
         self.has_sent = False
-        """Whether any answer was sent since somebody looked."""
+        """Whether any answer was sent since the last ping."""
         self._line: deque[Stream] = deque()
         self._opening = b""
-        """What the next header block begins with."""
+        """The prefix of the next header block."""
         self._has_no_table = False
 
     def put(self, data: bytes | memoryview) -> None:
-        """Send these bytes, whatever windows there are."""
+        """Send bytes without flow control."""
         if not self._parts:
             self._wake()
         self._parts.append(data)
         self.size += len(data)
 
     def take(self) -> bytes:
-        """The bytes to be written."""
+        """Return the bytes to write."""
         parts = self._parts
         data = bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
         parts.clear()
@@ -90,17 +90,17 @@ class Outgoing:
 
     @property
     def waits(self) -> bool:
-        """Whether data waits for nothing but its turn."""
+        """Whether data is queued that the windows allow."""
         return bool(self._line) and self.window > 0
 
     def is_full(self) -> bool:
-        """Whether no data is sent now."""
+        """Whether no more data can be sent now."""
         return self.is_paused or self.size >= OUTPUT_BYTES
 
     # --- answers ----------------------------------------------------------------------------------
 
     def answer(self, stream: Stream, head: bytes, data: bytes, trailers: bytes) -> bool:
-        """A whole answer: header blocks around some data. Whether all of it has gone."""
+        """Send a whole answer: headers, data, trailers. Return whether all of it is sent."""
         count = len(data)
         if (
             count > FRAME_BYTES
@@ -133,13 +133,13 @@ class Outgoing:
         return True
 
     def begin(self, stream: Stream, block: bytes) -> None:
-        """The headers of an answer."""
+        """Send the headers of an answer."""
         stream.has_begun = self.has_sent = True
         self.total += BLOCK_WORTH
         self.put(frame(HEADERS, END_HEADERS, stream.number, self._opened(block)))
 
     def send(self, stream: Stream, data: bytes) -> bool:
-        """Data of an answer: whether all of it has gone."""
+        """Send data of an answer; return whether all of it is sent."""
         count = len(data)
         if (
             not stream.size
@@ -164,7 +164,7 @@ class Outgoing:
         return not stream.size
 
     def finish(self, stream: Stream, block: bytes) -> bool:
-        """The end of an answer, behind all of its data: whether it has gone."""
+        """Send the trailers of an answer after all of its data; return whether they are sent."""
         if stream.size:
             stream.trailers = block
             return False
@@ -176,8 +176,8 @@ class Outgoing:
         return True
 
     def shrink_table(self) -> None:
-        """The client's table becomes smaller: it wants to hear that this end knows. Nothing of ours
-        is ever in it, so it may be empty from then on.
+        """The client has reduced its header table, which must be acknowledged. Our blocks never use
+        the table, so its size is set to 0.
         """
         if not self._has_no_table:
             self._has_no_table = True
@@ -188,17 +188,17 @@ class Outgoing:
         return opening + block
 
     def drop(self, stream: Stream) -> None:
-        """Send nothing of what waits in a stream."""
+        """Drop the pending data of a stream."""
         stream.waiting, stream.size = None, 0
 
     def join(self, stream: Stream) -> None:
-        """Let a stream have its turns as long as it may send."""
+        """Queue a stream that has data and may send."""
         if stream.size and stream.window > 0 and not stream.in_line and not stream.is_closed:
             stream.in_line = True
             self._line.append(stream)
 
     def pump(self) -> None:
-        """Send what may be sent."""
+        """Send queued data, as far as windows and the transport allow."""
         line = self._line
         while line and self.window > 0 and not self.is_full():
             stream = line.popleft()
@@ -207,7 +207,7 @@ class Outgoing:
                 self._send_some(stream)
 
     def _send_some(self, stream: Stream) -> None:
-        """A frame of a stream that may send one."""
+        """Send one frame of a stream."""
         waiting = stream.waiting
         assert waiting is not None, "it is in the line"
         part = waiting[0]
@@ -233,7 +233,7 @@ class Outgoing:
     # --- what the client says ---------------------------------------------------------------------
 
     def widen(self, stream: Stream, count: int) -> bool:
-        """So many bytes more, or less, of a stream: whether there may be so many."""
+        """Change the window of a stream; return false if it would be too large."""
         if stream.window + count > MAX_WINDOW:
             return False
         stream.window += count
@@ -242,7 +242,7 @@ class Outgoing:
         return True
 
     def widen_all(self, count: int) -> bool:
-        """The same of the connection."""
+        """Enlarge the window of the connection; return false if it would be too large."""
         if self.window + count > MAX_WINDOW:
             return False
         self.window += count

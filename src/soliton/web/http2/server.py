@@ -18,7 +18,7 @@ from soliton.web.shared_counters import SharedCounters
 
 
 class Http2Server:
-    """A server that accepts connections; ``stop`` ends it."""
+    """A running server; ``stop`` ends it."""
 
     def __init__(self, listener: socket.socket, server: asyncio.Server, shared: Shared) -> None:
         self.port: int = listener.getsockname()[1]
@@ -26,7 +26,7 @@ class Http2Server:
         self.shared = shared
 
     async def stop(self, seconds: float) -> None:
-        """Take no more; what is under way has so long to end."""
+        """Stop listening; running requests have so long to finish."""
         self._server.close()
         shared = self.shared
         for each in list(shared.connections):
@@ -49,9 +49,7 @@ async def serve(
     limits: Http2Limits,
     counters: SharedCounters,
 ) -> Http2Server:
-    """Serve what connects to a socket that is bound, which is closed at the end; raises
-    ``EnvironmentProblem``.
-    """
+    """Listen on a bound socket, which is closed at the end; raises ``EnvironmentProblem``."""
     shared = Shared(make, limits, counters)
     try:
         server = await listen(listener, lambda: Http2Connection(shared))

@@ -1,6 +1,6 @@
 """One stream of a connection: a request and its answer.
 
-What lives here: what is kept of it. What does not: what happens to it (``machine``, ``sending``).
+What lives here: its state. What does not: its transitions (``machine``, ``sending``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Stream:
-    """A stream that is open. ``owner`` is whatever the application keeps of it."""
+    """An open stream. ``owner`` is for the application."""
 
     __slots__ = (
         "client_is_done",
@@ -31,22 +31,22 @@ class Stream:
     def __init__(self, number: int, window: int, room: int) -> None:
         self.number = number
         self.window = window
-        """How many bytes the client still takes; below 0 after it has changed its mind."""
+        """The send window; negative after the client has reduced it."""
         self.room = room
-        """How many bytes it may still send."""
+        """The receive window."""
         self.waiting: deque[memoryview] | None = None
-        """What is to be sent, once it may."""
+        """Pending data."""
         self.size = 0
-        """How much that is."""
+        """The size of the pending data."""
         self.trailers: bytes | None = None
-        """The header block that ends the answer behind all that waits."""
+        """The header block that ends the answer after the pending data."""
         self.in_line = False
         self.has_begun = False
-        """Whether an answer has."""
+        """Whether an answer has begun."""
         self.client_is_done = False
         self.is_closed = False
         self.is_held = False
-        """Whether no more may come until the application takes what has."""
+        """Whether the window is not enlarged until the application has taken the data."""
         self.left: int | None = None
-        """How many of the announced bytes are still to come."""
+        """The rest of the content length."""
         self.owner: Any = None
