@@ -265,19 +265,19 @@ def _assign_names(leaves: list[_Leaf], bound: list[tuple[_Path, str]]) -> None:
     """Assign names to the leaves of the same path, and the others to leaves of unknown path, in
     order.
     """
-    by_path = {leaf.path: leaf for leaf in leaves if leaf.path is not None}
+    by_path = {leaf.path: index for index, leaf in enumerate(leaves) if leaf.path is not None}
     position = 0
     for path, name in bound:
-        leaf = by_path.get(path)
-        if leaf is None:
+        index = by_path.get(path)
+        if index is None:
             while position < len(leaves) and leaves[position].path is not None:
                 position += 1
             if position == len(leaves):
                 return
-            leaf = leaves[position]
-            leaf.path = path
-        leaf.name = name
-        position = max(position, leaves.index(leaf) + 1)
+            index = position
+            leaves[index].path = path
+        leaves[index].name = name
+        position = max(position, index + 1)
 
 
 def _tree(type_: str | None, leaves: list[_Leaf], depth: int, library: Library) -> Pattern | None:
