@@ -38,7 +38,7 @@ LINES: dict[str, int] = {
     "p2p": 2_520,
     "pages": 175,
     "parallel": 1_020,
-    "ride": 17_471,
+    "ride": 17_485,
     "signer": 7_250,
     "simulation": 1_796,
     "storage": 2_730,

@@ -76,7 +76,7 @@ _EMPTY_LIST: Final = list_of(NOTHING)
 _PLAIN: Final = (Plain, ListOf, TupleOf, UnionOf, Record)
 
 
-class Seen(msgspec.Struct):
+class Evidence(msgspec.Struct):
     """What is known of a parameter. ``listed``: it is passed on as a list."""
 
     described: Type | None = None
@@ -90,11 +90,11 @@ class Seen(msgspec.Struct):
 
 
 class _Function(msgspec.Struct):
-    parameters: list[Seen]
+    parameters: list[Evidence]
     result: Type = NOTHING
 
 
-_Names = Mapping[str, "Seen | Type"]
+_Names = Mapping[str, "Evidence | Type"]
 
 
 class Guesses:
@@ -104,12 +104,12 @@ class Guesses:
         self.library: Final[Library] = library(version, kind)
         self._signatures = _by_key(self.library)
         self._functions: dict[int, _Function] = {}
-        self._names: dict[str, Seen | Type] = dict(self.library.variables)
+        self._names: dict[str, Evidence | Type] = dict(self.library.variables)
         self._in_scope: dict[str, _Function] = {}
         self.result: Type = ANY
         """The type of a script that is an expression."""
         if isinstance(content, DApp):
-            self._note_described(content)
+            self._record_described(content)
         self._changed = True
         for _ in range(_ROUNDS):
             self._changed = False
@@ -131,13 +131,13 @@ class Guesses:
             for each in known.parameters
         )
 
-    def _note_described(self, dapp: DApp) -> None:
+    def _record_described(self, dapp: DApp) -> None:
         """Take the parameter types of callable functions from the metadata."""
         types = argument_types(read_meta(dapp.meta)) or ()
         for each, described in zip(dapp.callables, types, strict=False):
             known = self._known(each.function)
-            for seen, of in zip(known.parameters, described, strict=False):
-                seen.described = _type_named(callable_type(of), self.library)
+            for evidence, of in zip(known.parameters, described, strict=False):
+                evidence.described = _type_named(callable_type(of), self.library)
 
     # --- walking ---
 
@@ -158,13 +158,13 @@ class Guesses:
         run(self._body(each.function))
         self._unbind(before)
 
-    def _bind(self, names: Mapping[str, Seen | Type]) -> dict[str, Seen | Type | None]:
+    def _bind(self, names: Mapping[str, Evidence | Type]) -> dict[str, Evidence | Type | None]:
         """Bring names into scope; return their previous types."""
         before = {name: self._names.get(name) for name in names}
         self._names.update(names)
         return before
 
-    def _unbind(self, before: Mapping[str, Seen | Type | None]) -> None:
+    def _unbind(self, before: Mapping[str, Evidence | Type | None]) -> None:
         for name, value in before.items():
             if value is None:
                 del self._names[name]
@@ -174,7 +174,7 @@ class Guesses:
     def _known(self, function: Func) -> _Function:
         known = self._functions.get(id(function))
         if known is None:
-            known = _Function([Seen() for _ in function.parameters])
+            known = _Function([Evidence() for _ in function.parameters])
             self._functions[id(function)] = known
         return known
 
@@ -200,9 +200,9 @@ class Guesses:
                 return _named(self._names, name, expected)
             case GetField(subject, field):
                 if isinstance(subject, Ref):
-                    seen = self._names.get(subject.name)
-                    if isinstance(seen, Seen):
-                        seen.fields.add(field)
+                    evidence = self._names.get(subject.name)
+                    if isinstance(evidence, Evidence):
+                        evidence.fields.add(field)
                 owner = yield self._visit(subject, None)
                 if owner is NOTHING:
                     # Not known yet; a later round may find it.
@@ -235,34 +235,34 @@ class Guesses:
             else:
                 self._in_scope[declaration.name] = outer
             return result
-        value: Seen | Type = yield self._visit(declaration.value, None)
+        value: Evidence | Type = yield self._visit(declaration.value, None)
         if isinstance(declaration.value, Ref):
             value = self._names.get(declaration.value.name, value)
-            if isinstance(value, Seen) and declaration.name == _CAST_NAME:
-                self._note_cast(value, node.body)
+            if isinstance(value, Evidence) and declaration.name == _CAST_NAME:
+                self._record_cast(value, node.body)
         before = self._bind({declaration.name: value})
         result = yield self._visit(node.body, expected)
         self._unbind(before)
         return result
 
-    def _note_cast(self, seen: Seen, body: Expression) -> None:
+    def _record_cast(self, evidence: Evidence, body: Expression) -> None:
         """Take the type of a cast's subject from the cast's error message."""
         match body:
             case If(_, _, Call(_, (StringConst(message),))):
                 found = _CAST.fullmatch(message)
-                if found is not None and seen.described is None:
-                    seen.described = _type_named(found.group(1), self.library)
+                if found is not None and evidence.described is None:
+                    evidence.described = _type_named(found.group(1), self.library)
 
     def _call(self, node: Call, expected: Type | None) -> Task[Type, Type]:
         known = self._in_scope.get(node.function) if isinstance(node.function, str) else None
         if known is not None:
-            for argument, seen in zip(node.arguments, known.parameters, strict=False):
-                type_ = yield self._visit(argument, seen.demanded)
-                seen.given = common(seen.given, type_, merge_tuples=False)
+            for argument, evidence in zip(node.arguments, known.parameters, strict=False):
+                type_ = yield self._visit(argument, evidence.demanded)
+                evidence.given = common(evidence.given, type_, merge_tuples=False)
             return known.result
         signature = self._signatures.get(node.function)
         if signature is not None:
-            self._note_lists(node.arguments, signature)
+            self._record_lists(node.arguments, signature)
         parameters = _expectations(signature, len(node.arguments), expected)
         types = []
         for argument, parameter in zip(node.arguments, parameters, strict=True):
@@ -270,55 +270,59 @@ class Guesses:
         if node.function in (EQUAL, "!="):
             _compare(node.arguments, types, self._names)
         if node.function == IS_INSTANCE_OF and len(node.arguments) == 2:
-            self._note_test(*node.arguments)
+            self._record_test(*node.arguments)
         return _result(signature, types)
 
-    def _note_lists(self, arguments: tuple[Expression, ...], signature: Signature) -> None:
+    def _record_lists(self, arguments: tuple[Expression, ...], signature: Signature) -> None:
         for argument, parameter in zip(arguments, signature.arguments, strict=False):
             if isinstance(argument, Ref) and isinstance(parameter, GenericList):
-                seen = self._names.get(argument.name)
-                if isinstance(seen, Seen):
-                    seen.listed = True
+                evidence = self._names.get(argument.name)
+                if isinstance(evidence, Evidence):
+                    evidence.listed = True
 
-    def _note_test(self, subject: Expression, type_name: Expression) -> None:
+    def _record_test(self, subject: Expression, type_name: Expression) -> None:
         if isinstance(subject, Ref) and isinstance(type_name, StringConst):
-            seen = self._names.get(subject.name)
-            if isinstance(seen, Seen):
-                seen.tested[type_name.value] = _type_named(type_name.value, self.library)
+            evidence = self._names.get(subject.name)
+            if isinstance(evidence, Evidence):
+                evidence.tested[type_name.value] = _type_named(type_name.value, self.library)
 
     # --- deciding ---
 
     def _decide(self) -> None:
         for function in self._functions.values():
-            for seen in function.parameters:
-                type_ = self._decided(seen)
-                if type_.key != seen.type.key:
-                    seen.type = type_
+            for evidence in function.parameters:
+                type_ = self._decided(evidence)
+                if type_.key != evidence.type.key:
+                    evidence.type = type_
                     self._changed = True
 
-    def _decided(self, seen: Seen) -> Type:
-        if seen.described is not None:
-            return seen.described
-        if seen.demanded is not None:
-            return seen.demanded
-        if seen.tested and seen.given is not ANY:
-            return _with_fields(union_of([*members(seen.given), *seen.tested.values()]), seen)
-        for type_ in (seen.given, seen.compared):
+    def _decided(self, evidence: Evidence) -> Type:
+        if evidence.described is not None:
+            return evidence.described
+        if evidence.demanded is not None:
+            return evidence.demanded
+        if evidence.tested and evidence.given is not ANY:
+            return _with_fields(
+                union_of([*members(evidence.given), *evidence.tested.values()]), evidence
+            )
+        for type_ in (evidence.given, evidence.compared):
             if type_ is not None and type_ is not NOTHING and type_ is not ANY:
-                return _with_fields(_merged(type_), seen)
-        if seen.fields:
+                return _with_fields(_merged(type_), evidence)
+        if evidence.fields:
             records = [each for each in self.library.types.values() if isinstance(each, Record)]
             fitting = [
-                each for each in records if seen.fields <= {name for name, _ in fields_of(each)}
+                each for each in records if evidence.fields <= {name for name, _ in fields_of(each)}
             ]
             if fitting:
                 return union_of(fitting) if len(fitting) > 1 else fitting[0]
         return NOTHING
 
 
-def _with_fields(type_: Type, seen: Seen) -> Type:
+def _with_fields(type_: Type, evidence: Evidence) -> Type:
     """Return the type, or ``Any`` if a field is accessed that not all members of a union have."""
-    if isinstance(type_, UnionOf) and any(field_type(type_, each) is None for each in seen.fields):
+    if isinstance(type_, UnionOf) and any(
+        field_type(type_, each) is None for each in evidence.fields
+    ):
         return ANY
     return type_
 
@@ -350,7 +354,7 @@ def _by_key(known: Library) -> dict[int | str, Signature]:
 
 def _named(names: _Names, name: str, expected: Type | None) -> Type:
     found = names.get(name, ANY)
-    if not isinstance(found, Seen):
+    if not isinstance(found, Evidence):
         return found
     if (
         expected is not None
@@ -364,9 +368,9 @@ def _named(names: _Names, name: str, expected: Type | None) -> Type:
 def _compare(arguments: tuple[Expression, ...], types: list[Type], names: _Names) -> None:
     for argument, other in zip(arguments, reversed(types), strict=True):
         if isinstance(argument, Ref):
-            seen = names.get(argument.name)
-            if isinstance(seen, Seen):
-                seen.compared = other
+            evidence = names.get(argument.name)
+            if isinstance(evidence, Evidence):
+                evidence.compared = other
 
 
 def _narrowed(condition: Expression, known: Library) -> dict[str, Type]:
