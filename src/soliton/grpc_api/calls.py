@@ -131,7 +131,9 @@ class Call(CallState):
         """Send a message and wait until the client has taken it; raises ``Gone``."""
         if self.stream.is_closed:
             raise Gone
-        if not self.send(found):
+        has_gone = self.send(found)
+        del found
+        if not has_gone:
             await self.drained()
 
     async def drained(self) -> None:

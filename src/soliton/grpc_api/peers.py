@@ -249,7 +249,10 @@ async def _send_events(call: Call, found: AsyncGenerator[Message | bytes, None])
     since = time.monotonic()
     try:
         async for each in found:
-            await call.write(each)
+            writing = call.write(each)
+            # While the client reads, and until the next event, only the call holds its bytes.
+            del each
+            await writing
             since = await _end_step(since)
     finally:
         # Release its resources now, not when the garbage collector runs.
