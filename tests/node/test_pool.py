@@ -15,6 +15,7 @@ from soliton.node.pool import PoolFull, UtxPool
 from soliton.steps import run_steps
 from tests.node import forging
 from tests.node.chains import FEE, RICH, address_of, mine, now, person, transfer
+from tests.node.pools import refresh
 
 COIN = 10**8
 ANN, BOB = person("ann"), person("bob")
@@ -49,7 +50,7 @@ def test_the_same_transaction_with_another_proof(pool: UtxPool, chain: ChainWrit
 def test_what_is_refused_leaves_no_trace(pool: UtxPool, chain: ChainWriter) -> None:
     mined = transfer(chain, RICH, BOB, COIN)
     mine(chain, [mined])
-    pool.refresh()
+    refresh(pool)
     for transaction, error in (
         (mined, AlreadyInState),
         (transfer(chain, ANN, BOB, COIN), TransactionRejected),
@@ -93,7 +94,7 @@ def test_the_pool_becomes_a_block(pool: UtxPool, chain: ChainWriter) -> None:
     pool.add(transfer(chain, RICH, ANN, COIN + FEE))
     pool.add(transfer(chain, ANN, BOB, COIN))
     block = mine(chain, pool.transactions())
-    pool.refresh(transaction.id for transaction in block.transactions)
+    refresh(pool, (transaction.id for transaction in block.transactions))
     assert len(pool) == 0
     assert chain.balance(address_of(BOB)) == COIN
 
@@ -103,7 +104,7 @@ def test_count_limit(pool: UtxPool, chain: ChainWriter) -> None:
         pool.add(transfer(chain, RICH, ANN, COIN + number))
     with pytest.raises(PoolFull):
         pool.add(transfer(chain, RICH, ANN, 1))
-    pool.refresh(unminable={pool.transactions()[0].id: "no miner takes it"})
+    refresh(pool, unminable={pool.transactions()[0].id: "no miner takes it"})
     assert pool.add(transfer(chain, RICH, ANN, 1))
 
 
@@ -120,7 +121,7 @@ def test_size_limit(chain: ChainWriter) -> None:
 
 def test_after_a_block_the_rest_is_checked_again(pool: UtxPool, chain: ChainWriter) -> None:
     mine(chain, [transfer(chain, RICH, ANN, COIN)])
-    pool.refresh()
+    refresh(pool)
     stays = transfer(chain, RICH, BOB, COIN)
     falls = transfer(chain, ANN, BOB, COIN - FEE)
     also_falls = transfer(chain, BOB, RICH, COIN + COIN - 2 * FEE)
@@ -128,7 +129,7 @@ def test_after_a_block_the_rest_is_checked_again(pool: UtxPool, chain: ChainWrit
         pool.add(transaction)
     rival = transfer(chain, ANN, RICH, COIN - FEE)
     block = mine(chain, [rival])
-    pool.refresh(transaction.id for transaction in block.transactions)
+    refresh(pool, (transaction.id for transaction in block.transactions))
     assert pool.transactions() == [stays]
     assert pool.state().get(WAVES, address_of(BOB)) == COIN
 
@@ -137,23 +138,23 @@ def test_what_was_mined_elsewhere_is_forgotten(pool: UtxPool, chain: ChainWriter
     transaction = transfer(chain, RICH, ANN, COIN)
     pool.add(transaction)
     mine(chain, [transaction])
-    pool.refresh()
+    refresh(pool)
     assert len(pool) == 0
 
 
 def test_after_a_rollback(pool: UtxPool, chain: ChainWriter) -> None:
     mine(chain, [transfer(chain, RICH, ANN, COIN)])
-    pool.refresh()
+    refresh(pool)
     pool.add(transfer(chain, ANN, BOB, COIN - FEE))
     chain.rollback(1)
-    pool.refresh()
+    refresh(pool)
     assert len(pool) == 0
     assert pool.state().get(WAVES, address_of(ANN)) == 0
 
 
 def test_higher_fees_first_but_each_sender_in_order(pool: UtxPool, chain: ChainWriter) -> None:
     mine(chain, [transfer(chain, RICH, ANN, COIN)])
-    pool.refresh()
+    refresh(pool)
 
     def send(pair: KeyPair, amount: int, fee: int) -> bytes:
         transaction = transfer(chain, pair, BOB, amount, fee=fee)

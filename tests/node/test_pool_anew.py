@@ -41,6 +41,7 @@ from tests.node.chains import (
     signed,
     transfer,
 )
+from tests.node.pools import refresh
 
 COIN = 10**8
 ISSUER = person("cid")
@@ -215,12 +216,12 @@ def test_the_same_as_a_pool_that_begins_anew(chain: ChainWriter, story: list[tup
             continue
         chain.store.flush()
         mined = {item.id for item in block.transactions}
-        pool.refresh(mined, changes=applied.changes)
+        refresh(pool, mined, changes=applied.changes)
         assert_like_new(chain, pool, [item for item in before if item.id not in mined])
         if back:
             before = pool.transactions()
             chain.rollback(max(bottom, chain.height - back))
-            pool.refresh()
+            refresh(pool)
             assert_like_new(chain, pool, before)
 
 

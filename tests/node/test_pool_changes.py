@@ -23,6 +23,7 @@ from soliton.node.events import Departure, PoolDropped, PoolEvent
 from soliton.node.pool import PoolFull, UtxPool
 from soliton.ride.compiler import compile_source
 from tests.node.chains import RICH, address_of, mine, now, open_chain, person, signed, transfer
+from tests.node.pools import refresh
 
 COIN = 10**8
 ANN, BOB, CID = person("ann"), person("bob"), person("cid")
@@ -66,14 +67,14 @@ def test_a_script_that_comes_later_decides(chain: ChainWriter, pool: UtxPool) ->
     sent = coins(chain, ANN)
     pool.add(sent)
     mine(chain, [set_script(chain, ANN, YES)])
-    pool.refresh()
+    refresh(pool)
     assert pool.transactions() == [sent]
     # Its signature has been verified: the script's end changes nothing.
     mine(chain, [set_script(chain, ANN, None)])
-    pool.refresh()
+    refresh(pool)
     assert pool.transactions() == [sent]
     mine(chain, [set_script(chain, ANN, NO)])
-    pool.refresh()
+    refresh(pool)
     assert len(pool) == 0 and pool.state().get(WAVES, address_of(CID)) == 0
 
 
@@ -81,14 +82,14 @@ def test_what_a_script_lets_through_after_it_came_is_no_proof(
     chain: ChainWriter, pool: UtxPool
 ) -> None:
     mine(chain, [set_script(chain, ANN, YES)])
-    pool.refresh()
+    refresh(pool)
     unsigned = codec.with_proofs(coins(chain, ANN), (bytes(64),))
     pool.add(unsigned)
     mine(chain, [set_script(chain, BOB, YES)])
-    pool.refresh()
+    refresh(pool)
     assert pool.transactions() == [unsigned]
     mine(chain, [set_script(chain, ANN, None)])
-    pool.refresh()
+    refresh(pool)
     assert len(pool) == 0
 
 
@@ -96,13 +97,13 @@ def test_scripted_ones_are_counted_as_they_are_now(chain: ChainWriter, pool: Utx
     pool.add(coins(chain, ANN))
     pool.add(coins(chain, BOB))
     mine(chain, [set_script(chain, ANN, YES)])
-    pool.refresh()
+    refresh(pool)
     with pytest.raises(PoolFull):
         pool.add(coins(chain, ANN, 1))
     mine(chain, [set_script(chain, ANN, None)])
-    pool.refresh()
+    refresh(pool)
     mine(chain, [set_script(chain, BOB, YES)])
-    pool.refresh()
+    refresh(pool)
     assert pool.add(coins(chain, ANN, 2))
     with pytest.raises(PoolFull):
         pool.add(coins(chain, BOB, 3))
@@ -114,7 +115,7 @@ def test_whom_a_call_moves_now(chain: ChainWriter, pool: UtxPool, told: list[Poo
         return signed(ANN, 12, Data((entry,)), version=2, timestamp=now(chain))
 
     mine(chain, [set_payee(BOB), set_script(chain, ANN, PAYS)])
-    pool.refresh()
+    refresh(pool)
     call = InvokeScript(address_of(ANN), FunctionCall("pay", ()), ())
     sent = signed(RICH, 16, call, version=2, timestamp=now(chain), fee=500_000)
     pool.add(sent)
@@ -122,12 +123,12 @@ def test_whom_a_call_moves_now(chain: ChainWriter, pool: UtxPool, told: list[Poo
     mine(
         chain, [signed(ANN, 12, set_payee(CID).payload, version=2, timestamp=now(chain), fee=COIN)]
     )
-    pool.refresh()
+    refresh(pool)
     moved = pool.moved(sent.id)
     # Those who were told of it are told of its end, whomever it moves now.
     assert {address_of(BOB), address_of(CID)} <= set(moved.waves)
     assert {address_of(BOB), address_of(CID)} <= set(moved.accounts)
-    pool.refresh([sent.id])
+    refresh(pool, [sent.id])
     assert told[-1] == PoolDropped(sent, moved, Departure.MINED)
 
 

@@ -16,6 +16,7 @@ from soliton.node.pool import UtxPool
 from soliton.ride.compiler import compile_source
 from tests.node import forging
 from tests.node.chains import RICH, data, mine, now, open_chain, person, signed, transfer
+from tests.node.pools import refresh
 
 COIN = 10**8
 ANN, BOB = person("ann"), person("bob")
@@ -63,7 +64,7 @@ def test_the_script_goes(
     waiting = sent if is_signed else codec.with_proofs(sent, NOT_SIGNED)
     pool.add(waiting)
     mine(chain, [set_script(chain, None)])
-    pool.refresh()
+    refresh(pool)
     assert pool.transactions() == ([waiting] if is_signed else [])
 
 
@@ -83,7 +84,7 @@ def test_the_script_goes_in_the_same_block(
 
 def test_the_script_goes_in_a_microblock(chain: ChainWriter, pool: UtxPool) -> None:
     mine(chain)
-    pool.refresh()
+    refresh(pool)
     waiting = codec.with_proofs(send_coins(chain), NOT_SIGNED)
     pool.add(waiting)
     candidates = [set_script(chain, None), waiting]

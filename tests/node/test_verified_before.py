@@ -18,6 +18,7 @@ from soliton.node.chain_writer import ChainWriter
 from soliton.node.pool import UtxPool
 from soliton.node.signatures import signed_messages, verified_messages
 from tests.node.chains import mine, now
+from tests.node.pools import refresh
 from tests.node.scenario import ALL_VERSIONS, Scenario
 
 EXCHANGE = 7
@@ -50,7 +51,7 @@ def each_of(chain: ChainWriter, pool: UtxPool) -> Iterator[AnyTransaction]:
             if transaction.type_id != FROM_WALLET:
                 yield transaction
         mine(chain, batch)
-        pool.refresh(each.id for each in batch)
+        refresh(pool, (each.id for each in batch))
 
 
 def test_all_types_are_verified_once(
@@ -65,7 +66,7 @@ def test_all_types_are_verified_once(
         pool.add(transaction, verified=messages)
         assert verified == []
         seen.setdefault(transaction.type_id, set()).add(len(messages))
-        pool.refresh()
+        refresh(pool)
     # An order that a wallet has signed tells who made it: nothing is left to be verified.
     assert seen.pop(EXCHANGE) == {2, 3}
     assert len(seen) >= 12

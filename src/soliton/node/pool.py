@@ -415,17 +415,6 @@ class UtxPool:
 
     # --- following the chain ----------------------------------------------------------------------
 
-    def refresh(
-        self,
-        mined: Iterable[bytes] = (),
-        unminable: Mapping[bytes, str] | None = None,
-        returned: Iterable[AnyTransaction] = (),
-        changes: Changes | None = None,
-    ) -> None:
-        """Follow the chain (``follow``), and recheck the pool completely."""
-        self.follow(mined, unminable, returned, changes)
-        self.settle()
-
     def follow(
         self,
         mined: Iterable[bytes] = (),

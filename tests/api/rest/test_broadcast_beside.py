@@ -24,6 +24,7 @@ from soliton.parallel import signatures
 from soliton.parallel.signatures import SignatureChecker
 from tests.api.chain import JSON, OTHER, START, PrivateChain, context_of
 from tests.api.client import Answer, call, call_at_once
+from tests.node.pools import refresh
 
 LINE = "POST /transactions/broadcast"
 
@@ -155,5 +156,5 @@ async def test_its_client_pays_for_the_check(
         body = msgspec.json.encode(codec.to_json(chain.transfer(timestamp=START)))
         answer = await call_at_once(app, LINE, body, JSON, host="203.0.113.7")
         statuses.append(answer.status)
-        chain.node.pool.refresh(one.id for one in chain.node.pool.transactions())
+        refresh(chain.node.pool, (one.id for one in chain.node.pool.transactions()))
     assert statuses == [200, 429, 429]

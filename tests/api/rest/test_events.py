@@ -15,6 +15,7 @@ from soliton.crypto import base58
 from tests.api.chain import AMOUNT, FEE, OTHER, OTHER_ADDRESS, RICH, RICH_ADDRESS, PrivateChain
 from tests.api.streams import Event, Stream, short
 from tests.node import forging
+from tests.node.pools import refresh
 
 Open = Callable[..., Awaitable[Stream]]
 ALL = "/events?events=block,microblock,transaction,unconfirmed"
@@ -259,7 +260,7 @@ async def test_a_microblock_that_is_taken_off(chain: PrivateChain, opened: Open)
     place = chain.node.chain.last_block
     chain.node.chain.shorten(key_block.id)
     assert place is not chain.node.chain.last_block
-    chain.node.pool.refresh()
+    refresh(chain.node.pool)
     chain.mine()
     assert await stream.names(2) == ["rollback 2 0", "block 3 0"]
 

@@ -16,6 +16,7 @@ from tests.amounts import examples
 from tests.api.chain import RICH, PrivateChain
 from tests.api.streams import Event, Stream
 from tests.node import forging
+from tests.node.pools import refresh
 
 Chains = dict[int, list[str]]
 
@@ -100,7 +101,7 @@ def _shrink(chain: PrivateChain) -> None:
     forms = [step.block.id for step in chain.node.chain._liquid]
     if len(forms) > 1:
         chain.node.chain.shorten(forms[0])
-        chain.node.pool.refresh()
+        refresh(chain.node.pool)
         chain.mine()
 
 
