@@ -40,7 +40,7 @@ LINES: dict[str, int] = {
     "parallel": 1_020,
     "ride": 17_485,
     "signer": 7_250,
-    "simulation": 1_796,
+    "simulation": 1_781,
     "storage": 2_730,
     "sync": 1_475,
     "testing": 2_190,
