@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from itertools import pairwise
 
-from soliton.api.time_slices import TimeSlices
+import pytest
+
+from soliton.api.time_slices import SLICE_SECONDS, TimeSlices
 
 
 async def test_first_come_first_served_and_others_in_between() -> None:
@@ -43,3 +46,22 @@ async def test_who_has_gone_is_passed_over() -> None:
     await asyncio.sleep(0)
     await work("e")
     assert log[-1] == "e"
+
+
+async def test_a_long_list_is_mapped_in_several_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    slices, taken = TimeSlices(), 0
+    take = slices.take
+
+    async def counted() -> float:
+        nonlocal taken
+        taken += 1
+        return await take()
+
+    monkeypatch.setattr(TimeSlices, "take", lambda _self: counted())
+
+    def slow(item: int) -> int:
+        time.sleep(SLICE_SECONDS)
+        return item * item
+
+    assert await slices.map(slow, range(5)) == [0, 1, 4, 9, 16]
+    assert taken >= 4

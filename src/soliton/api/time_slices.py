@@ -12,7 +12,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 SLICE_SECONDS: Final = 0.002
 """The length of a slice."""
@@ -38,6 +42,16 @@ class TimeSlices:
             self._is_taken = True
             loop.call_soon(self._next)
         return time.perf_counter() + SLICE_SECONDS
+
+    async def map(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Call a function with each item, in slices."""
+        results: list[R] = []
+        end = 0.0
+        for item in items:
+            if time.perf_counter() > end:
+                end = await self.take()
+            results.append(function(item))
+        return results
 
     def _next(self) -> None:
         while self._waiting:

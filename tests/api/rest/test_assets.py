@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from typing import Any
 
 import pytest
 
-from soliton.api.rest import proofs
+from soliton.api.rest import assets, proofs, transactions
+from soliton.api.time_slices import TimeSlices
 from soliton.chain.blocks import Block
 from soliton.chain.transactions.issue import TYPE as ISSUE_TYPE
 from soliton.chain.transactions.issue import Issue
@@ -19,6 +21,7 @@ from soliton.node.blockchain import Blockchain
 from tests.api.chain import OTHER, OTHER_ADDRESS, RICH_ADDRESS, PrivateChain, address_of
 from tests.api.client import call
 
+TRUE = base64.b64decode("BgEGsNFPzw==")
 UNKNOWN = "DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"
 STRINGS = {"accept": "application/json;large-significand-format=string"}
 
@@ -198,3 +201,35 @@ async def test_proofs_in_long_blocks_are_made_in_a_thread(
     assert decoded == [(2, False), (3, False)]
     answer = await ask(chain, f"/transactions/merkleProof?id={UNKNOWN}")
     assert (answer["error"], len(decoded)) == (199, 2)
+
+
+async def test_many_transactions_and_scripts_are_made_in_time_slices(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answers and errors are those of short lists."""
+    sent = [base58.encode(chain.send(chain.transfer(amount=each)).id) for each in (1, 2)]
+    chain.mine()
+    payload = Issue(b"Thing", b"", 1, 0, False, TRUE)
+    asset = base58.encode(chain.send(chain.sign(ISSUE_TYPE, payload, 3, fee=100_000_000)).id)
+    chain.mine()
+    targets = [
+        f"/transactions/info?id={sent[0]}&id={sent[1]}",
+        f"/transactions/info?id={sent[0]}&id={UNKNOWN}",
+        f"/transactions/info?id={sent[0]}&id=0",
+        f"/assets/details?id={asset}&full=true",
+    ]
+    expected = [await ask(chain, target) for target in targets]
+    assert expected[3][0]["scriptDetails"]
+    mapped = 0
+    map_items = TimeSlices.map
+
+    async def counted(self: TimeSlices, function: Any, items: Any) -> Any:
+        nonlocal mapped
+        mapped += 1
+        return await map_items(self, function, items)
+
+    monkeypatch.setattr(TimeSlices, "map", counted)
+    monkeypatch.setattr(transactions, "_PAGE", 1)
+    monkeypatch.setattr(assets, "FEW_SCRIPTS", 0)
+    assert [await ask(chain, target) for target in targets] == expected
+    assert mapped == len(targets)

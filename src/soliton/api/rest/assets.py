@@ -36,7 +36,7 @@ from soliton.chain.errors import AddressError
 from soliton.chain.features import Feature
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
-from soliton.ledger.state import ASSET_BALANCES, ASSETS
+from soliton.ledger.state import ASSET_BALANCES, ASSET_SCRIPTS, ASSETS
 from soliton.node.node import Node
 from soliton.storage import indexes
 from soliton.web.answers import Stream
@@ -46,6 +46,8 @@ from soliton.web.types import Headers
 
 _PAGE: Final = 200
 """Records read before yielding to the event loop."""
+FEW_SCRIPTS: Final = 4
+"""Details with more scripts, some milliseconds each, are made in time slices."""
 
 
 class AssetBalance(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -139,7 +141,7 @@ def details(request: Request) -> Members:
         raise with_hint(errors.ASSET_DOES_NOT_EXIST.error(id=text), about_asset(text)) from error
 
 
-def details_of_many(request: Request) -> list[Members]:
+def details_of_many(request: Request) -> object:
     """The details of several assets."""
     node = node_of(request)
     texts = request.listed("id", "ids", node.settings.rest_api.asset_details_limit)
@@ -153,7 +155,19 @@ def details_of_many(request: Request) -> list[Members]:
     ]
     if unknown:
         raise errors.ASSETS_DOES_NOT_EXIST.error(ids=unknown)
-    return [asset_json(name, node.chain, full=request.flag("full")) for name in names]
+    full, store = request.flag("full"), node.chain.store
+    read = partial(_details, node, full=full)
+    if full and sum(store.get(ASSET_SCRIPTS, name) is not None for name in names) > FEW_SCRIPTS:
+        return request.context.time_slices.map(read, names)
+    return [read(name) for name in names]
+
+
+def _details(node: Node, name: AssetId, *, full: bool) -> Members:
+    try:
+        return asset_json(name, node.chain, full=full)
+    except KeyError as error:
+        # The issue has been rolled back meanwhile.
+        raise errors.ASSETS_DOES_NOT_EXIST.error(ids=[base58.encode(name)]) from error
 
 
 async def nfts(request: Request) -> Stream:
@@ -305,14 +319,14 @@ _BALANCES_EXAMPLE: Final = {
 ROUTES: Final = table("assets", f"""
 assetId       | text    | Id of the asset in base58     | {examples.ASSET_ID}
 id            | text*   | Ids of assets                 | {examples.ASSET_ID}
-id.wanted     | text*   | Only these assets             | {examples.ASSET_ID}
+id.only     | text*   | Only these assets             | {examples.ASSET_ID}
 full          | boolean | Add the asset's script        | false
 limit         | natural | At most so many; 1000         | 10
 height.before | natural | Height, below the current one | 1
 after.nft     | text    | Begin after this NFT          | {examples.ASSET_ID}
 after.holder  | text    | Begin after this address      | {examples.ADDRESS}
 """,
-    rows_by_ids("/assets/balance/{address}?id.wanted", balances,
+    rows_by_ids("/assets/balance/{address}?id.only", balances,
         "The assets of an account, NFTs left out", _BALANCES_SCHEMA, _BALANCES_EXAMPLE,
         "INVALID_ADDRESS INVALID_IDS TOO_BIG_SEQUENCE_WITH_LIMIT"),
     row("GET /assets/balance/{address}/{assetId}", balance, "An account's balance of one asset",

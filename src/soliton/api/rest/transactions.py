@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Final, NoReturn
 
@@ -86,7 +87,7 @@ def _missing(request: Request, name: bytes, details: str) -> Whole:
     raise with_hint(errors.TRANSACTION_DOES_NOT_EXIST.error(), about_transaction(name, node))
 
 
-def info_of_many(request: Request) -> list[Members]:
+def info_of_many(request: Request) -> object:
     """Confirmed transactions by their ids."""
     node = node_of(request)
     texts = request.listed("id", "ids", node.settings.rest_api.transactions_by_address_limit)
@@ -94,16 +95,20 @@ def info_of_many(request: Request) -> list[Members]:
         if is_oldest(node):
             raise errors.INVALID_SIGNATURE.error()
         raise errors.INVALID_TRANSACTION_ID.error(message="Transaction ID was not specified")
-    found = []
-    for text in texts:
-        name = decode_id(text)
-        if name is None:
-            raise errors.invalid_request(not_base58(text))
-        transaction = node.chain.transaction(name)
-        if transaction is None:
-            raise errors.TRANSACTION_DOES_NOT_EXIST.error()
-        found.append(confirmed_json(transaction, node.chain))
-    return found
+    read = partial(_info, node)
+    if len(texts) <= _PAGE:
+        return [read(text) for text in texts]
+    return request.context.time_slices.map(read, texts)
+
+
+def _info(node: Node, text: str) -> Members:
+    name = decode_id(text)
+    if name is None:
+        raise errors.invalid_request(not_base58(text))
+    found = node.chain.transaction(name)
+    if found is None:
+        raise errors.TRANSACTION_DOES_NOT_EXIST.error()
+    return confirmed_json(found, node.chain)
 
 
 def status(request: Request) -> Members:
