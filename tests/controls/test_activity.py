@@ -185,7 +185,7 @@ def test_a_crowd_is_counted_and_each_second_has_room_again(
         world.send(RICH, TRANSFER, 100_000, recipient=address_text(ALICE_ADDRESS), amount=1)
         counted, line = told(caplog)
         # Seven that wait and the block.
-        assert counted == "and 8 more, too many at once to be told"
+        assert counted == "and 8 more, too many to log"
         assert line.startswith("waits: ")
         # An empty block has its second, too.
         for _ in range(4):
@@ -193,6 +193,6 @@ def test_a_crowd_is_counted_and_each_second_has_room_again(
         told(caplog)
         world.steady += 1
         world.controls.mine()
-        assert told(caplog)[0] == "and 2 more, too many at once to be told"
+        assert told(caplog)[0] == "and 2 more, too many to log"
     finally:
         world.node.close()

@@ -133,7 +133,7 @@ def test_streams_tell_what_changes(matcher, alice, bob, gold, ask, chain):
         orders += getattr(next(stream), "orders", ())
     other = matcher.stream([(gold, None)])
     assert [float(each) for each in next(other).book.asks.values()] == [0.6]
-    with pytest.raises(Exception, match="the stream has told everything"):
+    with pytest.raises(Exception, match="the stream has no further updates"):
         next(other)
     chain.revert(taken)
     assert book(lambda update: update.is_whole) == [1]

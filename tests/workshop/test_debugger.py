@@ -153,7 +153,7 @@ def test_wrong_commands_say_so_and_do_no_harm() -> None:
     )  # fmt: skip
     assert "there is no command 'nonsense'" in text
     assert "go where?" in text
-    assert "where this run never comes" in text
+    assert "which this run never reaches" in text
     assert "[end]" in text and "forward          backward" in text
 
 

@@ -217,8 +217,8 @@ def test_the_repl_sees_the_chain_of_a_node(chain: Program, files: Path) -> None:
         "transactionHeightById(base58'11111111111111111111111111111111')": "Int|Unit = Unit",
         "scriptHash(this).value().size()": "Int = 32 ",
         "this.toString()": address(1),
-        'this.invoke("f", [], [])': "cannot be asked of a node over REST",
-        "transferTransactionById(base58'')": "cannot be asked of a node over REST",
+        'this.invoke("f", [], [])': "is not available from a node over REST",
+        "transferTransactionById(base58'')": "is not available from a node over REST",
     }
     typed = "\n".join(asked)
     answers = ride(chain, "repl", "--as", address(1), input_text=typed).output.splitlines()

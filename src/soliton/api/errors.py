@@ -105,7 +105,7 @@ WRONG_JSON_DATA = _row("1 400 WrongJson",
     "the body is JSON, but members are missing or of a wrong type", "cause validationErrors",
     cause=None, validationErrors={"obj.fee": [{"msg": ["error.path.missing"], "args": []}]})
 API_KEY_NOT_VALID = _row("2 403 ApiKeyNotValid", "Provided API key is not correct",
-    "the header `X-API-Key` is missing or wrong, or the configured hash is no hash")
+    "the header `X-API-Key` is missing or wrong, or the configured hash is malformed")
 DISCONTINUED_API = _row("3 400 DiscontinuedApi", "This API is no longer supported",
     "an old payment path")
 TOO_BIG_SEQUENCE = _row("10 400 TooBigArrayAllocation", "Too big sequence requested",
@@ -129,7 +129,7 @@ INVALID_NAME = _row("111 400 InvalidName", "invalid name",
 NEGATIVE_AMOUNT = _row("111 400 NegativeAmount", "negative amount: {amount} of {asset}",
     "an amount that must not be negative", amount=-1, asset="waves")
 STATE_CHECK_FAILED = _row("112 400 StateCheckFailed", "State check failed. Reason: {reason}",
-    "the transaction does not fit the state; members of the inner error come along", "transaction",
+    "the transaction is invalid in this state; has the members of the inner error", "transaction",
     reason="Fee for TransferTransaction (1 in WAVES) is too small", transaction={"type": 4})
 INSUFFICIENT_FEE = _row("112 400 InsufficientFee", "insufficient fee",
     "the fee is zero or negative")
@@ -142,7 +142,7 @@ MISSING_SENDER_PRIVATE_KEY = _row("115 400 MissingSenderPrivateKey",
 NON_POSITIVE_AMOUNT = _row("115 400 NonPositiveAmount", "non-positive amount: {amount} of {asset}",
     "an amount that must be above zero", amount=0, asset="waves")
 INVALID_IDS = _row("116 400 InvalidIds", "Request contains invalid IDs. {ids}",
-    "ids of a list are no base58, or unknown", "ids", ids=["0OIl"])
+    "ids of a list are not base58, or unknown", "ids", ids=["0OIl"])
 INVALID_DECIMALS = _row("117 400 InvalidDecimals",
     "invalid decimals value: {decimals}, decimals should be in interval [0; 8]",
     "decimals of an asset", decimals=9)
@@ -154,7 +154,7 @@ CUSTOM_VALIDATION_ERROR = _row("199 400 CustomValidationError", "{message}",
 BLOCK_DOES_NOT_EXIST = _row("301 404 BlockDoesNotExist", "block does not exist",
     "no such height or block id")
 ALIAS_DOES_NOT_EXIST = _row("302 404 AliasDoesNotExist", "alias '{alias}' doesn't exist",
-    "nobody has this alias", alias="alias:W:nobody")
+    "no account has this alias", alias="alias:W:nobody")
 ALIAS_FOR_ADDRESS_DOES_NOT_EXIST = _row("302 404 AliasDoesNotExist",
     "alias for address '{address}' doesn't exist", "the address has no alias",
     address="3P274YB5qseSE9DTTL3bpSjosZrYBPDpJ8k")
@@ -173,10 +173,11 @@ INVOKE_EXECUTION_ERROR = _row("306 400 InvokeExecutionError",
     "Error while executing dApp: {reason}", "a dApp's function failed", "transaction",
     reason="Explicit script termination", transaction={"type": 16})
 TRANSACTION_NOT_ALLOWED_BY_ACCOUNT_SCRIPT = _row("307 400 TransactionNotAllowedByAccountScript",
-    "Transaction is not allowed by account-script", "the sender's script said no", "transaction",
+    "Transaction is not allowed by account-script", "the sender's script returned false",
+    "transaction",
     transaction={"type": 4})
 TRANSACTION_NOT_ALLOWED_BY_ASSET_SCRIPT = _row("308 400 TransactionNotAllowedByAssetScript",
-    "Transaction is not allowed by token-script", "an asset's script said no", "transaction",
+    "Transaction is not allowed by token-script", "an asset's script returned false", "transaction",
     transaction={"type": 4})
 TRANSACTION_DOES_NOT_EXIST = _row("311 404 TransactionDoesNotExist", "transactions does not exist",
     "no such transaction on the chain")
@@ -204,30 +205,31 @@ INVALID_CHAIN_ID = _row("404 400 InvalidChainId",
 INVALID_PROOFS = _row("405 400 InvalidProofs", "{message}",
     "too many proofs, or one of them too long", message="Too many proofs (9), only 8 allowed")
 INVALID_TRANSACTION_ID = _row("4001 400 InvalidTransactionId", "{message}",
-    "a transaction id is no base58, has a wrong length or is missing",
+    "a transaction id is not base58, has a wrong length or is missing",
     message="Transaction ID was not specified")
 INVALID_BLOCK_ID = _row("4002 400 InvalidBlockId", "{message}",
-    "a block id is no base58 or has a wrong length",
+    "a block id is not base58 or has a wrong length",
     message="at has invalid length 2. Length can either be 32 or 64")
-INVALID_ASSET_ID = _row("4007 400 InvalidAssetId", "Invalid asset id", "an asset id is no base58")
+INVALID_ASSET_ID = _row("4007 400 InvalidAssetId", "Invalid asset id",
+    "an asset id is not base58")
 DATA_KEYS_NOT_SPECIFIED = _row("4008 400 DataKeysNotSpecified", "Key was not specified",
     "an empty list of keys")
 ASSET_ID_NOT_SPECIFIED = _row("4009 400 AssetIdNotSpecified", "Asset ID was not specified",
     "an empty list of assets")
 EVENTS_GONE = _row("4100 410 EventsGone", "cannot go on from there: {reason}",
-    "`Last-Event-ID` or `from` name a place that events do not reach: too old, or of another chain",
+    "the place of `Last-Event-ID` or `from` is too old, or of another chain",
     reason="the event is too old: events go back to height 90000")
 NO_CONTROLS = _row("4040 404 NoControls",
     "The controls are those of a devnet with one node: {reason}",
-    "a route under `/devnet` is asked at a devnet of several nodes",
+    "a request for a route under `/devnet` to a devnet of several nodes",
     reason="its nodes agree by proof of stake, and none can make blocks or time alone")
 NOT_IN_FORK = _row("4101 404 NotInFork", "{message}",
-    "on a devnet with `--fork`: what the node there cannot say, or has changed since",
+    "on a devnet with `--fork`: the origin node does not provide it, or has changed since",
     message="who has DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p: not known in a fork")
 TOO_MANY_WAITING = _row("5032 503 TooManyWaiting 5", "too many clients wait for events already",
     "the limit on event streams, or on requests that wait")
 TOO_MANY_REQUESTS = _row("4290 429 TooManyRequests 1", "Too much has been asked from this address",
-    "the requests of one address took more of the node than `rest-api.limits` allow")
+    "the requests of one address took more working time than `rest-api.limits` allow")
 TOO_MANY_OF_CLIENT = _row("4291 429 TooManyLongAnswers 1",
     "Too many long answers for this address are under way",
     "the limit on long answers of one address")
@@ -238,25 +240,25 @@ NODE_NOT_REACHABLE = _row("5034 503 NodeNotReachable 1", "The node cannot be ask
 STORE_BUSY = _row("5035 503 StoreBusy 1", "Too many requests read the chain at the same time",
     "the limit on snapshots of the chain, or on those who read its store")
 STORE_FULL = _row("5036 503 NoSpaceLeft 10", "There is no space left on the node's disk",
-    "what was asked for has to be written, and the disk is full; nothing has changed")
+    "the request has to write to the disk, which is full; nothing has changed")
 STORE_DAMAGED = _row("5037 503 StoreDamaged",
     "The node's store is damaged: its operator has to look at it",
     "a record on the disk cannot be read; the log says which, and `soliton verify` finds others")
 WALLET_NOT_WRITTEN = _row("5038 503 WalletNotWritten 10",
     "The wallet's file cannot be written; the wallet is as it was",
-    "an account is made or deleted, and the disk is full or refuses; the log says why")
+    "an account is created or deleted, and the disk is full or fails; the log has the reason")
 STORE_TROUBLE = _row("5039 503 StoreTrouble 10", "The node cannot use its disk now",
-    "the disk or the database refuses; the log says why")
+    "the disk or the database fails; the log has the reason")
 SIGNER_REFUSES = _row("5040 403 SignerRefuses", "The signer refuses: {reason}",
-    "with `wallet.signer`: its rules, or a key that is locked", reason="the key hot is locked")
+    "with `wallet.signer`: its rules reject it, or a key is locked", reason="the key hot is locked")
 SIGNER_SILENT = _row("5041 503 SignerUnavailable 1", "The signer cannot be asked now",
-    "with `wallet.signer`: it does not answer, or not as a signer does; the log says why")
+    "with `wallet.signer`: it does not answer, or not correctly; the log has the reason")
 FORK_TROUBLE = _row("5042 503 ForkTrouble 10", "{message}",
-    "on a devnet with `--fork`: the node there cannot be asked, or answers what cannot be",
+    "on a devnet with `--fork`: the origin node is not reachable, or its answer is wrong",
     message="http://127.0.0.1:6870, which this chain is forked from: it cannot be reached")
 SERVER_REQUEST_TIMEOUT = _row("5031 503 ServerRequestTimeout",
     "The server was not able to produce a timely response to request",
-    "an answer did not come in time, or too many that take long are awaited")
+    "the request timed out, or too many long ones are queued")
 # fmt: on
 
 ERRORS: tuple[ErrorKind, ...] = tuple(
@@ -299,12 +301,11 @@ def errors_reference() -> str:
         )
     lines += [
         "",
-        "A request that no route takes (an unknown path, a wrong method, a malformed number in",
-        "a path or query, a missing or wrong content type) ends in status 404",
+        "A request that no route accepts (an unknown path, a wrong method, a malformed number in",
+        "a path or query, a missing or wrong content type) gets status 404",
         "with a sentence in plain text and a hint in the header `X-Hint`, a `GET` on some routes",
-        "that want JSON in 405, a body over",
-        "`rest-api.limits.body-bytes` in 413, and a request that takes too long in 503.",
-        "With 429 and 503 the header `Retry-After` says after how many seconds to ask again.",
+        "that require JSON 405, a body over `rest-api.limits.body-bytes` 413, and a request that",
+        "times out 503. With 429 and 503 the header `Retry-After` has the seconds to wait.",
         "",
     ]
     return "\n".join(lines)

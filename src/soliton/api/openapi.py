@@ -178,8 +178,8 @@ def _describe(route: Route) -> str:
 
 
 def _operation_id(method: str, path: str) -> str:
-    words = path.replace("{", "").replace("}", "").replace("-", "/").replace(".", "/").split("/")
-    return method.lower() + "".join(word[:1].upper() + word[1:] for word in words)
+    parts = path.replace("{", "").replace("}", "").replace("-", "/").replace(".", "/").split("/")
+    return method.lower() + "".join(part[:1].upper() + part[1:] for part in parts)
 
 
 def _parameter(item: Parameter) -> dict[str, object]:

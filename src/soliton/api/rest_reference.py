@@ -17,18 +17,18 @@ _HEAD: Final = """\
 
 A running node shows these routes with their parameters, schemas and examples on its page at
 `/api-docs/`, and as an OpenAPI document at `/api-docs/openapi.json` and
-`/api-docs/openapi.yaml`. What is common to all of them, and every error, is in
-[errors.md](errors.md). Routes with a key want the header `X-API-Key`. Amounts are in the smallest
-unit of the coin or asset, times in milliseconds.
+`/api-docs/openapi.yaml`. Common rules and all errors are in [errors.md](errors.md). Routes with a
+key require the header `X-API-Key`. Amounts are in the smallest unit of the coin or asset, times in
+milliseconds.
 
-What the chain alone answers has an `ETag`, the last block's id: who sends it in `If-None-Match`
-gets an empty answer with status 304 until there is another block or microblock. (Lists that are
-read while they are sent have none.) Lists that come page by page have a `Link` to the next page,
-and some an `order`. Errors may have a `hint`, for a person; where the reference answers with a
-sentence in plain text, it is in the header `X-Hint`.
+Answers that depend only on the chain have an `ETag`, the last block's id: a request with it in
+`If-None-Match` gets an empty answer with status 304 until there is another block or microblock.
+(Streamed lists have none.) Paged lists have a `Link` to the next page, and some an `order`. Errors
+may have a `hint` for a person; where the reference answers in plain text, it is in the header
+`X-Hint`.
 
-Networks speak one of three generations of this interface: `waves`, `tn` and `zbs`, the oldest.
-Answers follow the network: an unknown block, for one, is error 301 on `waves`, an empty answer
+Networks have one of three generations of this interface: `waves`, `tn` and `zbs`, the oldest.
+Answers follow the network: an unknown block, for example, is error 301 on `waves`, an empty answer
 with status 404 on `tn`, and `{"status":"error","details":"No block for this height"}` with status
 200 on `zbs`. Routes that only some of them have are marked.
 """

@@ -41,8 +41,8 @@ class Sources(Mapping[bytes, SourceText]):
         self._sources[script] = source
         self._held += _size(script, source)
         while self._held > self._most:
-            oldest, gone = self._sources.popitem(last=False)
-            self._held -= _size(oldest, gone)
+            oldest, evicted = self._sources.popitem(last=False)
+            self._held -= _size(oldest, evicted)
 
 
 def _size(script: bytes, source: SourceText) -> int:

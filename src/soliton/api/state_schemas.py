@@ -105,7 +105,7 @@ TRACE: Final = Named(
         "vars?: step[], error?: string|null",
         type={"type": "string", "enum": ["verifier", "asset", "dApp"]},
         id=described(TEXT_SCHEMA, "Of the account or asset whose script it is"),
-        context=described(TEXT_SCHEMA, "What the asset's script was asked about"),
+        context=described(TEXT_SCHEMA, "The operation that the asset's script checks"),
         trace={"$ref": f"#/components/schemas/{_TRACE}"},
         result={"anyOf": [{"enum": ["success", "failure"]}, STATE_CHANGES, SHORT_STATE_CHANGES]},
         step=shape("name: string, type?: string, value?: any, error?: any"),

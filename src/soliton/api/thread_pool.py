@@ -63,7 +63,7 @@ class Watch:
     def __call__(self) -> None:
         """Raise ``Interrupted`` if the job is cancelled; yield to the event loop if it is time."""
         if self.stopped or (self._store is not None and self._store.revoked):
-            raise Interrupted("nobody waits for the result any more")
+            raise Interrupted("the job is cancelled")
         if time.perf_counter() >= self._pause_at:
             self._yield_to_loop()
 
@@ -100,7 +100,7 @@ class _Job(Generic[T]):
         """Run the job and free its resources. Raises the job's errors."""
         run = self._take()
         if run is None:
-            raise Interrupted("nobody waits for the result any more")
+            raise Interrupted("the job is cancelled")
         try:
             return run()
         finally:

@@ -94,7 +94,7 @@ class Activity:
         now = self._steady()
         if now - self._since >= 1:
             if self._skipped:
-                self._logger.info("and %d more, too many at once to be told", self._skipped)
+                self._logger.info("and %d more, too many to log", self._skipped)
             self._since, self._logged, self._skipped = now, 0, 0
 
     def _has_room(self) -> bool:

@@ -281,7 +281,7 @@ class Controls:
             self.resets += 1
             self._prepare()
         self.snapshots.restore()
-        self.log("the chain begins anew")
+        self.log("the chain was reset")
 
     # --- state ------------------------------------------------------------------------------------
 

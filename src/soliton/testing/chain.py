@@ -199,7 +199,7 @@ class Chain:
 
     def _control(self, method: str, path: str, body: object = None) -> Json:
         if not self.obeys:
-            raise NotObeying(f"{self.node.url} is no devnet that does what it is told")
+            raise NotObeying(f"{self.node.url} is not a devnet with controls")
         data = b"" if body is None else msgspec.json.encode(body)
         return self._ask(Request(method, path, data, JSON if data else (), repeatable=False))
 

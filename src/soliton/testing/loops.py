@@ -74,7 +74,7 @@ class QuietLoop(asyncio.SelectorEventLoop):
         except RuntimeError as error:
             if task.done():
                 raise
-            raise InvariantBroken("it waits for what never comes") from error
+            raise InvariantBroken("the coroutine waits for something that never happens") from error
         finally:
             self._until = None
 

@@ -282,7 +282,7 @@ def _next(running: Running, socket: _Socket, stream: MatcherStream) -> Update | 
         if update is not None:
             return update
         if running.loop.time() > until:
-            raise InvariantBroken("the stream has told everything: nothing more happens by itself")
+            raise InvariantBroken("the stream has no further updates: nothing happens by itself")
     return None
 
 

@@ -192,7 +192,9 @@ class Debugger:
         else:
             self._walk.functions.add(rest)
         known = any(_is_at(step, place, rest) for step in self._walk.record.steps)
-        self._write(f"stops at {rest}" if known else f"stops at {rest}, where this run never comes")
+        self._write(
+            f"stops at {rest}" if known else f"stops at {rest}, which this run never reaches"
+        )
 
     def _delete(self, rest: str) -> None:
         place = _line_of(rest)

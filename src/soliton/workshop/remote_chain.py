@@ -24,7 +24,7 @@ _NO_ID: Final = b""
 
 
 def _refuse(what: str) -> NoReturn:
-    raise EvaluationError(f"{what} cannot be asked of a node over REST")
+    raise EvaluationError(f"{what} is not available from a node over REST")
 
 
 class RemoteChain:

@@ -60,7 +60,7 @@ def _fault_lines(
         else:
             yield f"{path}: {fault.problem}{advice}"
     if len(checked.faults) >= MAX_FAULTS:
-        yield f"{path}: more than {MAX_FAULTS} faults, the rest is not told"
+        yield f"{path}: more than {MAX_FAULTS} faults, the rest is omitted"
 
 
 def excerpt(text: str, line: int, column: int) -> list[str]:

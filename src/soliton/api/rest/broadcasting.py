@@ -32,7 +32,7 @@ from soliton.web.answers import Deferred
 
 SIGNATURE_SECONDS: Final = 60e-6
 """The cost of a signature check for the client, on whichever core it runs."""
-MAX_BESIDE_BYTES: Final = 16_384
+MAX_OFF_LOOP_BYTES: Final = 16_384
 """Sending a longer body to another core would cost more than its signature check."""
 
 
@@ -70,8 +70,8 @@ def send_claimed(request: Request, obj: dict[str, object]) -> object:
     """
     node, checker = node_of(request), request.context.signatures
     transaction = claimed_transaction(obj, node)
-    beside = checker is not None and len(request.body) <= MAX_BESIDE_BYTES
-    signed = signed_messages(transaction) if beside and transaction.id not in node.pool else ()
+    off_loop = checker is not None and len(request.body) <= MAX_OFF_LOOP_BYTES
+    signed = signed_messages(transaction) if off_loop and transaction.id not in node.pool else ()
 
     if checker is None or not signed:
         with _explaining(request, transaction):

@@ -38,8 +38,8 @@ async def wait_for_transaction(request: Request) -> Members:
             return found
         key = name if location is None else location.height + confirmations
         rest = until - asyncio.get_running_loop().time()
-        gone = known and found["status"] == "not_found"
-        if rest <= 0 or gone or node.is_stopping:
+        was_dropped = known and found["status"] == "not_found"
+        if rest <= 0 or was_dropped or node.is_stopping:
             return found
         known = found["status"] != "not_found"
         reason = await request.context.waiting.wait(node.events, key, rest)
