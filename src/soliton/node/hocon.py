@@ -33,7 +33,7 @@ _TOKEN: Final = re.compile(
     | (?P<comment>(?:\#|//)[^\n]*)
     | (?P<triple>\"\"\")
     | (?P<quoted>"(?:[^"\\\n]|\\[^\n])*")
-    | \$\{(?P<asked>[^}\n]*)\}
+    | \$\{(?P<reference>[^}\n]*)\}
     | (?P<sign>\+=|[{}\[\],=]|:(?!//))
     | (?P<text>(?:[^\s"{}\[\],=:\#$+/]|/(?!/)|\+(?!=)|://)+)
     | (?P<end>\Z)
@@ -276,7 +276,7 @@ class _Parser:
                     self._take()
                     is_quoted = token.kind == "string"
                     parts.append(Leaf(token.text if is_quoted else _Unquoted(token.text)))
-                case "asked":
+                case "reference":
                     self._take()
                     path = token.text.removeprefix("?").strip()
                     optional = token.text.startswith("?")

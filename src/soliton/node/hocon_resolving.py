@@ -43,7 +43,7 @@ def resolve(
     """Return the plain tree, and the paths that are referenced; raises ``HoconError``."""
     resolver = _Resolver(document.root, properties)
     tree = resolver.section(document.root, "")
-    return tree, resolver.asked
+    return tree, resolver.referenced
 
 
 class _Resolver:
@@ -54,7 +54,7 @@ class _Resolver:
         self._nested = 0
         # The older layers of each value being resolved, by its path, the oldest first.
         self._hidden: dict[str, list[Node]] = {}
-        self.asked: set[str] = set()
+        self.referenced: set[str] = set()
 
     def section(self, tree: Tree, path: str) -> dict[str, object]:
         found = {}
@@ -137,7 +137,7 @@ class _Resolver:
         try:
             prefix = reference.prefix
             for path in ([f"{prefix}.{reference.path}"] if prefix else []) + [reference.path]:
-                self.asked.add(path)
+                self.referenced.add(path)
                 value = self._at(path)
                 if not isinstance(value, _Missing):
                     return value

@@ -234,8 +234,8 @@ class Jobs:
             self._foreign = False
 
     def _extension(self, job: ApplyExtension, data: list[bytes], since: float) -> Work[None]:
-        told = [each.message.data for each in job.snapshots]
-        outcome = yield from self.receiver.extension(data, self._max_rollback, told)
+        snapshots = [each.message.data for each in job.snapshots]
+        outcome = yield from self.receiver.extension(data, self._max_rollback, snapshots)
         took = self._timer() - since
         name = self._name(job.peer)
         now = self._now()
@@ -341,10 +341,10 @@ class Jobs:
         yield from self._block(ApplyBlock(received))
 
     def _microblock(self, job: ApplyMicroblock) -> Work[None]:
-        received, told = job.microblock, job.snapshot
+        received, snapshot = job.microblock, job.snapshot
         last = self._node.chain.last_block
         micro, outcome = self.receiver.microblock(
-            received.message.data, None if told is None else told.message.data
+            received.message.data, None if snapshot is None else snapshot.message.data
         )
         now = self._now()
         applied = outcome.verdict is Verdict.APPLIED
@@ -355,9 +355,13 @@ class Jobs:
                 "a microblock of %s is refused: %s", self._name(received.peer), outcome.reason
             )
             if outcome.verdict is not Verdict.INVALID:
-                wrong_told = told is not None and outcome.verdict is Verdict.WRONG_STATE_HASH
-                guilty = told.peer if told is not None and wrong_told else received.peer
-                self._carry_out(self._core.blame(guilty, outcome.reason, now))
+                is_wrong_snapshot = (
+                    snapshot is not None and outcome.verdict is Verdict.WRONG_STATE_HASH
+                )
+                culprit = (
+                    snapshot.peer if snapshot is not None and is_wrong_snapshot else received.peer
+                )
+                self._carry_out(self._core.blame(culprit, outcome.reason, now))
         self._carry_out(
             self._core.microblock_applied(received.total_id, failed=not applied, now=now)
         )

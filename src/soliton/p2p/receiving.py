@@ -218,9 +218,9 @@ class Receiver:
     ) -> Work[Outcome]:
         chain = self._chain
         new: list[_Received] = []
-        for each, told in zip_longest(data, snapshots):
+        for each, encoded in zip_longest(data, snapshots):
             try:
-                received = self._received(each, told)
+                received = self._received(each, encoded)
             except ChainError as error:
                 return _unreadable(error)
             if new or chain.height_of(received.head.id) is None:
@@ -401,8 +401,8 @@ class Receiver:
         except ChainError as error:
             raise _Stop(_unreadable(error, height)) from error
         try:
-            told = None if received.snapshots is None else self._unread(received.snapshots)
-            applied = yield from branch.appending(block, hit_source, now=now, snapshots=told)
+            snapshots = None if received.snapshots is None else self._unread(received.snapshots)
+            applied = yield from branch.appending(block, hit_source, now=now, snapshots=snapshots)
         except InputError as error:
             # It may be valid with other snapshots.
             bad_id = _id_of_whole(block) if received.snapshots is None else b""
@@ -444,7 +444,7 @@ class Receiver:
             return micro, Outcome(Verdict.BAD_SIGNATURE, "invalid signature of a microblock")
         try:
             node.disk.check()
-            told = None if snapshots is None else self._unread(snapshots)
+            unread = None if snapshots is None else self._unread(snapshots)
             with node.writing():
                 chain.extend(
                     micro.transactions,
@@ -452,7 +452,7 @@ class Receiver:
                     micro.total_signature,
                     micro.signature,
                     verified=self._verified(micro),
-                    snapshots=told,
+                    snapshots=unread,
                 )
         except StorageProblem as problem:
             return micro, Outcome(Verdict.NOT_WRITTEN, str(problem))

@@ -21,7 +21,7 @@ SECURITY: Final = [{"ApiKey": list[str]()}]
 _TEXT: Final[Schema] = {"type": "string"}
 _LONG: Final[Schema] = {"type": "integer", "format": "int64"}
 _OBJECT: Final[Schema] = {"type": "object"}
-_TOLD: Final = {
+_DESCRIPTIONS: Final = {
     Kind.TRANSACTION: "Any type, without proofs, as a node or @waves/waves-transactions has it",
     Kind.ORDER: "An order of version 1 to 4",
     Kind.CANCEL_ORDER: "orderId",
@@ -115,7 +115,7 @@ def key_schemas() -> Schema:
 
 def _request_schemas() -> Schema:
     place = {"type": "integer", "minimum": 0, "maximum": MAX_PROOF_PLACE}
-    things = {kind.value: {**_OBJECT, "description": told} for kind, told in _TOLD.items()}
+    things = {kind.value: {**_OBJECT, "description": text} for kind, text in _DESCRIPTIONS.items()}
     one = _object({**things, "proofAt": place})
     wanted = {
         "key": {**_TEXT, "description": "A name, an address or a public key."},

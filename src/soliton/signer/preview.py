@@ -145,7 +145,7 @@ async def simulation(
     pipeline: SigningPipeline, request: SignRequest, signables: tuple[Signable, ...]
 ) -> list[dict[str, Any]]:
     """What the node says that each of the first transactions would do on top of its chain, each on
-    its own; raises ``NodeTrouble``. Of other things there is nothing to tell.
+    its own; raises ``NodeTrouble``. Other items have no effect on the chain.
     """
     found: list[dict[str, Any]] = []
     for item, each in zip(request.items[:MAX_SIMULATED], signables, strict=False):

@@ -145,8 +145,8 @@ class VaultTransit:
         """Sign all messages in one request."""
         batch = [{"input": base64.b64encode(each).decode()} for each in messages]
         path = f"{self._mount}/sign/{self._key}"
-        asked = {"batch_input": batch, "key_version": self._version}
-        data = self._vault.ask("POST", path, asked)
+        body = {"batch_input": batch, "key_version": self._version}
+        data = self._vault.ask("POST", path, body)
         try:
             return [_vault_signature(each["signature"]) for each in data["batch_results"]]
         except (KeyError, TypeError, ValueError, binascii.Error):

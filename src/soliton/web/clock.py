@@ -1,6 +1,7 @@
-"""The time of day, for the services that run beside a node (which has a clock of its own).
+"""The wall clock, for services without a node's clock.
 
-What lives here: reading the clock. What does not: who uses it; the core packages are told the time.
+What lives here: reading the clock. What does not: the core packages, which receive the time as an
+argument.
 """
 
 from __future__ import annotations
@@ -9,5 +10,5 @@ import time
 
 
 def wall_clock() -> int:
-    """Milliseconds since 1970."""
+    """Return milliseconds since 1970."""
     return time.time_ns() // 1_000_000

@@ -39,7 +39,7 @@ class Http2Server:
         except TimeoutError:
             for each in list(shared.connections):
                 each.abort()
-            # Transports tell of their ends in the next turn of the loop.
+            # Transports report their ends in the next turn of the loop.
             await asyncio.sleep(0)
 
 
