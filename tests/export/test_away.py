@@ -43,7 +43,7 @@ def test_it_waits_and_goes_on(own: Server, tmp_path: Path) -> None:
     own.start()
     eventually(lambda: not thread.is_alive(), "the end of the export")
     thread.join()
-    assert said[-2:] == ["the export goes on", "the export is where the chain is: height 7"]
+    assert said[-2:] == ["resumed", "caught up with the chain: height 7"]
     fresh = own.database()
     export_once(chain, fresh)
     assert dump(dsn) == dump(fresh)

@@ -74,14 +74,14 @@ def fail_over(
         eventually(lambda: is_streaming(first), "a replica that follows")
         export = Program(("export", "postgres", "--dsn", dsn, *where), {})
         try:
-            export.wait_for("where the chain is")
+            export.wait_for("caught up with the chain")
             before = height(url) + chance.randint(1, 3)
             eventually(lambda: last_height(first.dsn(name)) >= before, "further blocks")
             # What was confirmed here and has not got there is lost with the server.
             first.kill()
             export.wait_for("waiting: ")
             second.run("pg_ctl", "promote", "-D", second.directory / "data", "-w")
-            export.wait_for("the export goes on")
+            export.wait_for("resumed")
             after = height(url) + 1
             eventually(lambda: last_height(second.dsn(name)) >= after, "blocks in the other")
             export.send(signal.SIGTERM)

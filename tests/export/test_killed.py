@@ -150,7 +150,7 @@ def test_nothing_is_lost_and_nothing_doubled(
         ends = max(last_height(world.dsn), height(world.url))
         eventually(lambda: last_height(world.dsn) > ends + 1, "the database where the chain is")
         # One that has only just begun would be ended before it listens to signals.
-        world.export.wait_for("where the chain is")
+        world.export.wait_for("caught up with the chain")
         world.export.send(signal.SIGTERM)
         assert world.export.wait() == 0, world.export.output
     finally:

@@ -105,7 +105,7 @@ def test_nothing_is_lost_whoever_is_killed(node: Program, tmp_path: Path, over_h
             statuses[:] = [200]
             mined(url, [pay(url, sender, recipient, 7)])
             eventually(lambda: held(receiver) == payments(url, recipient), "what the chain holds")
-            programs[-1].wait_for("where the chain is")
+            programs[-1].wait_for("caught up with the chain")
             programs[-1].send(signal.SIGTERM)
             assert programs[-1].wait() == 0, programs[-1].output
         finally:
@@ -130,6 +130,14 @@ def test_a_program_once(node: Program, tmp_path: Path) -> None:
     told = [(each["transaction"], each["height"], each["amount"]) for each in found]
     assert told == payments(url, recipient)
     assert told[-1][0] == name
+
+
+def test_a_wrong_address_is_named(node: Program, tmp_path: Path) -> None:
+    wrong = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxE"
+    arguments = ("--cursor", tmp_path / "cursor", "--notify-cmd", "true", "--payments-to", wrong)
+    done = run("notify", *arguments, "--from-node", node.node_url)
+    assert done.returncode == 1
+    assert f"{wrong}: Bad address checksum" in done.stderr
 
 
 def test_what_is_wrong_with_a_command_is_said(tmp_path: Path) -> None:

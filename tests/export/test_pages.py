@@ -32,7 +32,7 @@ def test_the_export_to_postgres(dsn: str, tmp_path: Path) -> None:
         given = {"postgresql://soliton@db/chain": dsn, "/var/lib/soliton": str(chain)}
         words = [given.get(each, each) for each in command]
         with (
-            started(*words, "--network", "devnet", until="the export is where the chain is"),
+            started(*words, "--network", "devnet", until="caught up with the chain"),
             psycopg.connect(dsn) as database,
         ):
             found = database.execute("SELECT max(height) FROM blocks_microblocks").fetchone()

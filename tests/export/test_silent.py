@@ -41,7 +41,7 @@ def test_an_export_says_so_and_can_be_ended() -> None:
         dsn = postgres.database()
         export = Program(("export", "postgres", "--dsn", dsn, "--from-node", node.node_url), {})
         try:
-            export.wait_for("is where the chain is")
+            export.wait_for("caught up with the chain")
             with hanging(postgres):
                 export.wait_for(f"waiting: there is no answer for {QUIET_SECONDS:.0f} seconds")
                 export.send(signal.SIGTERM)

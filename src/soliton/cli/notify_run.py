@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from soliton.chain.addresses import parse_address
+from soliton.chain.errors import AddressError
 from soliton.cli.chain_source import ChainSource
 from soliton.cli.export_run import open_source, print_message, stopping
 from soliton.errors import InputError
@@ -53,7 +54,10 @@ def run_notify(
     receiver = _receiver(destination)
     with open_source(where, COMPLETE) as chain, stopping() as stopped:
         for address in addresses:
-            parse_address(address, chain.chain_id)
+            try:
+                parse_address(address, chain.chain_id)
+            except AddressError as error:
+                raise AddressError(f"{address}: {error}") from error
         source = Confirmed(chain, confirmations)
         courier = Courier(cursor, receiver, stopped, print_message)
         courier.start()

@@ -126,11 +126,11 @@ class Export:
         self._failures = 0
         if self._reported:
             self._reported = ""
-            self._report("the export goes on")
+            self._report("resumed")
         now, top = time.monotonic(), follower.position.top
         at = 0 if top is None else top.height
         if not moved and not self._synced:
-            self._report(f"the export is where the chain is: height {at}")
+            self._report(f"caught up with the chain: height {at}")
         elif moved and now >= self._next_report and at < follower.height:
             self._report(f"height {at} of {follower.height}")
             self._next_report = now + REPORT_SECONDS
