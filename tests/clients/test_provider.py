@@ -137,9 +137,9 @@ def test_refusals_say_why(told: Any) -> None:
     assert [each.split(" to ")[0] for each in told["asked"]] == [
         "transfer (version 3) of 2 WAVES", "transfer (version 3) of 3 WAVES",
     ]  # fmt: skip
-    assert "refused by alice" in json.dumps(told["refused by a person"])
+    assert "Refused by alice" in json.dumps(told["refused by a person"])
     rule = told["refused by a rule"]
     assert (rule["code"], rule["name"]) == (7028, "SolitonSignerError")
     assert told["wrong key"]["code"] == 7020
-    assert "Nobody has logged in" in told["nobody"]["message"]
+    assert "Not logged in" in told["nobody"]["message"]
     assert "the network R, the node for W" in told["another network"]["message"]

@@ -80,11 +80,11 @@ def test_blocks_and_snapshots(chain: Program, page: Page) -> None:
     write(page, "Blocks", "2")
     press(page, "Mine")
     said(page, "mined 2 blocks")
-    press(page, "Go back to it")
-    said(page, "went to snapshot")
+    press(page, "Revert to it")
+    said(page, "reverted to snapshot")
     assert height(url) == before + 3
-    page.wait_for("document.getElementById('notice').innerText.includes('went back by 2 blocks')")
-    press(page, "Let go")
+    page.wait_for("document.getElementById('notice').innerText.includes('rolled back 2 blocks')")
+    press(page, "Delete")
     page.wait_for("document.querySelector('main').innerText.includes('No snapshots yet')")
 
 
@@ -99,7 +99,7 @@ def test_what_nobody_signs_has_the_time_of_the_chain(chain: Program, page: Page)
         node.send(somebody.alias("somebody-else")).wait()
     call(f"{url}/devnet/clock?travel={5 * HOUR}", "")
     open_view(page, url, "#deploy")
-    page.wait_for("document.querySelector('#verdict').innerText.includes('It compiles')")
+    page.wait_for("document.querySelector('#verdict').innerText.includes('Compiled. Complexity')")
     page.wait_for("document.getElementById('notice').innerText.includes('5 h ahead')")
     write(page, "Account", somebody.address)
     press(page, "Deploy")
@@ -118,12 +118,12 @@ def test_time(chain: Program, page: Page) -> None:
     press(page, "Travel")
     said(page, "travelled 5 h")
     assert call(f"{url}/devnet/clock").json()["time"] >= before + 5 * HOUR
-    press(page, "Let the clock stand still")
-    said(page, "stands still")
+    press(page, "Freeze the clock")
+    said(page, "froze the clock")
     stood = call(f"{url}/devnet/clock").json()["time"]
     assert call(f"{url}/devnet/clock").json()["time"] == stood
-    press(page, "Let it go on")
-    said(page, "goes on")
+    press(page, "Resume the clock")
+    said(page, "resumed the clock")
     write(page, "Blocks", "1")
     press(page, "Mine")
     page.wait_for("document.getElementById('notice').innerText.includes(\"clock is\")")
@@ -133,7 +133,7 @@ def test_money_and_whom_nobody_asks_for_proofs(chain: Program, page: Page) -> No
     url = chain.node_url
     open_view(page, url, "#devnet")
     write(page, "Account", STRANGER)
-    write(page, "WAVES on top", "12.5")
+    write(page, "WAVES to add", "12.5")
     press(page, "Fund")
     said(page, "gave 12.5")
     assert balance(url, STRANGER) == 1_250_000_000
@@ -141,19 +141,19 @@ def test_money_and_whom_nobody_asks_for_proofs(chain: Program, page: Page) -> No
     page.wait_for("[...document.querySelectorAll('.feed li')].filter("
                   "each => each.innerText.includes('gave 12.5')).length === 2")  # fmt: skip
     assert balance(url, STRANGER) == 2_500_000_000
-    write(page, "WAVES on top", "1,5x")
+    write(page, "WAVES to add", "1,5x")
     press(page, "Fund")
     said(page, "is no amount")
-    write(page, "WAVES on top", "1")
+    write(page, "WAVES to add", "1")
     write(page, "Account", "nobody")
     press(page, "Fund")
     page.wait_for("document.querySelector('.feed li .bad')")
     write(page, "Account", STRANGER, 1)
     press(page, "Impersonate")
-    said(page, "asks for no proofs")
+    said(page, "impersonates ")
     assert call(f"{url}/devnet").json()["impersonated"] == [STRANGER]
-    press(page, "Ask for proofs again")
-    said(page, "again")
+    press(page, "Stop impersonating")
+    said(page, "stopped impersonating")
     assert call(f"{url}/devnet").json()["impersonated"] == []
 
 
@@ -161,7 +161,7 @@ def test_a_script_is_written_deployed_and_called(chain: Program, page: Page) -> 
     url = chain.node_url
     open_view(page, url, "#deploy")
     area = "document.querySelector('.editor')"
-    page.wait_for("document.querySelector('#verdict').innerText.includes('It compiles')")
+    page.wait_for("document.querySelector('#verdict').innerText.includes('Compiled. Complexity')")
     page.run(f"type({area}, {json.dumps(DAPP.replace('plusOne(n))', 'plusTwo(n))'))})")
     page.wait_for("document.querySelector('#verdict').innerText.includes('line 10')")
     assert "plusTwo" in text(page, "mark")
@@ -177,17 +177,19 @@ def test_a_script_is_written_deployed_and_called(chain: Program, page: Page) -> 
     write(page, "n", "-3")
     write(page, "list", "1\n2\n")
     write(page, "Caller", SECOND)
-    press(page, "Try without sending")
-    page.wait_for("document.querySelector('main').innerText.includes('would be refused')")
+    press(page, "Simulate")
+    page.wait_for("document.querySelector('main').innerText.includes('would be rejected')")
     shown = text(page)
     assert "no negative numbers: answer" in shown
     write(page, "n", "many")
-    press(page, "Try without sending")
+    press(page, "Simulate")
     page.wait_for("document.querySelector('main').innerText.includes('is no Int')")
     write(page, "n", str(2**63 - 2))
     write(page, "bytes", "base64:AP8=")
-    press(page, "Try without sending")
-    page.wait_for("document.querySelector('main').innerText.includes('It would succeed')")
+    press(page, "Simulate")
+    page.wait_for(
+        "document.querySelector('main').innerText.includes('The transaction would succeed')"
+    )
     assert call(f"{url}/addresses/data/{FIRST}").json() == []
     press(page, "Send")
     page.wait_for("document.querySelector('main').innerText.includes('Sent: ')")
@@ -231,10 +233,10 @@ def test_a_new_beginning_is_asked_for_twice(chain: Program, page: Page) -> None:
     url = chain.node_url
     open_view(page, url, "#devnet")
     before = call(f"{url}/devnet").json()["resets"]
-    press(page, "Begin anew")
+    press(page, "Reset the chain")
     assert call(f"{url}/devnet").json()["resets"] == before
-    press(page, "Really begin anew?")
-    said(page, "began anew")
+    press(page, "Really reset the chain?")
+    said(page, "reset the chain")
     assert call(f"{url}/devnet").json()["resets"] == before + 1
     page.wait_for("document.getElementById('live').className === 'live'")
     page.wait_for(f"document.querySelector('.figures dd').innerText === '{height(url)}'")

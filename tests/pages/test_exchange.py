@@ -42,7 +42,7 @@ LIVE = (
 )
 COIN = 10**8
 MINUTE = 60_000
-TAKEN = "The matcher has taken it: "
+TAKEN = "Order accepted: "
 _HELD = """
 let gate;
 window.hold = () => { gate = new Promise(done => { window.release = done; }); };
@@ -230,7 +230,7 @@ def test_levels_are_grouped_and_markets_searched(chain: Program, asset: str, pag
         "(document.getElementById('find').value = 'nothing like that',"
         " document.getElementById('find').dispatchEvent(new Event('input')))"
     )
-    page.wait_for("document.getElementById('markets').innerText.includes('No market')")
+    page.wait_for("document.getElementById('markets').innerText.includes('No such market')")
     nothing_ran(page)
 
 
@@ -433,7 +433,7 @@ def test_the_page_goes_on_after_a_restart(page: Page) -> None:
     with devnet() as program:
         page.open("about:blank")
         page.open(program.matcher_url)
-        page.wait_for("document.getElementById('markets')?.innerText.includes('Nothing is traded')")
+        page.wait_for("document.getElementById('markets')?.innerText.includes('No markets yet')")
         page.wait_for("document.getElementById('depth-chart').textContent === 'No orders.'")
         assert told_of(page)["chart"] == "No trades yet."
         opened_market(program, "Before")

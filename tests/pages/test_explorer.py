@@ -178,7 +178,7 @@ def test_amounts_are_exact_and_strangers_letters_visible(
     assert "92 233 720 368 547.75807" in text(page).replace("\u202f", " ")
     go(page, played_chain.url, "#node")
     points = page.run(
-        "[...document.querySelectorAll('[aria-label^=Turns] .fraction')]"
+        "[...document.querySelectorAll('[aria-label^=Next] .fraction')]"
         ".map(each => each.getBoundingClientRect().left)"
     )
     assert len(points) > 2 and len(set(points)) == 1, "points are not below each other"
@@ -197,7 +197,7 @@ def test_a_call_shows_whom_it_called_and_what_that_changed(
     assert "outer(7)" in tree and "put(inner, 7, true," in tree and "[1, 2]" in tree
     assert "wrote inner = 8" in tree
     assert "sent 0.00000005" in text(page)
-    page.wait_for("document.body.innerText.includes('Balances after it')")
+    page.wait_for("document.body.innerText.includes('Balances afterwards')")
     go(page, played_chain.url, f"#account/{FIRST}")
     assert "key: String, n: Int, flag: Boolean, bytes: ByteVector, list: List[Int]" in text(page)
     page.run("document.querySelector('section details').open = true")
@@ -225,12 +225,12 @@ def test_search_finds_by_anything(played_chain: Scenario, page: Page) -> None:
         page.run(FILL % words)
         page.wait_for(f"location.hash === {place!r}")
         page.wait_for(READY)
-        assert text(page, "h1") not in ("Search", "Not found", "That did not work")
+        assert text(page, "h1") not in ("Search", "Not found", "Something went wrong")
     go(page, url)
     page.run(FILL % played_chain.assets[0])
     page.wait_for("document.querySelectorAll('.results li').length === 2")
     page.run(FILL % "there is no such thing")
-    page.wait_for("document.body.innerText.includes('Nothing here is called')")
+    page.wait_for("document.body.innerText.includes('No results for')")
 
 
 def test_what_is_not_there_is_said(played_chain: Scenario, page: Page) -> None:
@@ -240,7 +240,7 @@ def test_what_is_not_there_is_said(played_chain: Scenario, page: Page) -> None:
         "#block/999999": "Not found",
         f"#asset/{missing}": "Not found",
         "#alias/nobody-has-it": "Not found",
-        "#account/nonsense": "That did not work",
+        "#account/nonsense": "Something went wrong",
         "#constructor/x": "Nothing here",
         "#%E0%A4%A": "Nothing here",
     }.items():
@@ -272,7 +272,7 @@ def test_home_follows_the_chain(chain: Program, page: Page) -> None:
         page.wait_for(f"document.querySelector('.figures dd').innerText === '{before + 8}'")
         call(f"{chain.node_url}/devnet/snapshots/{taken}/revert", "")
         page.wait_for(f"document.querySelector('.figures dd').innerText === '{before + 3}'")
-        page.wait_for("document.getElementById('notice').innerText.includes('went back')")
+        page.wait_for("document.getElementById('notice').innerText.includes('rolled back')")
     finally:
         call(f"{chain.node_url}/devnet/mining?mode=instant", "")
     assert page.run("window.kept") is True
@@ -302,7 +302,7 @@ def test_the_page_goes_on_after_a_restart(tmp_path: Path, page: Page) -> None:
         go(page, url)
         port = url.rpartition(":")[2]
     page.wait_for("document.getElementById('live').className === 'broken'")
-    assert "trying again" in text(page, "#live")
+    assert "retrying" in text(page, "#live")
     with devnet("--data-dir", tmp_path / "data", "--port", port) as program:
         page.wait_for("document.getElementById('live').className === 'live'")
         call(f"{program.node_url}/devnet/mine?blocks=2", "")
@@ -361,8 +361,10 @@ def test_a_hundred_blocks_are_taken_back_while_somebody_looks(chain: Program, pa
     call(f"{url}/devnet/mine?blocks=100", "")
     go(page, url, f"#block/{before + 50}")
     call(f"{url}/devnet/snapshots/{taken}/revert", "")
-    page.wait_for("document.getElementById('notice').innerText.includes('went back by 100 blocks')")
-    page.wait_for("document.querySelector('.hint').innerText.includes('no more part of it')")
+    page.wait_for("document.getElementById('notice').innerText.includes('rolled back 100 blocks')")
+    page.wait_for(
+        "document.querySelector('.hint').innerText.includes('no longer part of the chain')"
+    )
     call(f"{url}/devnet/mine", "")
     page.run("location.hash = ''")
     page.wait_for(f"document.querySelector('.figures dd')?.innerText === '{before + 1}'")
@@ -393,7 +395,7 @@ def test_a_node_without_a_stream_is_asked_again_and_again(chain: Program, page: 
         page.wait_for(f"document.querySelector('.figures dd').innerText === '{before + 2}'")
         call(f"{url}/devnet/snapshots/{taken}/revert", "")
         page.wait_for(f"document.querySelector('.figures dd').innerText === '{before}'")
-        assert "went back by 2 blocks" in text(page, "#notice")
+        assert "rolled back 2 blocks" in text(page, "#notice")
         # The same from the page of another node.
         go(page, chain.node_url, f"?node={url}")
         assert text(page, "#live") == "every 5 s"
@@ -433,7 +435,7 @@ def test_a_block_of_such_a_node_that_is_cut_at_the_same_height_is_told(
         now.update(id="6" * 44, transactions=[one])
         page.wait_for(f"!{LISTED}.includes('#tx/{two['id']}')")
         assert f"#tx/{one['id']}" in page.run(LISTED)
-        words = f"Transactions were taken off the block at height {height}."
+        words = f"Transactions were removed from the block at height {height}."
         assert words in text(page, "#notice")
         now.update(id="7" * 44, transactions=[three])
         page.wait_for(f"{LISTED}.includes('#tx/{three['id']}')")
@@ -446,8 +448,8 @@ def test_a_block_of_such_a_node_that_is_cut_at_the_same_height_is_told(
 def test_the_node_page_tells_whose_turn_it_is(chain: Program, page: Page) -> None:
     go(page, chain.node_url, "#node")
     shown = text(page)
-    assert "makes a block for each transaction" in shown
-    page.wait_for(f"document.querySelector('[aria-label^=Turns] a[title=\"{RICH}\"]')")
+    assert "mines a block per transaction" in shown
+    page.wait_for(f"document.querySelector('[aria-label^=Next] a[title=\"{RICH}\"]')")
     assert "100 %" in shown
 
 
@@ -466,7 +468,7 @@ def test_the_node_page_tells_of_features_and_rewards(chain: Program, page: Page)
     answer = call(f"{url}/blockchain/rewards")
     if answer.status == 200:
         reward = answer.json()["currentReward"] // 10**8
-        assert f"{reward} WAVES for a block" in text(page)
+        assert f"Block reward\n{reward} WAVES" in text(page)
     else:
         assert "no block reward" in text(page)
 
@@ -511,7 +513,7 @@ def test_a_call_that_failed_says_why(chain: Program, page: Page) -> None:
     finally:
         call(f"{url}/devnet/mining?mode=instant", "")
     go(page, url, f"#tx/{names[0]}")
-    assert text(page, ".trouble").startswith("The script failed: the fee was paid")
+    assert text(page, ".trouble").startswith("The script failed: only the fee was charged")
     assert "it is kept <b>" in text(page, ".trouble pre")
     assert "Failed." in text(page, ".facts")
     looks(page, "explorer-failed")

@@ -37,7 +37,9 @@ TRUE = """{-# STDLIB_VERSION 6 #-}
 {-# SCRIPT_TYPE ASSET #-}
 true
 """
-OLDER = "[...document.querySelectorAll('button')].find(e => e.innerText === 'Show older ones')"
+OLDER = (
+    "[...document.querySelectorAll('button')].find(e => e.innerText === 'Show older transactions')"
+)
 _ROWS = """
 [...document.querySelectorAll(%s)].map(row =>
   [...row.cells].map(cell => cell.innerText.split("\\n")[0].trim()))
@@ -262,8 +264,8 @@ def test_an_account_is_told_as_it_is(chain: Program, kinds: Kinds, page: Page) -
     page.wait_for(tokens % token)
     assert page.run(f"({tokens % token}).innerText") == "The only one"
     assert coins != token
-    page.wait_for("document.body.innerText.includes('Also called the-holder')")
-    leases = {row[4]: row for row in rows(page, "[aria-label='Leases in force'] tbody tr")}
+    page.wait_for("document.body.innerText.includes('Aliases: the-holder')")
+    leases = {row[4]: row for row in rows(page, "[aria-label='Active leases'] tbody tr")}
     assert leases[short(lease)][:3] == ["to", short(RICH), "3"]
     page.wait_for("document.querySelectorAll('[aria-label=Data] tbody tr').length === 2")
     # The history, to its end.
@@ -285,7 +287,7 @@ def test_an_asset_is_told_as_it_is(chain: Program, kinds: Kinds, page: Page) -> 
     shown = facts(page)
     assert text(page, "h1") == "Copper"
     assert shown["Quantity"] == amount(told["quantity"], 3) == "5 001.25"
-    assert (shown["Decimals"], shown["More can be issued"]) == ("3", "yes")
+    assert (shown["Decimals"], shown["Reissuable"]) == ("3", "yes")
     assert shown["Issuer"] == told["issuer"]
     assert shown["Issued"].endswith(f"in block {told['issueHeight']}")
     page.wait_for("document.querySelector('[aria-label=Holders] tbody tr')")
@@ -360,7 +362,7 @@ def test_transactions_that_are_taken_off_the_last_block_are_listed_no_more(
         seen.set()
         page.wait_for(f"!{LISTED}.includes('#tx/{ids[1]}')")
         assert f"#tx/{ids[0]}" in page.run(LISTED)
-        words = f"Transactions were taken off the block at height {last['height']}."
+        words = f"Transactions were removed from the block at height {last['height']}."
         assert words in text(page, "#notice")
         page.open("about:blank")
         over.set()
@@ -384,8 +386,8 @@ def test_a_stream_that_the_node_ends_goes_on(chain: Program, page: Page) -> None
 
     with proxy(url, {"/events": stream}) as place:
         go(page, place)
-        page.wait_for("document.getElementById('notice').innerText.includes('ended the stream')")
-        assert "it reads <b>too slowly. Going on" in text(page, "#notice")
+        page.wait_for("document.getElementById('notice').innerText.includes('closed the stream')")
+        assert "it reads <b>too slowly. Reconnecting" in text(page, "#notice")
         eventually(lambda: len(began) == 2, "another stream")
         page.wait_for("document.getElementById('live').className === 'live'")
         page.open("about:blank")
@@ -397,7 +399,7 @@ def test_a_stream_that_the_node_ends_goes_on(chain: Program, page: Page) -> None
 def test_the_node_page_goes_on_with_its_node(chain: Program, page: Page) -> None:
     url = chain.node_url
     go(page, url, "#node")
-    table = "[aria-label='Who made the last blocks'] tbody tr"
+    table = "[aria-label='Generators of the last blocks'] tbody tr"
     page.wait_for(f"document.querySelector({json.dumps(table)})")
     page.run(f"document.querySelector({json.dumps(table + ' a')}).focus()")
     before = int(rows(page, table)[0][1])
@@ -418,10 +420,10 @@ def test_how_blocks_come_is_changed(chain: Program, page: Page) -> None:
     go(page, url, "#devnet")
     page.run(HELPERS)
     for mode, words in (("manual", "when asked for"), ("interval", "every 3600 s")):
-        write(page, "When blocks come", mode)
-        write(page, "Seconds between", "3600")
+        write(page, "Mining mode", mode)
+        write(page, "Interval, seconds", "3600")
         press(page, "Change")
-        said(page, f"blocks come: {mode}")
+        said(page, f"mining mode: {mode}")
         page.wait_for(f"document.querySelector('.figures').innerText.includes({json.dumps(words)})")
         assert call(f"{url}/devnet").json()["mining"]["mode"] == mode
     before = height(url)
@@ -429,7 +431,7 @@ def test_how_blocks_come_is_changed(chain: Program, page: Page) -> None:
     assert height(url) == before
     call(f"{url}/devnet/mining?mode=instant", "")
     write(page, "Blocks", "3")
-    write(page, "Milliseconds between them", "60000")
+    write(page, "Interval, ms", "60000")
     press(page, "Mine")
     said(page, "mined 3 blocks")
     times = [
@@ -446,9 +448,9 @@ def test_another_api_key_is_used(chain: Program, page: Page) -> None:
     page.run(HELPERS)
     write(page, "API key", "a wrong one")
     press(page, "Use")
-    said(page, "uses another API key")
+    said(page, "changed the API key")
     page.run("location.hash = '#deploy'")
-    page.wait_for("document.querySelector('#verdict')?.innerText.includes('It compiles')")
+    page.wait_for("document.querySelector('#verdict')?.innerText.includes('Compiled. Complexity')")
     page.run(HELPERS)
     press(page, "Deploy")
     page.wait_for("document.querySelector('main').innerText.includes('API key is not correct')")
@@ -458,7 +460,7 @@ def test_another_api_key_is_used(chain: Program, page: Page) -> None:
     write(page, "API key", API_KEY)
     press(page, "Use")
     page.run("location.hash = '#deploy'")
-    page.wait_for("document.querySelector('#verdict')?.innerText.includes('It compiles')")
+    page.wait_for("document.querySelector('#verdict')?.innerText.includes('Compiled. Complexity')")
     page.run(HELPERS)
     press(page, "Deploy")
     page.wait_for("document.querySelector('main').innerText.includes('Deployed on')")

@@ -230,9 +230,9 @@ def test_the_pointer_goes_on_telling_of_a_book_that_changes(
         "(document.getElementById('depth-chart').getBoundingClientRect())"
     )
     page.command("Input.dispatchMouseEvent", type="mouseMoved", x=left + width * 0.7, y=top + 20)
-    page.wait_for("document.getElementById('depth-words').innerText.startsWith('1 asked')")
+    page.wait_for("document.getElementById('depth-words').innerText.startsWith('1 ask')")
     sell(chain, markets[1], 5 * COIN)
-    page.wait_for("document.getElementById('depth-words').innerText.startsWith('2 asked')")
+    page.wait_for("document.getElementById('depth-words').innerText.startsWith('2 ask')")
     assert page.run("document.querySelectorAll('#depth-chart .cross').length") == 1
     page.command("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
     page.wait_for("document.querySelectorAll('#depth-chart .cross').length === 0")
@@ -307,7 +307,7 @@ def test_one_of_a_burst_is_seen_in_its_block(chain: Program, page: Page) -> None
         for each in (first, *rest):
             assert call(f"{url}/transactions/broadcast", each).status == 200
         go(page, url, f"#tx/{first['id']}")
-        assert "It waits for a block." in text(page, ".facts")
+        assert "Waiting for a block." in text(page, ".facts")
         page.run("holdFrames()")
         call(f"{url}/devnet/mine", "")
         block = call(f"{url}/blocks/last").json()
@@ -344,14 +344,14 @@ def test_a_balance_is_that_of_the_last_block(chain: Program, page: Page) -> None
 def test_what_is_deployed_is_what_was_compiled(chain: Program, page: Page) -> None:
     go(page, chain.node_url, "#deploy")
     page.run(HELPERS)
-    page.wait_for("document.querySelector('#verdict').innerText.includes('It compiles')")
+    page.wait_for("document.querySelector('#verdict').innerText.includes('Compiled. Complexity')")
     hold(page, "compileCode")
     area = "document.querySelector('.editor')"
     page.run(f"type({area}, {json.dumps(DAPP)})")
     come(page)
     # The answer about the text before comes when somebody has written on, and nobody has asked yet.
     wrong = json.dumps(DAPP.replace("plusOne(n))", "plusTwo(n))"))
-    compiled = "document.querySelector('#verdict').innerText.includes('It compiles')"
+    compiled = "document.querySelector('#verdict').innerText.includes('Compiled. Complexity')"
     open_ = "!document.querySelector('main form button').disabled"
     assert page.run(
         f"(async () => {{ type({area}, {wrong}); letGo();"
@@ -360,6 +360,20 @@ def test_what_is_deployed_is_what_was_compiled(chain: Program, page: Page) -> No
     ) == [False]
     page.wait_for("document.querySelector('#verdict').innerText.includes('line 10')")
     assert page.run(f"[{compiled}, {open_}]") == [False, False]
+
+
+def test_a_busy_node_is_asked_again_to_compile(chain: Program, page: Page) -> None:
+    busy_once = """
+    window.fetch = (fetched => async (path, ...more) => {
+      if (window.busy || !String(path).includes("compileCode")) return fetched(path, ...more);
+      window.busy = true;
+      return new Response('{"error": 5031, "message": "busy"}', { status: 503 });
+    })(window.fetch);
+    """
+    with prepared(page, busy_once):
+        go(page, chain.node_url, "#deploy")
+        page.wait_for("document.querySelector('#verdict').innerText.includes('Compiled.')")
+        assert page.run("window.busy")
 
 
 def click_twice(page: Page, selector: str) -> None:
@@ -382,21 +396,21 @@ def test_a_double_click_does_not_begin_anew(chain: Program, page: Page) -> None:
     go(page, url, "#devnet")
     page.run(HELPERS)
     before = call(f"{url}/devnet").json()["resets"]
-    click_twice(page, "button('Begin anew')")
-    page.wait_for("button('Really begin anew?')")
-    assert page.run("document.activeElement.textContent") == "Really begin anew?"
+    click_twice(page, "button('Reset the chain')")
+    page.wait_for("button('Really reset the chain?')")
+    assert page.run("document.activeElement.textContent") == "Really reset the chain?"
     a_moment(page)
     assert call(f"{url}/devnet").json()["resets"] == before
     # Nor do two presses of a key.
     page.run("document.activeElement.blur()")
-    page.wait_for("button('Begin anew')")
-    page.run("button('Begin anew').focus()")
+    page.wait_for("button('Reset the chain')")
+    page.run("button('Reset the chain').focus()")
     for _ in range(2):
         for kind in ("keyDown", "keyUp"):
             letter = {"text": "\r"} if kind == "keyDown" else {}
             page.command(
                 "Input.dispatchKeyEvent", type=kind, key="Enter", windowsVirtualKeyCode=13, **letter
             )
-    page.wait_for("button('Really begin anew?')")
+    page.wait_for("button('Really reset the chain?')")
     a_moment(page)
     assert call(f"{url}/devnet").json()["resets"] == before

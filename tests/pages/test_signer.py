@@ -128,7 +128,7 @@ def test_a_pending_transfer_is_approved_and_mined(chain: Program, signer: str, p
     save(page, "signer-queue.png")
     page.run(f"{card(name)}.querySelector('.approve').click()")
     page.wait_for(f"{card(name)}?.innerText.includes('1 of 2 approve')")
-    page.wait_for(f"{card(name)}.innerText.includes('You have approved it.')")
+    page.wait_for(f"{card(name)}.innerText.includes('You approved it.')")
     log_in(page, signer, KEYS["bob"])
     page.wait_for(f"{LISTED} && {card(name)}")
     page.run(f"{card(name)}.querySelector('.approve').focus()")
@@ -159,7 +159,7 @@ def test_words_of_strangers_stay_words(chain: Program, signer: str, page: Page) 
     nothing_ran(page)
     looks(page, "signer-queue")
     page.run(f"{card(data)}.querySelector('.refuse').click()")
-    page.wait_for("document.activeElement.innerText === 'Refuse for good'")
+    page.wait_for("document.activeElement.innerText === 'Refuse'")
     page.run("document.activeElement.click()")
     page.wait_for(f"!{card(data)}")
     assert "refused by alice" in text(page, "#decided")
@@ -197,7 +197,7 @@ def test_keys_rules_and_the_log(signer: str, page: Page) -> None:
 
     page.run("location.hash = '#audit'")
     page.wait_for("document.querySelector('#lines td')")
-    assert "Not checked" in text(page, "#verified")
+    assert "Not verified" in text(page, "#verified")
     page.run("document.getElementById('verify').click()")
     page.wait_for("document.querySelector('#verified').innerText.includes('as they were written')")
     listed = text(page, "#lines")
@@ -228,7 +228,7 @@ def test_older_lines_of_the_log_come_once(signer: str, page: Page) -> None:
     log_in(page, signer, KEYS["bot"], "#audit")
     rows = "[...document.querySelectorAll('#lines tbody tr')]"
     page.wait_for(f"{rows}.length === 50")
-    older = "[...document.querySelectorAll('button')].find(e => e.innerText === 'Older lines')"
+    older = "[...document.querySelectorAll('button')].find(e => e.innerText === 'Older entries')"
     page.run(f"{older}.click(), {older}.click()")
     page.wait_for(f"{rows}.length > 50")
     a_moment(page)
@@ -245,7 +245,7 @@ def test_a_key_that_is_pressed_twice_refuses_nothing(signer: str, page: Page) ->
     page.run(f"{card(name)}.querySelector('.refuse').focus()")
     for _ in range(2):
         page.command("Input.dispatchKeyEvent", type="char", text="\r")
-    page.wait_for("document.activeElement.innerText === 'Refuse for good'")
+    page.wait_for("document.activeElement.innerText === 'Refuse'")
     a_moment(page)
     assert call(f"{signer}/pending/{name}", key=KEYS["alice"]).json()["state"] == "waiting"
     nothing_ran(page)
@@ -323,4 +323,4 @@ def test_who_logs_out_is_not_logged_in_by_a_late_answer(
     page.open(f"http://localhost:{elsewhere}/")
     page.wait_for("document.title === 'A dApp'")
     script = LEAVE.replace("PLACE", json.dumps(signer)).replace("SECRET", json.dumps(KEYS["bot"]))
-    assert page.run(script) == ["Somebody has logged in or out meanwhile.", None, []]
+    assert page.run(script) == ["The login changed in the meantime.", None, []]

@@ -159,7 +159,7 @@ def test_without_a_connection_it_says_so_and_goes_on(chain: Program, page: Page)
     none = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
     page.command("Network.emulateNetworkConditions", offline=True, **none)
     page.run("location.hash = '#block/1'")
-    page.wait_for("document.querySelector('main h1')?.innerText === 'That did not work'")
+    page.wait_for("document.querySelector('main h1')?.innerText === 'Something went wrong'")
     page.command("Network.emulateNetworkConditions", offline=False, **none)
     page.run("document.querySelector('main button').click()")
     page.wait_for(f"{READY} && document.querySelector('main h1').innerText === 'Block 1'")
@@ -254,7 +254,7 @@ def test_answers_that_go_too_deep_are_not_written_out(chain: Program, page: Page
         assert "1000 levels deep" in text(page, "details .trouble")
         page.run(f"location.hash = '#tx/{DEEPER}'")
         page.wait_for("document.querySelector('main > article > .trouble')")
-        assert "cannot be read" in text(page, "main > article > .trouble")
+        assert "is not valid" in text(page, "main > article > .trouble")
         page.open("about:blank")
     page.errors.clear()
 

@@ -191,7 +191,7 @@ def test_an_order_waits_for_the_approval_of_others(
         page.run("document.getElementById('with-service').requestSubmit()")
         page.wait_for("document.querySelector('#orders [data-scope]')")
         begin_order(page, "buy", "1.5", "2")
-        page.wait_for("document.getElementById('outcome').innerText.includes('waits for approval')")
+        page.wait_for("document.getElementById('outcome').innerText.includes('Waiting for approval')")
         (waits,) = call(f"{url}/pending", key=KEYS["alice"]).json()["pending"]
         assert waits["told"][0][:60] in text(page, "#outcome")
         approved = call(f"{url}/pending/{waits['pending']}/approve", {}, key=KEYS["alice"])
@@ -237,7 +237,7 @@ def test_the_extension_signs_orders(chain: Program, silver: str, page: Page) -> 
     go(page, chain.matcher_url, "", LIVE)
     page.run("document.getElementById('with-keeper').closest('details').open = true")
     ask_keeper(page)
-    assert "no Keeper" in refused(page)
+    assert "Keeper is not installed" in refused(page)
     open_keeper(page, chain.matcher_url, silver)
     ask_keeper(page)
     trade(page, WALLET.address)
@@ -271,7 +271,7 @@ def test_what_the_extension_refuses_is_said(chain: Program, silver: str, page: P
     for state, words in (
         ("chosen: ''", "no account"),
         ("code: 'W'", "Keeper is on the network W; this matcher is on R"),
-        ("denied: true", "refused for good"),
+        ("denied: true", "blocks this site"),
     ):
         page.run("window.before = { ...keeper }")
         page.run(f"Object.assign(keeper, {{ {state} }}), true")
@@ -281,7 +281,7 @@ def test_what_the_extension_refuses_is_said(chain: Program, silver: str, page: P
     ask_keeper(page)
     page.wait_for("document.querySelector('#orders [data-scope]')")
     for answer, words in (
-        ("rejected", "It was refused in Keeper."),
+        ("rejected", "Rejected in Keeper."),
         ("no device", "Keeper says: Failed request: no device"),
     ):
         page.run(f"keeper.answer = {json.dumps(answer)}")
@@ -301,14 +301,14 @@ def test_a_locked_extension_is_waited_for(chain: Program, silver: str, page: Pag
     open_keeper(page, chain.matcher_url, silver, f"#{silver}")
     page.run("keeper.locked = true")
     ask_keeper(page)
-    page.wait_for("document.getElementById('orders').innerText.includes('Keeper asks you')")
+    page.wait_for("document.getElementById('orders').innerText.includes('Confirm in the Keeper')")
     page.wait_for("document.getElementById('balances').innerText.includes('Silver to trade')")
     # Whatever happens meanwhile, it is asked once.
     for _ in range(3):
         begin_order(page, "buy", "x", "1")
         assert "is no price" in end_order(page)
     begin_order(page, "buy", "1.5", "1")
-    page.wait_for("document.getElementById('outcome').innerText.includes('Keeper asks you')")
+    page.wait_for("document.getElementById('outcome').innerText.includes('Confirm in the Keeper')")
     page.wait_for("asked.length > 1")
     assert page.run("asked") == ["request", "order"]
     page.run("keeper.unlock()")
@@ -326,11 +326,11 @@ def test_who_does_not_show_the_orders_is_not_asked_again(
     page.run("keeper.answer = 'rejected'")
     ask_keeper(page)
     page.wait_for("document.getElementById('admit')")
-    assert "It was refused in Keeper." in text(page, "#orders")
+    assert "Rejected in Keeper." in text(page, "#orders")
     for _ in range(3):
         # An order makes the page ask for everything anew.
         begin_order(page, "buy", "1", "1")
-        assert end_order(page) == "It was refused in Keeper."
+        assert end_order(page) == "Rejected in Keeper."
     page.wait_for("document.getElementById('balances').innerText.includes('Silver to trade')")
     assert page.run("asked.filter(each => each === 'request').length") == 1
     page.run("keeper.answer = null")
@@ -351,15 +351,15 @@ def test_a_cancellation_that_is_refused_stays_said(chain: Program, silver: str, 
     page.run("keeper.answer = 'rejected'")
     # Two clicks are one question.
     page.run(f"{row}.querySelector('.cancel').click(), {row}.querySelector('.cancel').click()")
-    page.wait_for("document.getElementById('undone').innerText === 'It was refused in Keeper.'")
+    page.wait_for("document.getElementById('undone').innerText === 'Rejected in Keeper.'")
     assert page.run("asked.filter(each => each === 'cancelOrder').length") == 1
     for _ in range(4):
         # The page has asked for all of it anew by then.
         a_moment(page)
-    assert text(page, "#undone") == "It was refused in Keeper."
+    assert text(page, "#undone") == "Rejected in Keeper."
     page.run("keeper.answer = null, keeper.locked = true")
     page.run(f"{row}.querySelector('.cancel').click()")
-    page.wait_for("document.getElementById('undone').innerText.includes('Keeper asks you')")
+    page.wait_for("document.getElementById('undone').innerText.includes('Confirm in the Keeper')")
     assert text(page, f'[data-order="{said.removeprefix(TAKEN).strip()}"] .cancel') == "Cancelling…"
     page.run("keeper.unlock()")
     page.wait_for(f"{row}?.innerText.includes('Cancelled')")

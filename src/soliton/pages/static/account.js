@@ -43,10 +43,10 @@ export async function account(address) {
       look();
     });
     if (live.transactions.some((each) => each.height >= before && mentions(each, address) && !history.knows(each.id))) {
-      changed.replaceChildren("There is something new. ", h("button", { type: "button", onclick: () => {
+      changed.replaceChildren("New transactions. ", h("button", { type: "button", onclick: () => {
         changed.replaceChildren();
         window.dispatchEvent(new HashChangeEvent("hashchange"));
-      } }, "Show it"));
+      } }, "Show them"));
     }
   };
   const stop = watch(look);
@@ -55,13 +55,13 @@ export async function account(address) {
     h("p", { class: "name" }, whole(address, "the address")),
     changed,
     figures,
-    later(() => aliases(name), "Looking for aliases…"),
+    later(() => aliases(name), "Loading aliases…"),
     section("Assets", later(() => assets(name))),
     section("History", history.node),
     section("Leases", later(() => leases(name, address))),
     section("Data", later(() => data(name))),
     section("Script", later(() => script(name, address))),
-    folded("Ask for it yourself", () => snippets(`/addresses/balance/details/${name}`)));
+    folded("API request", () => snippets(`/addresses/balance/details/${name}`)));
   return { title: `Account ${address.slice(0, 8)}`, node, stop };
 }
 
@@ -79,7 +79,7 @@ async function aliases(name) {
   /** @type {string[]} */
   const found = await getOr(`/alias/by-address/${name}`, []);
   if (!found.length) return null;
-  return h("p", null, "Also called ", found.slice(0, 50).map((each, at) => [at > 0 && ", ", stranger(each.split(":").slice(2).join(":"))]),
+  return h("p", null, "Aliases: ", found.slice(0, 50).map((each, at) => [at > 0 && ", ", stranger(each.split(":").slice(2).join(":"))]),
     found.length > 50 && ` and ${found.length - 50} more`);
 }
 
@@ -93,7 +93,7 @@ async function assets(name) {
     table("Assets", ["Asset", "#Balance", "Id"], balances.slice(0, 500).map((/** @type {Json} */ each) =>
       [assetLink(each.assetId), column(each.balance, each.assetId), idLink("asset", each.assetId)]), "No assets."),
     balances.length > 500 && h("p", { class: "soft" }, `${grouped(balances.length - 500)} more are not shown.`),
-    tokens.length > 0 && h("p", null, "Tokens of which there is one: ", tokens.map((/** @type {Json} */ each, /** @type {number} */ at) =>
+    tokens.length > 0 && h("p", null, "NFTs: ", tokens.map((/** @type {Json} */ each, /** @type {number} */ at) =>
       [at > 0 && ", ", assetLink(each.assetId)]), tokens.length === 100 && " and perhaps more"),
   ];
 }
@@ -105,18 +105,18 @@ async function assets(name) {
 async function leases(name, address) {
   /** @type {Json[]} */
   const found = await get(`/leasing/active/${name}`);
-  return table("Leases in force", ["Direction", "Account", `#${COIN.name}`, "Since", "Lease"], found.slice(0, 200).map((each) => {
+  return table("Active leases", ["Direction", "Account", `#${COIN.name}`, "Since", "Lease"], found.slice(0, 200).map((each) => {
     const isOut = each.sender === address;
     return [isOut ? "to" : "from", accountLink(isOut ? each.recipient : each.sender), aligned(each.amount, COIN.decimals),
       each.height ? blockLink(each.height) : "–", idLink("tx", each.id)];
-  }), "No leases in force.");
+  }), "No active leases.");
 }
 
 /** @param {string} name */
 async function data(name) {
   /** @type {Json[]} */
   const found = await get(`/addresses/data/${name}`);
-  if (!found.length) return h("p", { class: "empty" }, "No entries.");
+  if (!found.length) return h("p", { class: "empty" }, "No data entries.");
   const holder = h("div");
   const count = h("span", { class: "soft", role: "status" });
   const draw = (/** @type {string} */ words) => {
@@ -140,7 +140,7 @@ async function data(name) {
  */
 async function script(name, address) {
   const info = await get(`/addresses/scriptInfo/${name}`);
-  if (!info.script) return h("p", { class: "empty" }, "No script: a signature of the account's key is enough.");
+  if (!info.script) return h("p", { class: "empty" }, "No script: the account's signature is enough.");
   const { meta } = await getOr(`/addresses/scriptInfo/${name}/meta`, { meta: null });
   const costs = info.callableComplexities ?? {};
   const functions = Object.entries(meta?.callableFuncTypes ?? {});
@@ -152,7 +152,7 @@ async function script(name, address) {
       h("a", { href: `${place("call", address)}/${encodeURIComponent(word)}` }, h("code", null, clean(word, 60))),
       h("code", null, /** @type {Json[]} */ (takes).map((each) => `${clean(each.name, 40)}: ${clean(each.type, 60)}`).join(", ") || "nothing"),
       grouped(costs[word] ?? 0)])),
-    OBEYS && h("p", null, h("a", { href: place("deploy", address) }, "Change it in the editor")),
+    OBEYS && h("p", null, h("a", { href: place("deploy", address) }, "Edit")),
     folded("Source", () => later(() => source(info.script))),
   ];
 }
@@ -167,7 +167,7 @@ function pages(name) {
   /** @type {Set<string>} */
   const ids = new Set();
   let after = "";
-  const more = h("button", { type: "button" }, "Show older ones");
+  const more = h("button", { type: "button" }, "Show older transactions");
   const load = async () => {
     more.disabled = true;
     try {
@@ -181,7 +181,7 @@ function pages(name) {
       }
       after = found.length ? found[found.length - 1].id : after;
       if (found.length === PAGE) foot.replaceChildren(more);
-      else foot.replaceChildren(ids.size ? "" : h("span", { class: "empty" }, "Nothing happened here yet."));
+      else foot.replaceChildren(ids.size ? "" : h("span", { class: "empty" }, "No transactions yet."));
     } catch (error) {
       foot.replaceChildren(trouble(error), more);
     }

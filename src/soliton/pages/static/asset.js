@@ -23,19 +23,19 @@ export async function asset(id) {
     facts([
       ["Quantity", decimal(found.quantity, found.decimals)],
       ["Decimals", String(found.decimals)],
-      ["More can be issued", found.reissuable ? "yes" : "no"],
+      ["Reissuable", found.reissuable ? "yes" : "no"],
       found.description !== "" && ["Description", stranger(found.description, 1_000)],
       ["Issuer", accountLink(found.issuer, true)],
       ["Issued", [time(found.issueTimestamp, true), " in block ", blockLink(found.issueHeight)]],
-      found.originTransactionId && ["By transaction", idLink("tx", found.originTransactionId, true)],
+      found.originTransactionId && ["Issue transaction", idLink("tx", found.originTransactionId, true)],
       OBEYS && ["Traded", later(() => books(id), "Looking for a matcher…")],
-      fee && ["As a fee", [amount(fee, id), ` for each ${decimal(100_000, COIN.decimals)} ${COIN.name}`]],
+      fee && ["Sponsorship", [amount(fee, id), ` for each ${decimal(100_000, COIN.decimals)} ${COIN.name}`]],
       ["Script", found.scripted ? "yes: it decides about every transaction with the asset" : "none"],
     ]),
     found.scriptDetails?.script && section("Script", later(() => source(found.scriptDetails.script))),
     section("Holders", later(() => holders(name, id))),
     folded("Raw JSON", () => h("pre", { tabindex: 0 }, pretty(found))),
-    folded("Ask for it yourself", () => snippets(path)));
+    folded("API request", () => snippets(path)));
   return { title: "Asset", node };
 }
 
@@ -45,7 +45,7 @@ export async function asset(id) {
  */
 async function books(id) {
   const { matcher } = await get("/devnet");
-  return matcher ? h("a", { href: `${matcher}/#${id}` }, "Order books with it") : "No matcher runs beside this node.";
+  return matcher ? h("a", { href: `${matcher}/#${id}` }, "Order books") : "This node has no matcher.";
 }
 
 /**
@@ -54,15 +54,15 @@ async function books(id) {
  */
 async function holders(name, id) {
   const { height } = await get("/blocks/height");
-  if (height < 2) return h("p", { class: "empty" }, "Known from the second block on.");
+  if (height < 2) return h("p", { class: "empty" }, "Available from height 2 on.");
   const page = await getOr(`/assets/${name}/distribution/${height - 1}/limit/${HOLDERS}`, null);
-  if (!page) return h("p", { class: "empty" }, "The node does not tell.");
+  if (!page) return h("p", { class: "empty" }, "Not available on this node.");
   const rows = Object.entries(page.items).sort(([, a], [, b]) => (BigInt(a) < BigInt(b) ? 1 : -1));
   return [
     table("Holders", ["Account", "#Balance"], rows.map(([address, units]) => [accountLink(address), column(units, id)]),
-      `Nobody had any at height ${height - 1}.`),
+      `No holders at height ${height - 1}.`),
     h("p", { class: "soft" }, page.hasNext
       ? `${grouped(rows.length)} of the holders after the block at height ${height - 1}.`
-      : `After the block at height ${height - 1}.`),
+      : `As of height ${height - 1}.`),
   ];
 }

@@ -22,7 +22,7 @@ export async function block(name) {
   const gone = h("p", { class: "hint bad", role: "status" });
   const above = h("a", { href: place("block", found.height + 1), rel: "next" }, "Above →");
   const leave = () => {
-    if (gone.textContent === "") gone.textContent = "The chain went back: this block is no more part of it.";
+    if (gone.textContent === "") gone.textContent = "This block was rolled back: it is no longer part of the chain.";
   };
   const look = () => {
     // Nothing is above the last one, yet.
@@ -64,7 +64,7 @@ export async function block(name) {
     ]),
     section("Transactions", transactionTable(found.transactions)),
     folded("Raw JSON", () => h("pre", { tabindex: 0 }, pretty(found))),
-    folded("Ask for it yourself", () => snippets(path)));
+    folded("API request", () => snippets(path)));
   return { title: `Block ${found.height}`, node, stop };
 }
 
@@ -85,7 +85,7 @@ function transactionTable(transactions) {
         [sentence(each), each.applicationStatus === "script_execution_failed" && h("strong", { class: "bad" }, " failed")],
         each.feeAssetId ? idLink("asset", each.feeAssetId) : aligned(each.fee, COIN.decimals),
         idLink("tx", each.id),
-      ]), "No transactions: the block is empty."));
+      ]), "This block has no transactions."));
     if (count < transactions.length) {
       holder.append(h("button", { type: "button", onclick: () => draw(count + SHOWN) },
         `Show more (${grouped(transactions.length - count)} left)`));

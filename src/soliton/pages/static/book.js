@@ -205,7 +205,7 @@ export function book(take, tell) {
     low.show(lower, most);
     high.show(upper, most);
     at("spread").textContent = !isKnown ? LOADING : lower.prices.length && upper.prices.length
-      ? `spread ${full(Number((upper.prices[0] - lower.prices[0]).toPrecision(12)))}` : lower.prices.length || upper.prices.length ? "one side is empty" : "no orders";
+      ? `spread ${full(Number((upper.prices[0] - lower.prices[0]).toPrecision(12)))}` : lower.prices.length || upper.prices.length ? "one-sided book" : "no orders";
     const price = bids.prices[0] ?? asks.prices[0];
     if (price && !select.options.length) showSteps(price);
     if (isToldLater) return;

@@ -39,7 +39,7 @@ export async function callForm(name) {
     accounts(known),
     functions.length
       ? [h("p", { class: "row" }, h("label", null, "Function ", choose)), holder]
-      : h("p", { class: "empty" }, "The account has no functions that can be called."));
+      : h("p", { class: "empty" }, "This account has no callable functions."));
   return { title: "Call", node };
 }
 
@@ -87,7 +87,7 @@ function one(address, name, takes, known) {
     }
     for (const each of buttons) each.disabled = false;
   };
-  const attempt = h("button", { type: "submit" }, "Try without sending");
+  const attempt = h("button", { type: "submit" }, "Simulate");
   const call = h("button", { type: "button" }, "Send");
   const buttons = OBEYS ? [attempt, call] : [attempt];
   const key = h("input", { value: "", autocomplete: "off", spellcheck: false, maxlength: 60, size: 46 });
@@ -99,7 +99,7 @@ function one(address, name, takes, known) {
   }));
   const form = h("form", null,
     fields.map((each) => h("label", { class: "field" }, h("span", null, h("code", null, clean(each.name, 60)), h("span", { class: "soft" }, ` ${clean(each.type, 80)}`)), each.element)),
-    fields.length === 0 && h("p", { class: "soft" }, "It takes no arguments."),
+    fields.length === 0 && h("p", { class: "soft" }, "This function takes no arguments."),
     payments, h("p", null, add),
     OBEYS ? h("label", { class: "field" }, h("span", null, "Caller"), who) : h("label", { class: "field" }, h("span", null, "Public key of the caller"), key),
     h("p", { class: "row" }, buttons));
@@ -110,7 +110,7 @@ function one(address, name, takes, known) {
       const made = await members();
       const found = OBEYS ? await simulated(made, caller) : await post("/transactions/simulate", { ...made, senderPublicKey: publicKey });
       const asked = { ...made, senderPublicKey: OBEYS ? await publicKeyOf(caller) : publicKey };
-      return h("div", null, outcomeOf(found), folded("Ask for it yourself", () => snippets("/transactions/simulate", asked)));
+      return h("div", null, outcomeOf(found), folded("API request", () => snippets("/transactions/simulate", asked)));
     });
   });
   return section(`${clean(name, 60)}`, form, outcome);
@@ -119,12 +119,12 @@ function one(address, name, takes, known) {
 /** @param {Json} found */
 function outcomeOf(found) {
   if (!found.valid) {
-    return h("div", { class: "trouble" }, h("p", null, "It would be refused."), h("p", null, clean(found.error?.message, 600)), fault(found.error?.fault ?? found.fault));
+    return h("div", { class: "trouble" }, h("p", null, "The transaction would be rejected."), h("p", null, clean(found.error?.message, 600)), fault(found.error?.fault ?? found.fault));
   }
   return h("div", null,
-    h("p", { class: "good" }, "It would succeed."),
+    h("p", { class: "good" }, "The transaction would succeed."),
     facts([["Fee", `${grouped(found.fee.amount)} of the smallest unit`], ["Complexity", grouped(found.spentComplexity ?? 0)]]),
-    changesOf(found.stateChanges) ?? h("p", { class: "soft" }, "It would change nothing."));
+    changesOf(found.stateChanges) ?? h("p", { class: "soft" }, "It would not change any state."));
 }
 
 /**

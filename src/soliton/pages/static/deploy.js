@@ -13,6 +13,9 @@ import { coloured } from "./source.js";
 /** @typedef {import("./json.js").Json} Json */
 
 const PAUSE_MS = 250;
+/** The status of a node that has no room for a request now. */
+const BUSY = 503;
+const BUSY_MS = 1_000;
 const EXAMPLE = `{-# STDLIB_VERSION 6 #-}
 {-# CONTENT_TYPE DAPP #-}
 {-# SCRIPT_TYPE ACCOUNT #-}
@@ -57,11 +60,17 @@ export async function deploy(address) {
     try {
       const { value } = await ask("/utils/script/compileCode", { text: area.value });
       script = value.script;
-      words = h("p", { class: "good" }, `It compiles. Complexity ${grouped(value.complexity)}`, costs(value), ".");
+      words = h("p", { class: "good" }, `Compiled. Complexity ${grouped(value.complexity)}`, costs(value), ".");
     } catch (error) {
+      if (error instanceof NodeError && error.status === BUSY) {
+        if (mine !== number) return;
+        show(verdict, h("p", { class: "soft" }, "The node is busy. Trying again…"));
+        timer = window.setTimeout(check, BUSY_MS);
+        return;
+      }
       const message = error instanceof Error ? error.message : String(error);
       bad = Number(/^line (\d+)/.exec(message)?.[1] ?? 0);
-      words = error instanceof NodeError && error.status === 0 ? refusal(error) : h("p", { class: "bad" }, clean(message, 600), bad > 0 && [" ", h("button", { type: "button", class: "copy", onclick: () => jump(bad) }, "Go there")]);
+      words = error instanceof NodeError && error.status === 0 ? refusal(error) : h("p", { class: "bad" }, clean(message, 600), bad > 0 && [" ", h("button", { type: "button", class: "copy", onclick: () => jump(bad) }, "Go to the error")]);
     }
     if (mine !== number) return;
     compiled = script;

@@ -1,4 +1,4 @@
-// The depth of the book: how much is bid and asked up to each price.
+// The depth of the book: how much is bid and ask up to each price.
 
 import { LETTER, LOADING, fitted, nothing, tag, ticks } from "./axes.js";
 import { before, figure, full, total } from "./digits.js";
@@ -54,7 +54,7 @@ export function depth(chart, tell) {
       const words = figure(price, 6);
       cross.replaceChildren(svg("line", { class: "cross", x1: place, x2: place, y1: 0, y2: floor }), svg("circle", { cx: place, cy: y(sum), r: 3 }),
         ...tag(Math.max(0, Math.min(plot - words.length * LETTER - 8, place - (words.length * LETTER) / 2)), height - 10, words));
-      return tell(`${full(sum)} ${isBid ? "bid at" : "asked up to"} ${figure(price, 6)}${isBid ? " or more" : ""}`);
+      return tell(`${full(sum)} ${isBid ? "bid at" : "ask up to"} ${figure(price, 6)}${isBid ? " or more" : ""}`);
     };
     return mark();
   });
@@ -75,7 +75,7 @@ export function depth(chart, tell) {
 
 /** @param {Levels} bids @param {Levels} asks */
 function words(bids, asks) {
-  return bids.prices.length || asks.prices.length ? `Depth: ${full(total(bids))} bid, ${full(total(asks))} asked` : "Depth: no orders";
+  return bids.prices.length || asks.prices.length ? `Depth: ${full(total(bids))} bid, ${full(total(asks))} ask` : "Depth: no orders";
 }
 
 /**

@@ -40,19 +40,19 @@ export async function devnet() {
     if (!isNews()) return;
     show(state, Object.entries({
       Height: String(found.height),
-      "Time on the chain": [utc(found.time), found.clock.frozen !== undefined && found.clock.frozen !== null && " (it stands still)"],
+      "Chain time": [utc(found.time), found.clock.frozen !== undefined && found.clock.frozen !== null && " (frozen)"],
       Mining: miningWords(found.mining),
-      "Changed by hand": found.changedByHand === null ? "never" : `from height ${found.changedByHand} on`,
+      "State edits": found.changedByHand === null ? "never" : `from height ${found.changedByHand} on`,
     }).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
-    redraw(snapshots, table("Snapshots", ["Snapshot", "Height", "Time on the chain", "Actions"], found.snapshots.map((/** @type {Json} */ each) => [
+    redraw(snapshots, table("Snapshots", ["Snapshot", "Height", "Chain time", "Actions"], found.snapshots.map((/** @type {Json} */ each) => [
       each.id, blockLink(each.height), utc(each.time),
-      [button("Go back to it", () => act(`went to snapshot ${each.id}`, `/devnet/snapshots/${each.id}/revert`), `revert ${each.id}`), " ",
-        button("Let go", () => act(`let go of snapshot ${each.id}`, `/devnet/snapshots/${each.id}`, "DELETE"), `drop ${each.id}`)],
+      [button("Revert to it", () => act(`reverted to snapshot ${each.id}`, `/devnet/snapshots/${each.id}/revert`), `revert ${each.id}`), " ",
+        button("Delete", () => act(`deleted snapshot ${each.id}`, `/devnet/snapshots/${each.id}`, "DELETE"), `drop ${each.id}`)],
     ]), "No snapshots yet."));
     redraw(impersonated, found.impersonated.length
       ? h("ul", { class: "plain" }, found.impersonated.map((/** @type {string} */ each) => h("li", null, accountLink(each, true), " ",
-        button("Ask for proofs again", () => act(`asked for proofs of ${each} again`, `/devnet/impersonated/${each}`, "DELETE"), each))))
-      : h("p", { class: "empty" }, "Proofs are asked of everybody."));
+        button("Stop impersonating", () => act(`stopped impersonating ${each}`, `/devnet/impersonated/${each}`, "DELETE"), each))))
+      : h("p", { class: "empty" }, "No account is impersonated."));
   };
   const tried = async (/** @type {string} */ words, /** @type {() => Promise<unknown>} */ work) => {
     try {
@@ -83,24 +83,24 @@ export async function devnet() {
     state,
     h("div", { class: "columns" },
       section("Blocks",
-        form("Mine", [number("blocks", "Blocks", 1), number("interval", "Milliseconds between them", 0)], (values) => {
+        form("Mine", [number("blocks", "Blocks", 1), number("interval", "Interval, ms", 0)], (values) => {
           const query = values.interval === "0" ? "" : `&interval=${values.interval}`;
           return act(`mined ${counted(Number(values.blocks), "block")}`, `/devnet/mine?blocks=${values.blocks}${query}`);
         }),
-        form("Change", [choice("mode", "When blocks come", [["instant", "for each transaction"], ["interval", "in a rhythm"], ["manual", "when asked for"]]), number("every", "Seconds between, or without a transaction", 10)],
-          (values) => act(`blocks come: ${values.mode}`, `/devnet/mining?mode=${values.mode}&every=${Math.round(Number(values.every) * MS)}`))),
+        form("Change", [choice("mode", "Mining mode", [["instant", "per transaction"], ["interval", "at an interval"], ["manual", "on request"]]), number("every", "Interval, seconds", 10)],
+          (values) => act(`mining mode: ${values.mode}`, `/devnet/mining?mode=${values.mode}&every=${Math.round(Number(values.every) * MS)}`))),
       section("Time",
         form("Travel", [number("much", "Forward by", 1), choice("unit", "Unit", [[3_600_000, "hours"], [86_400_000, "days"], [60_000, "minutes"], [1_000, "seconds"]])], (values) => {
           const travel = Number(values.much) * Number(values.unit);
           return act(`travelled ${duration(travel)}`, `/devnet/clock?travel=${travel}`);
         }),
         h("p", { class: "row" },
-          button("Let the clock stand still", () => act("the clock stands still", "/devnet/clock?frozen=true")),
-          button("Let it go on", () => act("the clock goes on", "/devnet/clock?frozen=false")))),
+          button("Freeze the clock", () => act("froze the clock", "/devnet/clock?frozen=true")),
+          button("Resume the clock", () => act("resumed the clock", "/devnet/clock?frozen=false")))),
       section("Snapshots",
         h("p", null, button("Take a snapshot", () => tried("took snapshot ", async () => (await ask("/devnet/snapshots", { method: "POST" })).value.id))), snapshots),
       section("Money",
-        form("Fund", [account("address", "Account"), { name: "amount", label: `${COIN.name} on top`, input: h("input", { name: "amount", value: "1000", inputmode: "decimal", required: true, size: 12, maxlength: 30 }) }], (values) => {
+        form("Fund", [account("address", "Account"), { name: "amount", label: `${COIN.name} to add`, input: h("input", { name: "amount", value: "1000", inputmode: "decimal", required: true, size: 12, maxlength: 30 }) }], (values) => {
           const more = units(values.amount, COIN.decimals);
           if (more === null) return tried("", async () => { throw new Error(`${clean(values.amount, 40)} is no amount.`); });
           return tried(`gave ${decimal(more, COIN.decimals)} ${COIN.name} to ${values.address}`, async () => {
@@ -108,16 +108,16 @@ export async function devnet() {
             await post("/devnet/edits", { edits: [{ kind: "balance", address: values.address, amount: BigInt(regular) + more }] });
           });
         })),
-      section("Without proofs",
+      section("Impersonation",
         form("Impersonate", [account("address", "Account")], (values) =>
-          act(`asks for no proofs of ${values.address}`, `/devnet/impersonated/${encodeURIComponent(values.address)}`)), impersonated),
+          act(`impersonates ${values.address}`, `/devnet/impersonated/${encodeURIComponent(values.address)}`)), impersonated),
       section("More",
         h("p", null, h("a", { href: "#deploy" }, "Write and deploy a script")),
-        h("p", { class: "row" }, h("a", { href: "/devnet/state", download: "chain.state" }, "The whole chain as a file"),
-          twice("Begin anew", "Really begin anew?", () => act("began anew", "/devnet/reset"))),
-        form("Use", [{ name: "key", label: "API key, for what the node's wallet signs", input: h("input", { name: "key", value: access.key, autocomplete: "off", spellcheck: false, maxlength: 200 }) }],
-          async (values) => { access.key = values.key; note("uses another API key"); }))),
-    section("What was done here", none, logged));
+        h("p", { class: "row" }, h("a", { href: "/devnet/state", download: "chain.state" }, "Download the chain"),
+          twice("Reset the chain", "Really reset the chain?", () => act("reset the chain", "/devnet/reset"))),
+        form("Use", [{ name: "key", label: "API key, for the node's wallet", input: h("input", { name: "key", value: access.key, autocomplete: "off", spellcheck: false, maxlength: 200 }) }],
+          async (values) => { access.key = values.key; note("changed the API key"); }))),
+    section("Activity", none, logged));
   return { title: "Devnet", node, stop };
 }
 

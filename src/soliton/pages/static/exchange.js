@@ -60,9 +60,9 @@ function named() {
 /** There is no market to ask about. */
 function nothingTraded() {
   if (state.symbol !== null) return;
-  show(at("markets"), h("tr", null, h("td", { colspan: 2, class: "empty" }, "Nothing is traded yet: the first order opens a market.")));
+  show(at("markets"), h("tr", null, h("td", { colspan: 2, class: "empty" }, "No markets yet: the first order opens one.")));
   show(at("pair"), "No market");
-  showTerms("There is no market.");
+  showTerms("No market is selected.");
   chart.show([], INTERVALS[interval]);
   showTrades([]);
   levels.change([], []);
@@ -72,7 +72,7 @@ function showMarkets() {
   if (!tickers.length) return;
   const words = /** @type {HTMLInputElement} */ (at("find")).value.trim().toLowerCase();
   const found = tickers.filter((each) => `${nameOf(each.symbol)} ${each.symbol}`.toLowerCase().includes(words));
-  redraw(at("markets"), found.length ? found.slice(0, MARKETS).map(marketRow) : h("tr", null, h("td", { colspan: 2, class: "empty" }, "No market is called that.")),
+  redraw(at("markets"), found.length ? found.slice(0, MARKETS).map(marketRow) : h("tr", null, h("td", { colspan: 2, class: "empty" }, "No such market.")),
     found.length > MARKETS && h("tr", null, h("td", { colspan: 2, class: "empty" }, `${found.length - MARKETS} more: search for them.`)));
 }
 

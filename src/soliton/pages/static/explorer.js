@@ -89,15 +89,15 @@ function decode(text) {
 /** @param {string} fragment */
 function nowhere(fragment) {
   return { title: "Nothing here", node: h("article", null, h("h1", { tabindex: -1 }, "Nothing here"),
-    h("p", null, "The page has no place called ", h("bdi", { class: "stranger" }, fragment.slice(0, 80)), ". ", h("a", { href: "#" }, "To the blocks"))) };
+    h("p", null, "This page has no view named ", h("bdi", { class: "stranger" }, fragment.slice(0, 80)), ". ", h("a", { href: "#" }, "Back to the blocks"))) };
 }
 
 /** @param {unknown} error */
 function failed(error) {
   const missing = error instanceof NodeError && error.isMissing;
-  const title = missing ? "Not found" : "That did not work";
+  const title = missing ? "Not found" : "Something went wrong";
   return { title, node: h("article", null, h("h1", { tabindex: -1 }, title),
-    missing && h("p", null, "The chain does not have it. It may be on another network, not have come yet, or have been taken back."),
+    missing && h("p", null, "Not on this chain. It may be on another network, not be confirmed yet, or have been rolled back."),
     trouble(error),
     h("p", null, h("button", { type: "button", onclick: () => route(false) }, "Try again"))) };
 }
@@ -111,12 +111,12 @@ function markPlace(kind) {
   }
 }
 
-const STATES = { connecting: "connecting…", live: "live", polled: "every 5 s", broken: "no connection, trying again…" };
+const STATES = { connecting: "connecting…", live: "live", polled: "every 5 s", broken: "retrying…" };
 
 function showState() {
   const place = at("live");
   place.className = live.state === "polled" ? "live" : live.state;
-  place.title = live.state === "polled" ? "The node has no event stream: it is asked every five seconds" : "";
+  place.title = live.state === "polled" ? "This node has no event stream: polling every five seconds" : "";
   const words = STATES[live.state];
   if (place.textContent !== words) place.textContent = words;
   const newest = Number(live.blocks[0]?.timestamp ?? 0);

@@ -57,8 +57,8 @@ export function home() {
     showTransactions(TRANSACTIONS, live.transactions.slice(0, ROWS));
     showPool(POOL, newestOf(live.pool, ROWS));
     const isThere = live.state === "live" || live.state === "polled";
-    NO_TRANSACTIONS.textContent = live.transactions.length ? "" : !isThere ? "Waiting for the node…" : live.isLooking ? "Looking for the last transactions…" : "No transactions in the last blocks.";
-    NO_POOL.textContent = live.pool.size ? "" : isThere ? "Nothing waits for a block." : "Waiting for the node…";
+    NO_TRANSACTIONS.textContent = live.transactions.length ? "" : !isThere ? "Waiting for the node…" : live.isLooking ? "Loading the last transactions…" : "No transactions in the last blocks.";
+    NO_POOL.textContent = live.pool.size ? "" : isThere ? "No unconfirmed transactions." : "Waiting for the node…";
   };
   update();
   return { title: "Explorer", node: FRAME, stop: watch(update) };

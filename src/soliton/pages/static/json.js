@@ -34,7 +34,7 @@ const DEEPEST = 1_000;
  * @returns {string}
  */
 export function pretty(value, indent = "") {
-  if (indent.length > 2 * DEEPEST) throw new Error(`It goes more than ${DEEPEST} levels deep, and is not shown.`);
+  if (indent.length > 2 * DEEPEST) throw new Error(`Nested more than ${DEEPEST} levels deep: not shown.`);
   if (typeof value === "bigint") return String(value);
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   const more = `${indent}  `;

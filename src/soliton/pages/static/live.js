@@ -128,8 +128,8 @@ const HANDLERS = {
     live.height = data.height;
     forgetAssets();
     live.notice = depth > 0
-      ? `The chain went back by ${depth} block${depth === 1 ? "" : "s"}, to height ${data.height}.`
-      : `Transactions were taken off the block at height ${data.height}.`;
+      ? `The chain rolled back ${depth} block${depth === 1 ? "" : "s"}, to height ${data.height}.`
+      : `Transactions were removed from the block at height ${data.height}.`;
     for (const watcher of cut) watcher(data.height);
   },
   synced(data) {
@@ -138,7 +138,7 @@ const HANDLERS = {
     fill();
   },
   closed(data) {
-    live.notice = `The node ended the stream: ${data.reason}. Going on…`;
+    live.notice = `The node closed the stream: ${data.reason}. Reconnecting…`;
   },
 };
 
@@ -239,7 +239,7 @@ async function anew() {
       return;
     }
     if (lastId) {
-      live.notice = "The stream could not go on where it was: the node has another chain now. The page began anew.";
+      live.notice = "The node is on another chain now: the page shows its present state.";
       lastId = "";
       forgetAssets();
       // The view that is open may be about what is no more.

@@ -77,11 +77,11 @@ export async function ask(path, options = {}) {
     value = text === "" ? null : parse(text);
   } catch {
     // What is no JSON may be a text; what began as such goes too deep, or was cut off.
-    if (response.ok && /^[[{]/.test(text)) throw new NodeError(response.status, null, "The node's answer cannot be read.");
+    if (response.ok && /^[[{]/.test(text)) throw new NodeError(response.status, null, "The node's response is not valid.");
     if (response.ok) return { value: text, next: null };
   }
   if (!response.ok || (value !== null && typeof value === "object" && value.status === "error")) {
-    const message = value?.message ?? value?.details ?? `The node answered with status ${response.status}.`;
+    const message = value?.message ?? value?.details ?? `The node responded with status ${response.status}.`;
     throw new NodeError(response.status, value?.error ?? null, String(message), value?.hint ?? "", value);
   }
   const link = /^<([^>]*)>; *rel="next"/.exec(response.headers.get("Link") ?? "");

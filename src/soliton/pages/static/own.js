@@ -72,7 +72,7 @@ function forget() {
   show(outcome);
   say("");
   showAccount();
-  show(at("orders"), h("p", { class: "empty" }, "Open an account to see them."));
+  show(at("orders"), h("p", { class: "empty" }, "Connect an account to see your orders."));
 }
 
 /** @param {unknown} error */
@@ -109,7 +109,7 @@ async function submit(signer, market, wish) {
   let said;
   try {
     const id = await place(signer, market, wish);
-    said = h("p", { class: "good" }, elsewhere(market), `The matcher has taken it: ${id}`);
+    said = h("p", { class: "good" }, elsewhere(market), `Order accepted: ${id}`);
   } catch (error) {
     said = h("p", { class: "bad", role: "alert" }, elsewhere(market), words(error));
   }
@@ -214,7 +214,7 @@ function showOrders(signer) {
     h("p", { class: "row", role: "group", "aria-label": "Which orders" }, Object.entries(SCOPES).map(([name, title]) =>
       h("button", { type: "button", "data-scope": name, "data-key": name, "aria-pressed": String(name === scope), onclick: () => { choose(name); } }, title))),
     undone,
-    listed.length ? ordersTable(listed.slice(0, shown), signer) : h("p", { class: "empty" }, scope === "open" ? "No orders wait." : "No orders yet."),
+    listed.length ? ordersTable(listed.slice(0, shown), signer) : h("p", { class: "empty" }, scope === "open" ? "No open orders." : "No orders yet."),
     more > 0 && h("button", { type: "button", "data-key": "more", onclick: () => {
       shown += SHOWN;
       showOrders(signer);

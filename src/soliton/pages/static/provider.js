@@ -95,7 +95,7 @@ export class ProviderSoliton {
 
   /** @param {number} visit */
   #check(visit) {
-    if (visit !== this.#visits) throw new SolitonSignerError(0, "Somebody has logged in or out meanwhile.");
+    if (visit !== this.#visits) throw new SolitonSignerError(0, "The login changed in the meantime.");
   }
 
   async logout() {
@@ -195,7 +195,7 @@ export class ProviderSoliton {
   }
 
   #user() {
-    if (!this.user) throw new SolitonSignerError(0, "Nobody has logged in.");
+    if (!this.user) throw new SolitonSignerError(0, "Not logged in.");
     return this.user;
   }
 
@@ -211,9 +211,9 @@ export class ProviderSoliton {
     const end = Date.now() + (this.#options.waitSeconds ?? WAIT_SECONDS) * 1_000;
     for (let told = pending; ; told = await this.#ask("GET", `/pending/${encodeURIComponent(pending.pending)}`)) {
       if (told.state === "signed") return told.signed;
-      if (told.state === "refused") throw new SolitonSignerError(0, `It was refused by ${told.refusedBy}.`, told);
-      if (told.state === "expired") throw new SolitonSignerError(0, "The time for approval is over.", told);
-      if (Date.now() > end) throw new SolitonSignerError(0, "It still waits for approval.", told);
+      if (told.state === "refused") throw new SolitonSignerError(0, `Refused by ${told.refusedBy}.`, told);
+      if (told.state === "expired") throw new SolitonSignerError(0, "The approval timed out.", told);
+      if (Date.now() > end) throw new SolitonSignerError(0, "Still waiting for approval.", told);
       await new Promise((resolve) => { setTimeout(resolve, POLL_MS); });
     }
   }

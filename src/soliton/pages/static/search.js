@@ -122,8 +122,8 @@ export async function results(text) {
         h("li", null, h("a", { href: each.href }, h("span", { class: "kind" }, each.kind), " ", each.words), " ",
           h("code", { class: "soft" }, each.words === each.name ? "" : clean(each.name, 60)))))
       : h("div", { class: "empty" },
-        h("p", null, "Nothing here is called ", h("bdi", { class: "stranger" }, shown), "."),
-        h("p", null, "Look for a height, an address, a public key, an alias, the id of a block, transaction or asset, or the name of an asset.",
+        h("p", null, "No results for ", h("bdi", { class: "stranger" }, shown), "."),
+        h("p", null, "Search by height, address, public key, alias, block id, transaction id, asset id or asset name.",
           ` Names are found for assets issued in the last ${BLOCKS} blocks, and for those the page has met.`)));
   return { title: "Search", node, ...(found.length === 1 ? { instead: found[0].href } : {}) };
 }

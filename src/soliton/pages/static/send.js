@@ -33,7 +33,7 @@ export async function publicKeyOf(address) {
   const [found] = await get(`/transactions/address/${encodeURIComponent(address)}/limit/${SEEN}`);
   const own = found.find((/** @type {Json} */ each) => each.sender === address);
   if (own) return own.senderPublicKey;
-  throw new NodeError(0, null, "The chain does not know the account's public key: it has not sent anything yet, and it is not in the node's wallet.");
+  throw new NodeError(0, null, "The account's public key is unknown: it has not sent a transaction yet, and it is not in the node's wallet.");
 }
 
 /**

@@ -12,9 +12,9 @@ import { decimal } from "./format.js";
 /** @type {Record<number, string>} */
 const NAMES = {
   1: "Genesis", 2: "Payment", 3: "Issue", 4: "Transfer", 5: "Reissue", 6: "Burn", 7: "Exchange",
-  8: "Lease", 9: "End of a lease", 10: "Alias", 11: "Mass transfer", 12: "Data", 13: "Account script",
-  14: "Sponsorship", 15: "Asset script", 16: "Call", 17: "New name of an asset", 18: "Ethereum",
-  19: "Call of an expression", 20: "Generation", 101: "Genesis permission", 102: "Permission", 105: "Data",
+  8: "Lease", 9: "Lease cancel", 10: "Alias", 11: "Mass transfer", 12: "Data", 13: "Account script",
+  14: "Sponsorship", 15: "Asset script", 16: "Call", 17: "Asset info update", 18: "Ethereum",
+  19: "Expression call", 20: "Generation", 101: "Genesis permission", 102: "Permission", 105: "Data",
 };
 
 /** @param {Json} transaction */

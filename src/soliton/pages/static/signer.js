@@ -50,11 +50,11 @@ async function route(isFirst) {
 async function viewOf(name, rest) {
   if (!who()) return { title: "Signer", node: logInForm() };
   const view = Object.hasOwn(VIEWS, name) ? VIEWS[name] : null;
-  if (!view) return { title: "Nothing here", node: h("p", null, "The page has no such part.") };
+  if (!view) return { title: "Nothing here", node: h("p", null, "This page has no such view.") };
   try {
     return await view(rest);
   } catch (error) {
-    const title = error instanceof SignerError && error.isStranger ? "Not for this key" : "That did not work";
+    const title = error instanceof SignerError && error.isStranger ? "Not allowed with this API key" : "Something went wrong";
     return { title, node: h("div", { class: "trouble", role: "alert" },
       h("p", null, clean(error instanceof Error ? error.message : String(error), 400)),
       h("p", null, h("button", { type: "button", onclick: () => route(false) }, "Try again"))) };

@@ -58,10 +58,10 @@ async function ask(method, path, body) {
   try {
     value = parse(text);
   } catch {
-    if (response.ok) throw new SignerError(response.status, null, "The signer answered, but not as one does.");
+    if (response.ok) throw new SignerError(response.status, null, "The response is not from a signer.");
   }
   if (!response.ok) {
-    throw new SignerError(response.status, value?.error ?? null, String(value?.message ?? `The signer answered with status ${response.status}.`));
+    throw new SignerError(response.status, value?.error ?? null, String(value?.message ?? `The signer responded with status ${response.status}.`));
   }
   return value;
 }

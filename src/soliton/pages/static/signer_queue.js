@@ -40,11 +40,11 @@ export async function queue() {
     }
     // What stays as it is keeps the focus, and what somebody has opened.
     if (!cards.size || [...next].some(([id, { node }]) => cards.get(id)?.node !== node) || next.size !== cards.size) {
-      show(waiting, next.size ? [...next.values()].map(({ node }) => node) : h("section", null, h("p", { class: "empty" }, "Nothing waits for approval.")));
+      show(waiting, next.size ? [...next.values()].map(({ node }) => node) : h("section", null, h("p", { class: "empty" }, "No requests wait for approval.")));
     }
     cards = next;
     more.textContent = open.length > CARDS ? `${open.length - CARDS} more wait behind these.` : "";
-    redraw(decided, closed.length > 0 && h("section", null, h("h2", null, "Decided lately"), decidedTable(closed.reverse().slice(0, DECIDED))));
+    redraw(decided, closed.length > 0 && h("section", null, h("h2", null, "Recent decisions"), decidedTable(closed.reverse().slice(0, DECIDED))));
     trouble.textContent = "";
   };
   await refresh();
@@ -54,7 +54,7 @@ export async function queue() {
 
 /** @param {Json[]} rows */
 function decidedTable(rows) {
-  return table("Decided lately", ["State", "What", "Asked by", "Approved by", "Asked"], rows.map((each) => [
+  return table("Recent decisions", ["State", "What", "Requested by", "Approved by", "Asked"], rows.map((each) => [
     h("span", { class: each.state === "signed" ? "good" : "bad" }, each.state + (each.refusedBy ? ` by ${clean(each.refusedBy, 64)}` : "")),
     h("div", { class: "words" }, sentences(each), outcome(each)),
     stranger(each.caller, 64), each.approved.map((/** @type {string} */ name) => [stranger(name, 64), " "]), time(each.askedAt)]));
@@ -91,9 +91,9 @@ function card(summary, refresh) {
     h("p", null, stranger(summary.caller, 64), " asks to sign with the key ", stranger(summary.key, 64),
       summary.approved.length > 0 && [", approved by ", summary.approved.map((/** @type {string} */ name) => [stranger(name, 64), " "])]),
     sentences(summary),
-    later(async () => details(await get(`pending/${encodeURIComponent(id)}`)), "Asking for the sums…"),
-    h("h3", null, "On the chain, says the node"),
-    later(async () => simulated((await get(`pending/${encodeURIComponent(id)}/simulation`)).simulated, summary.told.length), "Asking the node…"),
+    later(async () => details(await get(`pending/${encodeURIComponent(id)}`)), "Loading totals…"),
+    h("h3", null, "Simulation by the node"),
+    later(async () => simulated((await get(`pending/${encodeURIComponent(id)}/simulation`)).simulated, summary.told.length), "Simulating…"),
     h("p", { class: "soft" }, "Request ", h("code", null, id), " ", copy(id, "the id")),
     decision(summary, said, refresh), said);
   return node;
@@ -102,16 +102,16 @@ function card(summary, refresh) {
 /** @param {Json} found */
 function details(found) {
   return [
-    h("h3", null, "Altogether"),
-    found.totals?.length ? table(`Sums of ${found.pending}`, ["Asset", "#Units", "#Units of fees", "In words"], found.totals.map((/** @type {Json} */ each) => [
+    h("h3", null, "Total"),
+    found.totals?.length ? table(`Sums of ${found.pending}`, ["Asset", "#Units", "#Units of fees", "Summary"], found.totals.map((/** @type {Json} */ each) => [
       h("code", null, clean(each.asset ?? "", 60)), String(each.amount ?? ""), String(each.fee ?? ""), sentence(each.told)]))
-      : h("p", { class: "empty" }, "It takes nothing away."),
+      : h("p", { class: "empty" }, "No outgoing amounts."),
     found.refusal
-      ? h("p", { class: "trouble" }, "The rules would refuse it now: ", sentence(found.refusal.message), " ", ruleLink(found.refusal.rule, found.refusal.line))
-      : [h("h3", null, "Windows, before and after"),
-        found.windows?.length ? found.windows.map(windowBar) : h("p", { class: "empty" }, "No window counts it."),
-        h("h3", null, "Decided by"), h("p", null, distinct(found.decided ?? []).map(([rule, line]) => [ruleLink(rule, line), " "]))],
-    h("p", { class: "soft" }, "May approve: ", (found.approvers ?? []).map((/** @type {string} */ name) => [stranger(name, 64), " "])),
+      ? h("p", { class: "trouble" }, "The rules would reject it now: ", sentence(found.refusal.message), " ", ruleLink(found.refusal.rule, found.refusal.line))
+      : [h("h3", null, "Limits, before and after"),
+        found.windows?.length ? found.windows.map(windowBar) : h("p", { class: "empty" }, "No limit applies."),
+        h("h3", null, "Rule"), h("p", null, distinct(found.decided ?? []).map(([rule, line]) => [ruleLink(rule, line), " "]))],
+    h("p", { class: "soft" }, "Approvers: ", (found.approvers ?? []).map((/** @type {string} */ name) => [stranger(name, 64), " "])),
   ];
 }
 
@@ -139,16 +139,16 @@ function windowBar(each) {
 /** @param {Json[]} found @param {number} all */
 function simulated(found, all) {
   return [found.map((each) => [
-    each.valid === false && h("p", { class: "bad" }, "It would fail."),
-    each.told.length ? h("ul", null, each.told.map((/** @type {string} */ told) => h("li", null, sentence(told)))) : h("p", { class: "empty" }, "Nothing changes.")]),
+    each.valid === false && h("p", { class: "bad" }, "The transaction would fail."),
+    each.told.length ? h("ul", null, each.told.map((/** @type {string} */ told) => h("li", null, sentence(told)))) : h("p", { class: "empty" }, "No state changes.")]),
   all > found.length && h("p", { class: "soft" }, `The first ${found.length} of ${all}.`),
-  all > 1 && h("p", { class: "soft" }, "Each on its own, on top of the chain as it is.")];
+  all > 1 && h("p", { class: "soft" }, "Each transaction is simulated on its own, on the current state.")];
 }
 
 /** @param {Json} summary @param {HTMLElement} said @param {() => Promise<void>} refresh */
 function decision(summary, said, refresh) {
-  if (!may("approve") || summary.caller === who()) return h("p", { class: "soft" }, "Others decide about it.");
-  if (summary.approved.includes(who())) said.textContent = "You have approved it.";
+  if (!may("approve") || summary.caller === who()) return h("p", { class: "soft" }, "You are not an approver of this request.");
+  if (summary.approved.includes(who())) said.textContent = "You approved it.";
   const place = h("div", { class: "row decision" });
   const act = async (/** @type {string} */ verb) => {
     for (const each of place.querySelectorAll("button")) each.disabled = true;
@@ -156,7 +156,7 @@ function decision(summary, said, refresh) {
     said.textContent = "…";
     try {
       const told = await post(`pending/${encodeURIComponent(summary.pending)}/${verb}`);
-      said.textContent = told.state === "waiting" ? "Approved; more have to." : `It is ${told.state}.`;
+      said.textContent = told.state === "waiting" ? "Approved; more approvals are needed." : `The request is ${told.state}.`;
     } catch (error) {
       said.className = "bad";
       said.textContent = clean(error instanceof SignerError ? error.message : String(error), LONGEST);
@@ -172,8 +172,8 @@ function decision(summary, said, refresh) {
     show(place, approve, refuse);
   };
   const sure = () => {
-    const yes = h("button", { type: "button", class: "refuse", onclick: () => act("refuse") }, "Refuse for good");
-    show(place, h("span", null, "A refusal is final."), yes, h("button", { type: "button", onclick: () => { offer(); refuse.focus(); } }, "Keep it waiting"));
+    const yes = h("button", { type: "button", class: "refuse", onclick: () => act("refuse") }, "Refuse");
+    show(place, h("span", null, "A refusal is final."), yes, h("button", { type: "button", onclick: () => { offer(); refuse.focus(); } }, "Cancel"));
     pause(yes);
   };
   offer();

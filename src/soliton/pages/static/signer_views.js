@@ -25,7 +25,7 @@ export async function keys() {
   /** @param {Json[]} found */
   const draw = (found) => redraw(list, table("Keys", ["Name", "State", "Address", "Public key", "Action"], found.slice(0, MAX_SHOWN).map((each) => [
     stranger(each.name, 64), stateOf(each), whole(each.address, "the address"), whole(each.publicKey, "the public key"),
-    may("unlock") && !each.locked && !each.stored && h("button", { type: "button", "data-key": `lock ${each.name}`, onclick: () => act("keys/lock", { keys: [each.name] }) }, "Lock")]), "There are no keys."),
+    may("unlock") && !each.locked && !each.stored && h("button", { type: "button", "data-key": `lock ${each.name}`, onclick: () => act("keys/lock", { keys: [each.name] }) }, "Lock")]), "No keys."),
   found.length > MAX_SHOWN && h("p", { class: "soft" }, `The first ${MAX_SHOWN} of ${grouped(found.length)}.`));
   const turn = turns();
   const refresh = async () => {
@@ -85,10 +85,10 @@ export async function rules(line) {
   const lines = found.source.split("\n");
   return { title: "Rules", node: h("article", null,
     facts([["File", h("code", null, clean(found.file, 200))], ["SHA-256", whole(found.hash, "the hash")],
-      ["In force", `${grouped(found.rules.length)} rules; what none of them allows is refused`]]),
+      ["Active rules", `${grouped(found.rules.length)} rules; what none of them allows is refused`]]),
     section("Rules", table("Rules", ["Line", "Rule"], found.rules.map((/** @type {Json} */ each) => [
-      h("a", { href: `#rules/${each.line}` }, String(each.line)), stranger(each.name, 64)]), "There are no rules: nothing is signed.")),
-    section("As they stand", h("pre", { class: "listing-lines", tabindex: 0, role: "region", "aria-label": "The file of rules" },
+      h("a", { href: `#rules/${each.line}` }, String(each.line)), stranger(each.name, 64)]), "No rules: every request is refused.")),
+    section("Policy file", h("pre", { class: "listing-lines", tabindex: 0, role: "region", "aria-label": "The file of rules" },
       lines.map((/** @type {string} */ text, /** @type {number} */ at) => h("span", { class: at + 1 === chosen && "chosen", "data-line": at + 1 },
         h("span", { class: "place", "aria-hidden": true }, String(at + 1)), clean(text, 1_000), "\n"))))) };
 }
@@ -102,8 +102,8 @@ export async function audit() {
   const list = h("div", { id: "lines" });
   const state = h("div", { id: "verified", role: "status" });
   const said = h("p", { class: "bad", role: "alert" });
-  const older = h("button", { type: "button" }, "Older lines");
-  const draw = () => show(list, table("Audit log", ["#Line", "When", "Event", "Caller", "Key", "What", "Decided by"], lines.map((each) => row(each, first.rulesSince))));
+  const older = h("button", { type: "button" }, "Older entries");
+  const draw = () => show(list, table("Audit log", ["#Line", "When", "Event", "Caller", "Key", "What", "Rule"], lines.map((each) => row(each, first.rulesSince))));
   let isAsking = false;
   const more = (/** @type {Json[]} */ found) => { older.hidden = found.length < PAGE || lines.length >= MAX_SHOWN; };
   older.addEventListener("click", async () => {
@@ -120,11 +120,11 @@ export async function audit() {
     }
     isAsking = false;
   });
-  const check = h("button", { type: "button", id: "verify" }, "Check the whole log");
+  const check = h("button", { type: "button", id: "verify" }, "Verify the whole log");
   check.addEventListener("click", async () => {
     check.disabled = true;
     said.textContent = "";
-    show(state, h("p", null, "Checking every line…"));
+    show(state, h("p", null, "Verifying every entry…"));
     try {
       show(state, verified(await post("audit/verify")));
     } catch (error) {
@@ -137,15 +137,15 @@ export async function audit() {
   more(lines);
   show(state, verified(first.verified));
   return { title: "Audit", node: h("article", null,
-    facts([["Lines", grouped(first.head.number)], ["Hash of the last", whole(first.head.hash, "the hash")]]),
+    facts([["Lines", grouped(first.head.number)], ["Hash of the last entry", whole(first.head.hash, "the hash")]]),
     section("Verification", h("p", { class: "soft" }, "Each line has the hash of the one before it: none can be changed, left out or put in unseen by who knows a later hash. Note that of the last line somewhere else now and then."), state, check, said),
-    section("The last lines", list, h("p", null, older))) };
+    section("Last entries", list, h("p", null, older))) };
 }
 
 /** @param {Json} found */
 function verified(found) {
-  if (!found) return h("p", { class: "empty" }, "Not checked as a whole since the start.");
-  if (!found.sound) return h("p", { class: "trouble" }, "The log is not as it was written: ", h("strong", { class: "bad" }, clean(found.message, LONGEST)), " (checked ", time(found.at), ")");
+  if (!found) return h("p", { class: "empty" }, "Not verified since the start.");
+  if (!found.sound) return h("p", { class: "trouble" }, "The log was altered: ", h("strong", { class: "bad" }, clean(found.message, LONGEST)), " (checked ", time(found.at), ")");
   return h("p", null, h("strong", { class: "good" }, found.lines === 1 ? "1 line is as it was written" : `${grouped(found.lines)} lines are as they were written`),
     found.first > 1 && `, from line ${grouped(found.first)} on: older files are not there`, `; ${found.signatures === 1 ? "1 signature" : `${grouped(found.signatures)} signatures`}; checked `, time(found.at),
     "; the last of them has the hash ", h("code", { class: "stranger" }, found.head), " ", copy(found.head, "the hash"));

@@ -41,7 +41,7 @@ export function listing(text) {
 export async function source(script) {
   const { value } = await ask("/utils/script/decompile", { text: script });
   const text = String(value.script ?? "");
-  return h("div", null, h("p", { class: "soft" }, "Read out of the compiled script: comments and layout are the node's. ", copy(text, "the source")),
+  return h("div", null, h("p", { class: "soft" }, "Decompiled by the node: comments and layout are not the author's. ", copy(text, "the source")),
     listing(text),
     folded("Compiled, in base64", () => h("pre", { tabindex: 0 }, script)));
 }

@@ -31,7 +31,7 @@ export async function status() {
     show(last, time(state.updatedTimestamp, true));
     if (!ready) return;
     const behind = ready.lag ?? 0;
-    show(beside, behind > 0 ? `${counted(behind, "block")} behind the best peer` : "no peer is ahead");
+    show(beside, behind > 0 ? `${counted(behind, "block")} behind the best peer` : "in sync: no peer is ahead");
     show(condition, ready.status === "ready" ? h("strong", { class: "good" }, "ready") : h("strong", { class: "bad" }, clean(`${ready.status}: ${(ready.reasons ?? []).join(", ")}`, 200)));
   };
   await look();
@@ -49,14 +49,14 @@ export async function status() {
       ["Address", h("code", null, clean(BASE, 200))],
       ["Version", clean(version.version, 80)],
       ["Height", height],
-      condition.firstChild && ["Beside its peers", beside],
-      condition.firstChild && ["Condition", condition],
+      condition.firstChild && ["Compared with peers", beside],
+      condition.firstChild && ["Health", condition],
       ["Last block", last],
       ["Waiting", waiting],
     ]),
     section("Mining",
-      h("p", { class: "soft" }, "Whose turn is next is known to each account alone, as it takes its private key. A node with the key tells when its own accounts may make the block above the last; ",
-        "of the others there is what they made of the last blocks."),
+      h("p", { class: "soft" }, "With VRF, only the holder of a private key can tell when that account may mine. With its API key, this node shows when its own accounts may mine the next block; ",
+        "for others, the table shows their share of the last blocks."),
       own.node, parts[0].node),
     section("Peers", parts[1].node),
     section("Reward", later(reward)),
@@ -104,7 +104,7 @@ function ownTurns() {
   return { node, look };
 }
 
-/** Who made the last blocks. */
+/** Generators of the last blocks. */
 async function generators() {
   const { height } = await get("/blocks/height");
   /** @type {Json[]} */
@@ -115,9 +115,9 @@ async function generators() {
   for (const each of headers) made.set(each.generator, (made.get(each.generator) ?? 0) + 1);
   const often = [...made].sort(([, a], [, b]) => b - a);
   return [
-    table("Who made the last blocks", ["Generator", "#Blocks", "#Share"], often.slice(0, 20).map(([address, count]) => [
+    table("Generators of the last blocks", ["Generator", "#Blocks", "#Share"], often.slice(0, 20).map(([address, count]) => [
       accountLink(address), String(count), `${Math.round((100 * count) / headers.length)} %`]), "No blocks yet."),
-    words && h("p", { class: "soft" }, `Of the last ${counted(headers.length, "block")}; one in ${words} on average.`),
+    words && h("p", { class: "soft" }, `Of the last ${counted(headers.length, "block")}; average block time ${words}.`),
   ];
 }
 
@@ -132,11 +132,11 @@ async function turnsOf(key) {
   const mode = OBEYS ? (await getOr("/devnet", null))?.mining : null;
   const sorted = [...value].sort((a, b) => a.timestamp - b.timestamp);
   return [
-    ...(mode ? [h("p", null, mode.mode === "manual" ? "This devnet makes a block when it is told to."
-      : mode.mode === "instant" ? `This devnet makes a block for each transaction${mode.seconds ? `, and one after ${mode.seconds} s without any` : ""}.`
-        : `This devnet makes a block every ${mode.seconds} s.`)] : []),
-    table("Turns of this node's accounts", ["Account", "May mine", `#${COIN.name}`], sorted.slice(0, 20).map((/** @type {Json} */ each) => [
-      accountLink(each.address), time(each.timestamp), aligned(each.miningBalance, COIN.decimals)]), "None of this node's accounts may make the next block."),
+    ...(mode ? [h("p", null, mode.mode === "manual" ? "This devnet mines on request."
+      : mode.mode === "instant" ? `This devnet mines a block per transaction${mode.seconds ? `, and one after ${mode.seconds} s without any` : ""}.`
+        : `This devnet mines a block every ${mode.seconds} s.`)] : []),
+    table("Next blocks of this node's accounts", ["Account", "May mine", `#${COIN.name}`], sorted.slice(0, 20).map((/** @type {Json} */ each) => [
+      accountLink(each.address), time(each.timestamp), aligned(each.miningBalance, COIN.decimals)]), "None of this node's accounts may mine the next block."),
   ];
 }
 
@@ -154,7 +154,7 @@ function keyForm(use) {
 
 async function peers() {
   const { peers: found } = await getOr("/peers/connected", { peers: [] });
-  if (!found.length) return h("p", { class: "empty" }, "The node talks to nobody: it is alone, or a devnet.");
+  if (!found.length) return h("p", { class: "empty" }, "No connected peers.");
   return [
     graph(found.slice(0, MAX_DRAWN)),
     table("Connected peers", ["Address", "Name", "Program", "Version"], found.slice(0, 200).map((/** @type {Json} */ each) => [
@@ -180,18 +180,18 @@ async function reward() {
   const found = await getOr("/blockchain/rewards", null);
   if (!found) return h("p", { class: "empty" }, "This chain has no block reward.");
   return facts([
-    ["Now", `${decimal(found.currentReward, COIN.decimals)} ${COIN.name} for a block`],
-    ["There are", `${decimal(found.totalWavesAmount ?? found.totalAmount ?? 0, COIN.decimals)} ${COIN.name}`],
-    ["Vote", `${counted(found.votes?.increase ?? 0, "vote")} for more, ${counted(found.votes?.decrease ?? 0, "vote")} for less; ${found.votingThreshold} decide`],
-    ["Next term", `at height ${grouped(found.nextCheck)}`],
+    ["Block reward", `${decimal(found.currentReward, COIN.decimals)} ${COIN.name}`],
+    ["Total supply", `${decimal(found.totalWavesAmount ?? found.totalAmount ?? 0, COIN.decimals)} ${COIN.name}`],
+    ["Vote", `${counted(found.votes?.increase ?? 0, "vote")} to increase, ${counted(found.votes?.decrease ?? 0, "vote")} to decrease; threshold ${found.votingThreshold}`],
+    ["Next vote count", `at height ${grouped(found.nextCheck)}`],
   ]);
 }
 
 async function features() {
   const found = await getOr("/activation/status", null);
-  if (!found) return h("p", { class: "empty" }, "The node does not tell.");
+  if (!found) return h("p", { class: "empty" }, "Not available on this node.");
   return [
-    h("p", { class: "soft" }, `Votes are counted every ${grouped(found.votingInterval)} blocks, next at height ${grouped(found.nextCheck)}; ${grouped(found.votingThreshold)} of them decide.`),
+    h("p", { class: "soft" }, `Votes are counted every ${grouped(found.votingInterval)} blocks, next at height ${grouped(found.nextCheck)}; threshold ${grouped(found.votingThreshold)} blocks.`),
     table("Features", ["No.", "Feature", "State"], found.features.map((/** @type {Json} */ each) => [
       String(each.id), stranger(each.description, 80), [stateOf(each), " ", voteOf(each)]])),
   ];
@@ -207,6 +207,6 @@ function stateOf({ blockchainStatus, activationHeight, supportingBlocks }) {
 
 /** @param {Json} feature what this node has to do with it; nothing where that goes without saying */
 function voteOf({ nodeStatus }) {
-  if (nodeStatus === "NOT_IMPLEMENTED") return h("strong", { class: "bad" }, "unknown to this node");
+  if (nodeStatus === "NOT_IMPLEMENTED") return h("strong", { class: "bad" }, "not implemented by this node");
   return nodeStatus === "VOTED" && h("span", { class: "soft" }, "this node votes for it");
 }

@@ -69,7 +69,7 @@ export function connect(heard) {
     if (asking) send(asking);
   };
   made.onclose = () => {
-    place.textContent = "no connection, trying again…";
+    place.textContent = "retrying…";
     place.className = "broken";
     setTimeout(connect, AGAIN_MS, heard);
   };

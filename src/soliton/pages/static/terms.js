@@ -37,7 +37,7 @@ export async function loadTerms() {
   const rows = [
     Boolean(ROOT.node) && ["Assets", [market.amount, market.price].map((each, number) => [number > 0 && ", ", each.id === "WAVES" ? each.name
       : h("a", { href: `${ROOT.node}/#asset/${each.id}` }, stranger(each.name, 30))])],
-    ["Price step", matchingRules ? `${matchingRules.tickSize} ${price}` : "none"],
+    ["Tick size", matchingRules ? `${matchingRules.tickSize} ${price}` : "none"],
     Boolean(restrictions) && ["Prices", `${restrictions.minPrice} to ${restrictions.maxPrice} ${price}, in steps of ${restrictions.stepPrice}`],
     ["Amounts", restrictions ? `${restrictions.minAmount} to ${restrictions.maxAmount} ${amount}, in steps of ${restrictions.stepAmount}`
       : `from ${decimal(1, market.amount.decimals)} ${amount}`],

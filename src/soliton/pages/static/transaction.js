@@ -32,7 +32,7 @@ export async function transaction(id) {
   const state = h("span", null);
   const showState = () => {
     state.textContent = waits
-      ? "It waits for a block."
+      ? "Waiting for a block."
       : `${counted(Math.max(0, live.height - found.height) + 1, "confirmation")}`;
   };
   showState();
@@ -67,7 +67,7 @@ export async function transaction(id) {
   const node = h("article", null,
     h("h1", { tabindex: -1 }, kindOf(found)),
     h("p", { class: "sentence" }, sentence(found), "."),
-    failed && h("div", { class: "trouble" }, h("p", null, "The script failed: the fee was paid, nothing else happened. "),
+    failed && h("div", { class: "trouble" }, h("p", null, "The script failed: only the fee was charged. "),
       found.stateChanges?.error && h("pre", { tabindex: 0 }, clean(found.stateChanges.error.text, 2_000))),
     facts([
       ["Id", whole(found.id, "the id of the transaction")],
@@ -83,10 +83,10 @@ export async function transaction(id) {
     ...extras(found),
     found.stateChanges && found.stateChanges.invokes?.length > 0 && section("Calls", callTree(found)),
     changes(found.stateChanges),
-    !waits && later(() => snapshot(name), "Looking for what it changed…"),
+    !waits && later(() => snapshot(name), "Loading state changes…"),
     folded("Raw JSON", () => h("pre", { tabindex: 0 }, pretty(found))),
-    folded("Ask for it yourself", () => snippets(path)),
-    folded("Try it again without sending it", () => snippets("/transactions/simulate", unsigned(found))));
+    folded("API request", () => snippets(path)),
+    folded("Simulate again", () => snippets("/transactions/simulate", unsigned(found))));
   return { title: `${kindOf(found)} ${found.id.slice(0, 8)}`, node, stop };
 }
 
@@ -129,7 +129,7 @@ function extras(tx) {
       tx.transfers.map((/** @type {Json} */ each) => [accountLink(each.recipient), column(each.amount, tx.assetId)]))),
     tx.data && section("Data", dataTable(tx.data)),
     call && section("Arguments", table("Arguments", ["Type", "Value"],
-      (call.args ?? []).map((/** @type {Json} */ each) => [each.type, h("code", null, argument(each))]), "The function takes none.")),
+      (call.args ?? []).map((/** @type {Json} */ each) => [each.type, h("code", null, argument(each))]), "The function takes no arguments.")),
     tx.order1 && section("Orders", table("Orders", ["Side", "Account", "#Amount", "#Price", "Order"],
       [tx.order1, tx.order2].map((each) => [each.orderType, accountLink(each.sender), column(each.amount, each.assetPair.amountAsset), orderPrice(each), h("code", null, clean(each.id, 50))]))),
     typeof tx.script === "string" && section("Script", later(() => source(tx.script))),
@@ -149,7 +149,7 @@ export function argument(value) {
 export function dataTable(entries) {
   return table("Data", ["Key", "Type", "Value"], entries.slice(0, 200).map((each) => [
     stranger(each.key, 100), each.type ?? "deleted", h("span", { class: "value" }, each.value === null || each.value === undefined ? "–" : stranger(each.value, 300)),
-  ]), "No entries.");
+  ]), "No data entries.");
 }
 
 /** @param {Json} tx */
@@ -203,7 +203,7 @@ export function changesOf(found) {
 /** @param {Json} found */
 function changes(found) {
   const lines = changesOf(found);
-  return lines && section("What the script did", lines);
+  return lines && section("State changes of the script", lines);
 }
 
 /** @param {string} name */
@@ -218,7 +218,7 @@ async function snapshot(name) {
     [(found.newLeases ?? []).length, "new lease", "new leases"],
     [(found.cancelledLeases ?? []).length, "lease ended", "leases ended"],
   ].filter(([count]) => count > 0);
-  return section("Balances after it",
+  return section("Balances afterwards",
     table("Balances after the transaction", ["Account", "#Balance", "Asset"], balances.slice(0, 200).map((/** @type {Json} */ each) =>
       [accountLink(each.address), column(each.balance, each.asset), assetLink(each.asset)]), "No balance changed."),
     rest.length > 0 && h("p", { class: "soft" }, rest.map(([count, one, many]) => counted(count, one, many)).join(", ")));

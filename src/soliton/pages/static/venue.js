@@ -40,7 +40,7 @@ export async function ask(path, options = {}) {
   }
   const text = await response.text();
   const value = text ? parse(text) : null;
-  if (!response.ok) throw new Refused(clean(value?.message ?? `The matcher answered with status ${response.status}.`, 400), value?.error ?? null);
+  if (!response.ok) throw new Refused(clean(value?.message ?? `The matcher responded with status ${response.status}.`, 400), value?.error ?? null);
   return value;
 }
 

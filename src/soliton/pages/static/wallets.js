@@ -20,13 +20,13 @@ const NAMED = new URLSearchParams(location.search).get("signer") ?? "";
 const [REQUEST, ORDER, CANCEL] = [1001, 1002, 1003];
 /** Of a price in an order. */
 const PRICE_DECIMALS = 8n;
-const ASKS = "Keeper asks you in a window of its own.";
+const ASKS = "Confirm in the Keeper window.";
 /** What the extension refuses with, by its numbers; it has texts of its own for the others. @type {Record<string, string>} */
 const KEEPER_SAYS = {
-  10: "It was refused in Keeper.",
-  12: "Keeper lets this page ask nothing any more: that was refused for good. Its settings have a list of such sites.",
+  10: "Rejected in Keeper.",
+  12: "Keeper blocks this site. You can allow it again in Keeper's settings.",
   13: "Keeper has no account yet.",
-  14: "Keeper has no account on the network that it is set to.",
+  14: "Keeper has no account on its selected network.",
 };
 
 /** The extension, which may come a moment after the page. @returns {Json} */
@@ -73,8 +73,8 @@ function seedForm(chainId, chosen) {
 function serviceForm() {
   const address = h("input", { id: "service", type: "url", value: SERVICE, maxlength: 300, required: true });
   const form = h("form", { class: "order" },
-    h("p", { class: "soft" }, "The keys stay with a signer of Soliton, whose setting signer.origins names this page's origin."),
-    h("label", null, "Its address", address), h("button", { type: "submit" }, "Use it"));
+    h("p", { class: "soft" }, "Keys stay with a Soliton signer whose setting signer.origins allows this page's origin."),
+    h("label", null, "Address of the signer", address), h("button", { type: "submit" }, "Use it"));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     location.search = `?signer=${encodeURIComponent(address.value.replace(/\/+$/, ""))}`;
@@ -107,10 +107,10 @@ function keyForm(chainId, chosen) {
 /** @param {number} chainId @param {(signer: Signer) => void} chosen */
 function keeperForm(chainId, chosen) {
   const form = h("form", { class: "order", id: "with-keeper" },
-    h("p", { class: "soft" }, "The extension of your browser keeps the keys, and asks you about each order."));
-  return offered(form, "Ask Keeper", async () => {
+    h("p", { class: "soft" }, "The browser extension keeps the keys and asks you to confirm each order."));
+  return offered(form, "Connect Keeper", async () => {
     const keeper = keeperOf();
-    if (!keeper) throw new Error("There is no Keeper in this browser, or it does not work on this page.");
+    if (!keeper) throw new Error("Keeper is not installed in this browser, or is disabled on this page.");
     const { address, publicKey } = await keeperAccount(keeper, chainId);
     /** @param {string} method @param {Json} request */
     const signed = async (method, request) => {
@@ -158,7 +158,7 @@ function offered(form, name, work, meanwhile = "…") {
   form.append(button, said);
   const waits = (/** @type {Json} */ pending) => {
     const place = document.getElementById("outcome");
-    if (place) show(place, h("p", null, `It waits for approval: ${clean(pending.told?.[0], 200)}`));
+    if (place) show(place, h("p", null, `Waiting for approval: ${clean(pending.told?.[0], 200)}`));
   };
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
