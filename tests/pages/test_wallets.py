@@ -191,7 +191,9 @@ def test_an_order_waits_for_the_approval_of_others(
         page.run("document.getElementById('with-service').requestSubmit()")
         page.wait_for("document.querySelector('#orders [data-scope]')")
         begin_order(page, "buy", "1.5", "2")
-        page.wait_for("document.getElementById('outcome').innerText.includes('Waiting for approval')")
+        page.wait_for(
+            "document.getElementById('outcome').innerText.includes('Waiting for approval')"
+        )
         (waits,) = call(f"{url}/pending", key=KEYS["alice"]).json()["pending"]
         assert waits["told"][0][:60] in text(page, "#outcome")
         approved = call(f"{url}/pending/{waits['pending']}/approve", {}, key=KEYS["alice"])
