@@ -118,9 +118,9 @@ def test_all_forms() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda _: EthereumAccount("0x12", "R"), "no private key"),
-        (lambda _: EthereumAccount("zz" * 32, "R"), "no private key"),
-        (lambda _: EthereumAccount(bytes(32), "R"), "no private key"),
+        (lambda _: EthereumAccount("0x12", "R"), "not a private key"),
+        (lambda _: EthereumAccount("zz" * 32, "R"), "not a private key"),
+        (lambda _: EthereumAccount(bytes(32), "R"), "not a private key"),
         (lambda it: it.transfer("0x12", 1), "no address of Ethereum"),
         (lambda it: it.transfer("alias:R:bobby", 1), "know no aliases"),
         (lambda it: it.transfer("3P274YB5qseSE9DTTL3bpSjosZrYBPDpJ8k", 1), "other network"),

@@ -270,7 +270,7 @@ def test_answers_that_are_none() -> None:
         ([], transactions.status, ("x",)),
         ([{"type": "integer"}], accounts.data, ("x",)),
     ):
-        with pytest.raises(NodeBroken, match="no answer of a node"):
+        with pytest.raises(NodeBroken, match="invalid response from the node"):
             Scripted(told(empty)).run(steps, *arguments)
     # The oldest generation refuses with status 200.
     old = told({"status": "error", "details": "No block for this height"})

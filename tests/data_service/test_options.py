@@ -12,4 +12,4 @@ def test_an_amount_is_a_number_that_can_be(value: str) -> None:
     # Each volume compares with NaN as if it were enough, or none is.
     ended = run("data-service", "--rate-threshold", value)
     assert ended.returncode != 0
-    assert f"--rate-threshold: '{value}' is no amount" in ended.stderr
+    assert f"--rate-threshold: '{value}' is not an amount" in ended.stderr

@@ -214,7 +214,7 @@ async def test_one_answer_has_a_length_that_it_may_have(
         refused = await client.post("/transactions/all", json={"ids": many})
         assert refused.status_code == 400
         [meta] = refused.json()["meta"]
-        assert meta["message"] == "Answer is too long, ask for fewer ids"
+        assert meta["message"] == "Response is too long, request fewer ids"
 
 
 async def test_no_more_than_a_page_is_in_memory(

@@ -431,7 +431,12 @@ def lies_about(made: Made) -> list[tuple[str, str, Callable[[Any], Any], str]]:
         ),
         ("/by-alias/", "/alias/by-alias/bobby", lambda _: other, "no address of this chain"),
         ("/transactions/info/", f"/transactions/info/{made.called}", _too_much, "cannot be"),
-        ("/leasing/", f"/leasing/info/{made.lease}", lambda _: b"<html>", "no answer of a node"),
+        (
+            "/leasing/",
+            f"/leasing/info/{made.lease}",
+            lambda _: b"<html>",
+            "invalid response from the node",
+        ),
         ("/assets/nft/", f"/assets/nft/{alice}/limit/10", lambda it: it * 1_001, "at most 1000"),
         ("/transactions/address/", LIST, lambda it: [it[0] * 101], "at most 100 are due"),
     ]

@@ -122,4 +122,4 @@ def test_a_directory_keeps_its_accounts(tmp_path: Path) -> None:
 )
 def test_coins_that_are_none(coins: str) -> None:
     refused = run("devnet", *FREE, "--balance", coins)
-    assert refused.returncode == 2 and "no number of coins" in refused.stderr
+    assert refused.returncode == 2 and "is not a number of coins" in refused.stderr

@@ -262,7 +262,7 @@ def test_prices_are_in_the_assets_that_markets_name(tmp_path: Path) -> None:
 def test_those_that_are_built_in_can_be_read() -> None:
     assert built_in() == ["dex"]
     assert load_scenario("dex", 10).scenario.markets
-    with pytest.raises(ScenarioRefused, match="there is no scenario 'nothing': dex"):
+    with pytest.raises(ScenarioRefused, match="unknown scenario 'nothing': dex"):
         load_scenario("nothing", 10)
 
 

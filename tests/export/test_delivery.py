@@ -183,7 +183,7 @@ def test_a_program_is_run_for_each_until_it_ends_well(file: Path, tmp_path: Path
     lines = (tmp_path / "lines").read_text().splitlines()
     assert list(dict.fromkeys(lines)) == [f"test-{n + 1} {n}" for n in range(5)]
     assert any("ended with code 3" in each for each in said)
-    assert any("was not done in 3 s" in each for each in said)
+    assert any("did not finish in 3 s" in each for each in said)
 
 
 @pytest.mark.parametrize("url", ["http://h/\u043f", "http://h/a b", "http://h/\x7f", "http://[h"])

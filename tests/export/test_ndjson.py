@@ -92,7 +92,7 @@ def test_who_writes_is_alone_and_strange_files_are_refused(tmp_path: Path) -> No
         NdjsonFile.open(path)
     file.close()
     path.write_text("something else\n")
-    with pytest.raises(WrongChain, match=r"chain\.ndjson:1 is no line of an export"):
+    with pytest.raises(WrongChain, match=r"chain\.ndjson:1 is not a line of an export"):
         NdjsonFile.open(path)
     for text in ("a note without an end of line", '{"event"; ...'):
         path.write_text(text)

@@ -198,7 +198,7 @@ def test_a_file_is_for_one_and_for_one_chain(tmp_path: Path) -> None:
     with followed(path, other, None) as follower, pytest.raises(WrongChain):
         follower.step()
     path.write_bytes(b"no database" * 100)
-    with pytest.raises(WrongChain, match="is no cursor"):
+    with pytest.raises(WrongChain, match="is not a cursor"):
         Outbox.open(path, OwnChain(chain), INTERESTS)
     with pytest.raises(DatabaseAway):
         Outbox.open(tmp_path / "nowhere" / "cursor", OwnChain(chain), INTERESTS)

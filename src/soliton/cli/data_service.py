@@ -119,7 +119,7 @@ def _amount(text: str) -> Decimal:
         amount = Decimal("NaN")
     # NaN could not be compared with a volume.
     if not amount.is_finite() or amount < 0:
-        raise WrongNumber(f"--rate-threshold: {text!r} is no amount")
+        raise WrongNumber(f"--rate-threshold: {text!r} is not an amount")
     return amount
 
 

@@ -42,7 +42,7 @@ class _Coins(click.ParamType[int]):
             if not 0 <= wavelets < _MOST or wavelets != wavelets.to_integral_value():
                 raise InvalidOperation
         except ArithmeticError:
-            self.fail(f"{text[:80]!r} is no number of coins with at most 8 decimals", param, ctx)
+            self.fail(f"{text[:80]!r} is not a number of coins with at most 8 decimals", param, ctx)
         return int(wavelets)
 
 

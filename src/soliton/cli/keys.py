@@ -65,7 +65,7 @@ def new(name: str, quiet: bool, store: Path, password_file: Path | None) -> None
     if not quiet:
         click.echo(f"phrase: {words}")
         click.echo(
-            "Whoever has these words has the account. Write them down; nobody can bring them back.",
+            "Whoever has these words has the account. Write them down; they cannot be recovered.",
             err=True,
         )
     _show_public(name, entry.secret.keys().public_key)

@@ -95,7 +95,7 @@ def notify(
     if (url is None) == (notify_cmd is None):
         raise UsageProblem("one of --url and --notify-cmd is needed")
     if (url is None) != (secret_file is None):
-        raise UsageProblem("--secret-file goes with --url, whose requests it signs")
+        raise UsageProblem("--secret-file needs --url, whose requests it signs")
     entries = [DataKeys(*_split(each)) for each in data]
     named = {*payments_to, *failed_invokes, *orders_of, *(each.address for each in entries)}
     interests = Interests(
@@ -106,7 +106,7 @@ def notify(
         orders_of=frozenset(orders_of),
     )
     if interests == Interests():
-        raise UsageProblem("nothing to be told: --payments-to, --data or another is needed")
+        raise UsageProblem("no filters: --payments-to, --data or another is needed")
     run_notify(
         Destination(url, secret_file, notify_cmd, timeout / 1_000),
         cursor,

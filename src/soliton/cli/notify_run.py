@@ -88,5 +88,5 @@ def _receiver(destination: Destination) -> Receiver:
     except ValueError as error:
         raise InputError(f"--notify-cmd {destination.command}: {error}") from error
     if not command:
-        raise InputError("--notify-cmd names no program")
+        raise InputError("--notify-cmd does not name a program")
     return NotifyCommand(command, destination.seconds)

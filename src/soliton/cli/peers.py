@@ -81,7 +81,7 @@ def connect(peer: str, url: str, api_key: str) -> None:
 def ban(host: str, url: str, api_key: str) -> None:
     """Ban a host for a while, and close its connections."""
     asyncio.run(_post(url, "/debug/blacklist", api_key, host.encode()))
-    click.echo(f"the node refuses {host}")
+    click.echo(f"the node bans {host}")
 
 
 @peers.command()
@@ -90,7 +90,7 @@ def ban(host: str, url: str, api_key: str) -> None:
 def clear(url: str, api_key: str) -> None:
     """Lift all bans."""
     asyncio.run(_post(url, "/peers/clearblacklist", api_key, b""))
-    click.echo("the node refuses nobody")
+    click.echo("the node bans no address")
 
 
 async def _get(url: str, *paths: str) -> list[Any]:
@@ -102,7 +102,7 @@ async def _get(url: str, *paths: str) -> list[Any]:
     try:
         return [msgspec.json.decode(each.body) for each in answers]
     except msgspec.DecodeError as error:
-        raise NodeRefused(f"{url} answers, but not as a node does") from error
+        raise NodeRefused(f"{url} is not a node") from error
 
 
 async def _post(url: str, path: str, api_key: str, body: bytes) -> None:

@@ -148,7 +148,7 @@ def _typed(session: Session) -> Iterator[str]:
     from soliton.workshop.prompts import typed_lines
     from soliton.workshop.repl import PROMPT
 
-    click.echo(":help tells what there is, Tab completes, Ctrl-D ends")
+    click.echo(":help lists the commands, Tab completes, Ctrl-D ends")
     yield from typed_lines(PROMPT, "repl", session.names, session.is_whole)
 
 
@@ -245,7 +245,7 @@ def test_command(context: click.Context, arguments: tuple[str, ...], watch: bool
     from importlib.util import find_spec
 
     if find_spec("pytest") is None:
-        raise InputError("tests want pytest: pip install 'soliton[pytest]'")
+        raise InputError("tests need pytest: pip install 'soliton[pytest]'")
     # A new process each time, because imported modules would stay as they were.
     command = [sys.executable, "-m", "pytest", *arguments]
 
@@ -265,7 +265,7 @@ def lsp_command() -> None:
     try:
         from soliton.workshop.lsp import serve
     except ImportError as error:
-        raise InputError("the language server wants pygls: pip install 'soliton[lsp]'") from error
+        raise InputError("the language server needs pygls: pip install 'soliton[lsp]'") from error
     serve()
 
 

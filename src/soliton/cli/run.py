@@ -285,7 +285,7 @@ def run_signer(settings: Settings) -> None:
     """Run the signer alone until a signal ends it."""
     if not is_local(settings.signer.bind_address):
         _log.warning(
-            "listening on %s: seeds come in requests that anybody on the way can read",
+            "listening on %s: requests contain seeds that anyone on the network path can read",
             settings.signer.bind_address,
         )
     run_program(lambda: _serve_signer(settings))

@@ -81,7 +81,7 @@ class Account(Making):
             return cls(KeyPair(data, curve25519.public_key(data)), chain_id)
         except (Base58Error, CryptoError):
             # Without the cause, which may quote the key.
-            raise FormatError("no private key of 32 bytes in base58") from None
+            raise FormatError("not a private key of 32 bytes in base58") from None
 
     @classmethod
     def from_public_key(cls, key: str | bytes, chain_id: int | str) -> Account:
@@ -141,13 +141,13 @@ class Account(Making):
     def sign(self, message: bytes) -> bytes:
         """Return the signature of a message; raises ``InputError`` without a private key."""
         if self._point is None:
-            raise InputError(f"the private key of {self.address} is not here")
+            raise InputError(f"the private key of {self.address} is not available")
         return curve25519.sign(self._keys.private_key, message, None, self._point)
 
     def private_key(self) -> str:
         """Return the private key in base58, a secret; raises ``InputError`` without one."""
         if self._point is None:
-            raise InputError(f"the private key of {self.address} is not here")
+            raise InputError(f"the private key of {self.address} is not available")
         return base58.encode(self._keys.private_key)
 
     def on(self, chain_id: int | str) -> Account:

@@ -73,7 +73,7 @@ def id_bytes(text: str) -> bytes:
     try:
         data = base58.decode(text, MAX_TEXT)
     except Base58Error as error:
-        raise AmountError(f"no id of an asset or transaction: {text[:MAX_TEXT]!r}") from error
+        raise AmountError(f"not an id of an asset or transaction: {text[:MAX_TEXT]!r}") from error
     if len(data) != _ASSET_BYTES:
         raise AmountError(f"an id has {_ASSET_BYTES} bytes, not {len(data)}: {text!r}")
     return data
@@ -97,7 +97,7 @@ def units(amount: Amount, asset: AssetLike = None) -> int:
     decimals = decimals_of(asset)
     if decimals is None:
         raise AmountError(
-            f"nobody knows the decimals of {asset}: give whole units as an int, or the asset as "
+            f"unknown decimals of {asset}: give whole units as an int, or the asset as "
             "node.asset(id) tells it"
         )
     return scaled(amount, decimals)
@@ -112,9 +112,9 @@ def scaled(amount: Amount, decimals: int) -> int:
     try:
         number = Decimal(amount)
     except InvalidOperation:
-        raise AmountError(f"{amount!r} is no number") from None
+        raise AmountError(f"{amount!r} is not a number") from None
     if not number.is_finite() or number.copy_abs() > MAX_I64:
-        raise AmountError(f"{amount!r} is no amount")
+        raise AmountError(f"{amount!r} is not an amount")
     try:
         whole = number.scaleb(decimals, _EXACT).to_integral_exact(context=_EXACT)
     except Inexact:

@@ -61,11 +61,11 @@ class AsyncTransport:
                 response = await client.send(data, may_repeat=request.repeatable)
                 body = await response.read(MAX_ANSWER_BYTES)
         except TimeoutError:
-            raise NodeTimeout("the server did not answer in time") from None
+            raise NodeTimeout("the server did not respond in time") from None
         except HttpUnreachable as error:
             raise NodeUnreachable(f"{self.origin.name}: {error}") from error
         except HttpTooLarge as error:
-            raise NodeBroken(f"an answer of more than {MAX_ANSWER_BYTES} bytes") from error
+            raise NodeBroken(f"a response of more than {MAX_ANSWER_BYTES} bytes") from error
         except HttpTrouble as error:
             raise NodeBroken(str(error)) from error
         return Answer(response.status, body, dict(response.headers))

@@ -122,7 +122,7 @@ def _sent(steps: Steps[Any], answer: Answer) -> Request | Pause:
     try:
         return steps.send(answer)
     except LookupError as error:
-        raise NodeBroken(f"no answer of a node: it lacks {error}") from error
+        raise NodeBroken(f"invalid response from the node: it lacks {error}") from error
 
 
 def blocking(

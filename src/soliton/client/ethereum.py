@@ -65,7 +65,7 @@ class EthereumAccount:
             self._public_key = secp256k1.public_key(key)
         except (ValueError, CryptoError):
             # Without the cause, which may quote the key.
-            raise FormatError("no private key of 32 bytes in hexadecimal") from None
+            raise FormatError("not a private key of 32 bytes in hexadecimal") from None
         self._key = key
         self._chain_id = chain_number(chain_id)
 
@@ -196,11 +196,11 @@ class EthereumAccount:
                     raise ValueError
                 return public_key_hash(from_public_key_hash(data, self._chain_id))
             except ValueError:
-                raise FormatError(f"no address of Ethereum: {text[:80]!r}") from None
+                raise FormatError(f"not an Ethereum address: {text[:80]!r}") from None
         try:
             return public_key_hash(check_address(base58.decode(text), self._chain_id))
         except Base58Error as error:
-            raise FormatError(f"an address, not {text[:80]!r}: wallets know no aliases") from error
+            raise FormatError(f"wallets do not support aliases: {text[:80]!r}") from error
 
     def __repr__(self) -> str:
         return f"<EthereumAccount {self.ethereum_address}>"

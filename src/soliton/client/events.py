@@ -127,7 +127,7 @@ class EventStream:
         try:
             data = msgspec.json.decode(fields.get(b"data", b"{}"), type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError) as error:
-            raise NodeBroken(f"no event of a node: {error}") from error
+            raise NodeBroken(f"invalid event from the node: {error}") from error
         name = fields[b"event"].decode(errors="replace")
         place = fields.get(b"id")
         if place is not None:

@@ -382,7 +382,7 @@ def script_bytes(script: Script) -> bytes | None:
 def _issued(asset: AssetLike) -> bytes:
     data = asset_bytes(asset)
     if data is None:
-        raise FormatError("the chain's own coin is no asset that somebody issued")
+        raise FormatError("the native coin is not an issued asset")
     return data
 
 

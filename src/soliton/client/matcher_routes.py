@@ -314,7 +314,7 @@ def order_transactions(core: Core, order_id: str) -> Steps[list[TransactionInfo]
     try:
         return [transaction_info(row) for row in rows]
     except msgspec.ValidationError as error:
-        raise NodeBroken(f"no answer of a matcher: {error}") from error
+        raise NodeBroken(f"invalid response from the matcher: {error}") from error
 
 
 # --- private data of an account -------------------------------------------------------------------

@@ -329,7 +329,7 @@ def _key(key: str | bytes) -> bytes:
     try:
         data = base58.decode(key) if isinstance(key, str) else key
     except Base58Error as error:
-        raise FormatError(f"no public key of a matcher: {error}") from error
+        raise FormatError(f"not a public key of a matcher: {error}") from error
     if len(data) != PUBLIC_KEY_LENGTH:
         raise FormatError(f"a public key has {PUBLIC_KEY_LENGTH} bytes, not {len(data)}")
     return data

@@ -190,7 +190,7 @@ def _id_in(answer: Answer) -> str:
     try:
         return base58.encode(bytes.fromhex(str(fields["result"]).removeprefix("0x")))
     except ValueError as error:
-        raise NodeBroken(f"no answer of a node: {error}") from error
+        raise NodeBroken(f"invalid response from the node: {error}") from error
 
 
 def _has_arrived(core: Core, name: str, trouble: ClientError) -> Steps[bool]:

@@ -215,7 +215,7 @@ def _signed(answer: Answer, things: list[Signable]) -> list[Any]:
         signed = decoded(answer, _Signed).signed
     found = signed if isinstance(signed, list) else [signed]
     if len(found) != len(things):
-        raise NodeBroken("the signer answers with another number of things")
+        raise NodeBroken("the signer returned another number of items")
     return found
 
 

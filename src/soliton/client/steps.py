@@ -160,9 +160,9 @@ def decoded(answer: Answer, kind: type[T]) -> T:
         old = _old_refusal(answer)
         if old is not None:
             raise old from None
-        raise NodeBroken(f"no answer of a node: {error}") from error
+        raise NodeBroken(f"invalid response from the node: {error}") from error
     except UNREADABLE as error:
-        raise NodeBroken(f"no answer of a node: {error}") from error
+        raise NodeBroken(f"invalid response from the node: {error}") from error
     return value
 
 

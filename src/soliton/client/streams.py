@@ -179,7 +179,7 @@ class MatcherStream:
                     rates = msgspec.convert(message.get("r", {}), dict[str, float])
                     return RatesUpdate(rates, message.get("U") == 0), None
         except _UNREADABLE as error:
-            raise NodeBroken(f"no message of a matcher: {error}") from error
+            raise NodeBroken(f"invalid message from the matcher: {error}") from error
         return None, None
 
     def lost(self) -> float:

@@ -134,7 +134,7 @@ class Transport:
                 answer, keeps = self._exchange(connection, data, ends)
             except TimeoutError:
                 connection.socket.close()
-                raise NodeTimeout("the server did not answer in time") from None
+                raise NodeTimeout("the server did not respond in time") from None
             except (OSError, ProtocolError) as error:
                 connection.socket.close()
                 if was_used and request.repeatable and not isinstance(error, ProtocolError):
@@ -232,7 +232,7 @@ class Transport:
                 else:
                     return Answer(status, b"".join(pieces), headers), event.keeps_alive
             if size > self._most_bytes:
-                raise ProtocolError(f"an answer of more than {self._most_bytes} bytes")
+                raise ProtocolError(f"a response of more than {self._most_bytes} bytes")
 
 
 def _streamed(connection: _Connection, data: bytes, silence: float) -> Iterator[Answer | bytes]:

@@ -100,7 +100,7 @@ class Candles:
         period = _read(query, missing, bounded=False)
         rows = await self._pool.fetch(_LAST, _parameters(market, period))
         if not rows:
-            raise NotFound("nobody traded in this time")
+            raise NotFound("no trades in this time")
         decimals = await self._assets.decimals((market.amount, market.price))
         places = decimals[market.amount], decimals[market.price]
         start = rows[0]["time_start"]

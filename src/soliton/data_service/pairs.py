@@ -62,7 +62,7 @@ class Pairs:
         """Return a pair at a matcher."""
         found = await self._find([(market.amount, market.price)], market.matcher)
         if not found:
-            raise NotFound("nobody has traded this pair")
+            raise NotFound("this pair has no trades")
         return (await self._shown(list(found.values()), shape))[0]
 
     async def _find(

@@ -59,7 +59,7 @@ class Pool:
             raise QueryTimeout("the statement took too long") from error
         except psycopg.Error as error:
             _log.warning("the database: %s", " ".join(str(error).split()))
-            raise DatabaseAway("the database does not answer as it should") from error
+            raise DatabaseAway("invalid response from the database") from error
 
     async def _fetch(self, statement: str, parameters: Parameters) -> list[Row]:
         for is_last in (False, True):
@@ -71,7 +71,7 @@ class Pool:
                     # A pooled connection may have been closed in the meantime.
                     if is_last or is_new or not connection.closed:
                         raise
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("the last attempt returns or raises")
 
     @asynccontextmanager
     async def _cut_off_late(self, connection: _Connection) -> AsyncIterator[None]:
@@ -91,7 +91,7 @@ class Pool:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[tuple[_Connection, bool]]:
         if self._waiting >= WAITING:
-            raise DatabaseAway("too many questions wait for the database")
+            raise DatabaseAway("too many requests are waiting for the database")
         self._waiting += 1
         try:
             await self._slots.acquire()

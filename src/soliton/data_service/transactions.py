@@ -139,7 +139,7 @@ class Transactions:
                 found[each["id"]] = msgspec.Raw(made)
                 size += len(made) * counts[each["id"]]
                 if size > MAX_ANSWER_BYTES:
-                    raise BadRequest("Answer is too long, ask for fewer ids")
+                    raise BadRequest("Response is too long, request fewer ids")
         return [found.get(each) for each in ids]
 
     async def _restrict(self, where: _Where, kind: Kind | None, query: Query) -> bool:
@@ -196,7 +196,7 @@ class Transactions:
                 return None if script is None else script.removeprefix("base64:")
             case _:
                 if condition.name == "orderId" and len(query.listed("orderId") or ()) > 1:
-                    raise BadRequest("orderId: only one is taken")
+                    raise BadRequest("orderId: only one is allowed")
                 return query.text(condition.name)
 
     async def _page(self, kind: Kind | None, where: _Where, page: Page) -> list[Row]:

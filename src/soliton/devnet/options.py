@@ -46,7 +46,7 @@ class Rhythm(NamedTuple):
         """Return the mode of the chain's controls; raises ``OptionsRefused``."""
         if self.manual:
             if self.block_time is not None:
-                raise OptionsRefused("--no-mining and --block-time: blocks come or they do not")
+                raise OptionsRefused("--no-mining and --block-time: cannot be combined")
             return MANUAL
         if self.block_time is None:
             return MiningMode("instant", self.heartbeat)

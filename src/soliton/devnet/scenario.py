@@ -194,7 +194,7 @@ def load_scenario(name: str, funded: int) -> Loaded:
     path = Path(name)
     if not name.endswith(".toml"):
         known = ", ".join(built_in())
-        raise ScenarioRefused(f"there is no scenario {name!r}: {known}, or a file FILE.toml")
+        raise ScenarioRefused(f"unknown scenario {name!r}: {known}, or a file FILE.toml")
     return read_scenario(_file_text(path), funded, path.parent)
 
 
@@ -239,7 +239,7 @@ def _file_text(path: Path) -> str:
     except OSError as error:
         raise ScenarioRefused(f"cannot read {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise ScenarioRefused(f"{path} is no text: {error}") from error
+        raise ScenarioRefused(f"{path} is not text: {error}") from error
 
 
 # --- names ----------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def away_or_refused() -> Iterator[None]:
         passes = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         if passes or code[:2] in _AWAY or code == _READ_ONLY:
             raise DatabaseAway(f"the database: {text}") from error
-        raise DatabaseProblem(f"the database refuses: {text}") from error
+        raise DatabaseProblem(f"the database refused: {text}") from error
 
 
 class ChainFacts(NamedTuple):
@@ -156,7 +156,7 @@ class Database:
 def _take_lock(connection: psycopg.Connection) -> None:
     row = connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone()
     if row is None or not row[0]:
-        raise AnotherExport("another export writes to this database, or its end is not known yet")
+        raise AnotherExport("another export writes to this database, or has not yet ended")
 
 
 def _check_chain(connection: psycopg.Connection, network: str, chain_id: int) -> None:
@@ -254,7 +254,7 @@ class _Writer:
         ).fetchone()
         top = before.top
         if (None if row is None else tuple(row)) != (None if top is None else (top.uid, top.id)):
-            raise DatabaseAway("the database is elsewhere than it was left")
+            raise DatabaseAway("the position of the database has changed")
 
     def _next(self, table: str) -> int:
         row = self._execute(

@@ -122,7 +122,7 @@ class NotifyCommand:
             async with asyncio.timeout(self._seconds):
                 await process.communicate(notice.body + b"\n")
         except TimeoutError:
-            raise NotTaken(f"{self._command[0]} was not done in {self._seconds:g} s") from None
+            raise NotTaken(f"{self._command[0]} did not finish in {self._seconds:g} s") from None
         finally:
             await _end(process)
         if process.returncode:

@@ -85,11 +85,11 @@ class Follower:
             if count >= MAX_TRANSACTIONS:
                 break
         if not found:
-            raise SourceAway("the chain has moved while it was read")
+            raise SourceAway("the chain changed while it was read")
         linked = [(parent, found[0])] if parent is not None else []
         linked += [(before.id, after) for before, after in pairwise(found)]
         if any(after.reference != before for before, after in linked):
-            raise SourceAway("the chain has moved while it was read")
+            raise SourceAway("the chain changed while it was read")
         return found
 
     def _grown(self, position: Position) -> Step | None:

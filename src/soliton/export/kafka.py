@@ -226,7 +226,7 @@ class KafkaTopic:
             line = _decode(value)
         except msgspec.DecodeError as error:
             name = self._broker.topic + POSITIONS
-            raise WrongChain(f"the topic {name} has something else than positions") from error
+            raise WrongChain(f"the topic {name} has records other than positions") from error
         with contextlib.suppress(IndexError):
             # A rollback to a row before those that were read has no effect.
             self._follow(line)

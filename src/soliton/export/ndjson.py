@@ -122,7 +122,7 @@ class NdjsonFile:
             try:
                 self._take(_decode(line))
             except (msgspec.DecodeError, IndexError) as error:
-                raise WrongChain(f"{self._path}:{number} is no line of an export") from error
+                raise WrongChain(f"{self._path}:{number} is not a line of an export") from error
             end += len(line)
         self._file.seek(end)
         self._file.truncate()

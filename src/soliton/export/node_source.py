@@ -69,7 +69,7 @@ class NodeSource:
         except Base58Error:
             generator = b""
         if len(generator) != ADDRESS_LENGTH:
-            raise WrongChain(f"{url} is no node of this family")
+            raise WrongChain(f"{url} is not a node of this family")
         return generator[1]
 
     def refresh(self) -> int:
@@ -124,7 +124,7 @@ class NodeSource:
         except HttpTrouble as error:
             raise SourceAway(f"the node: {error}") from error
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise SourceAway(f"the node answers something else than expected: {error!r}") from error
+            raise SourceAway(f"the node sent an unexpected response: {error!r}") from error
 
     async def _get(self, path: str, body: object = None) -> Any:  # noqa: ANN401 - any JSON value
         data = b"" if body is None else json.dumps(body).encode()
@@ -157,7 +157,7 @@ class NodeSource:
         if found:
             top = await self._get(f"/blocks/headers/at/{found[-1].height}")
             if top["id"] != found[-1].id:
-                raise SourceAway("the chain has moved while it was read")
+                raise SourceAway("the chain changed while it was read")
         return found
 
     async def _block(self, block: Members) -> ChainBlock:

@@ -178,7 +178,7 @@ class Outbox:
         for each in range(max(1, last - KNOWN_BELOW), last):
             name = source.block_id(each)
             if name is None:
-                raise SourceAway("the chain has moved while it was read")
+                raise SourceAway("the chain changed while it was read")
             self._add_row(name, each, 0)
         for block in source.blocks(last, last) if last else ():
             self._add_block(block, 0, notifies=False)
@@ -316,6 +316,6 @@ def _away(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise DatabaseAway(f"{path}: {error}") from error
     except sqlite3.DatabaseError as error:
-        raise WrongChain(f"{path} is no cursor of notices: {error}") from error
+        raise WrongChain(f"{path} is not a cursor of notices: {error}") from error
     except OSError as error:
         raise DatabaseAway(f"{path}: {error.strerror}") from error

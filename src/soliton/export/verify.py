@@ -90,7 +90,7 @@ class _Comparison:
             while blocks and blocks[-1].height < last:
                 blocks += self._source.blocks(blocks[-1].height + 1, last)
             if not blocks:
-                raise SourceAway("the chain has moved while it was read")
+                raise SourceAway("the chain changed while it was read")
             self._compare(blocks)
             on_progress(f"{last} of {height} blocks")
         self._compare_trades()

@@ -95,7 +95,7 @@ class Call(CallState):
         length = length_of(data, MAX_QUESTION_BYTES)
         if length is None or len(data) < PREFIX_BYTES + length:
             if data and self.stream.client_is_done:
-                raise Refused(Code.UNIMPLEMENTED, "the request ends inside of a message")
+                raise Refused(Code.UNIMPLEMENTED, "the request ends in the middle of a message")
             return None
         flag, found = data[0], bytes(data[PREFIX_BYTES : PREFIX_BYTES + length])
         del data[: PREFIX_BYTES + length]

@@ -176,7 +176,7 @@ class Follower:
             if more is not None:
                 answer = more
                 notes = notes + more.notes
-        _log.warning("updates begin anew: what happened is not known any more")
+        _log.warning("updates begin anew: the events in between are lost")
         async with self.lock:
             self.on_restart()
             await self._restart()

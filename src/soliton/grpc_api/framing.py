@@ -77,17 +77,19 @@ def unpacked(flag: int, data: bytes, *, is_gzip: bool) -> bytes:
     if flag == 0:
         return data
     if flag != 1 or not is_gzip:
-        raise Refused(Code.INTERNAL, "a message is packed in no way that was named")
+        raise Refused(
+            Code.INTERNAL, "a message is compressed with an encoding that was not announced"
+        )
     reader = zlib.decompressobj(_GZIP)
     try:
         found = reader.decompress(data, MAX_REQUEST_BYTES + 1)
     except zlib.error as error:
-        raise Refused(Code.INTERNAL, "a message cannot be unpacked") from error
+        raise Refused(Code.INTERNAL, "a message cannot be decompressed") from error
     if len(found) > MAX_REQUEST_BYTES:
         text = f"Received message larger than max (unpacked, vs. {MAX_REQUEST_BYTES})"
         raise Refused(Code.RESOURCE_EXHAUSTED, text)
     if not reader.eof or reader.unused_data:
-        raise Refused(Code.INTERNAL, "a message cannot be unpacked")
+        raise Refused(Code.INTERNAL, "a message cannot be decompressed")
     return found
 
 

@@ -154,7 +154,7 @@ class PoolEvents:
                 # The node is gone, and will end this process.
                 return
             except Exception:  # noqa: BLE001 - a fault must not end the stream for good
-                _log.exception("the pool could not be followed: looking at it anew")
+                _log.exception("the pool could not be followed: reading it again")
                 self._last = -1
                 await asyncio.sleep(RETRY_SECONDS)
 

@@ -151,4 +151,4 @@ def _record(row: Json) -> Block:
     try:
         return records.block(row)
     except msgspec.ValidationError as error:
-        raise NodeBroken(f"no answer of a node: {error}") from error
+        raise NodeBroken(f"invalid response from the node: {error}") from error

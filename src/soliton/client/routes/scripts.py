@@ -93,4 +93,4 @@ def _evaluate(core: Core, dapp: Whom, body: Json, trace: bool) -> Steps[Evaluate
             raise script_refusal(code, message, status=200, details=reply)
         return msgspec.convert(reply, Evaluated)
     except UNREADABLE as error:
-        raise NodeBroken(f"no answer of a node: {error}") from error
+        raise NodeBroken(f"invalid response from the node: {error}") from error

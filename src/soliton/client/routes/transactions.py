@@ -56,7 +56,7 @@ def status(core: Core, transaction_id: str) -> Steps[Status]:
     """The status of a transaction."""
     found = yield from statuses(core, [transaction_id])
     if not found:
-        raise NodeBroken("no answer of a node: it has no status")
+        raise NodeBroken("invalid response from the node: it has no status")
     return found[0]
 
 
@@ -140,4 +140,4 @@ def _records(rows: list[Json]) -> list[TransactionInfo]:
     try:
         return [records.transaction_info(row) for row in rows]
     except msgspec.ValidationError as error:
-        raise NodeBroken(f"no answer of a node: {error}") from error
+        raise NodeBroken(f"invalid response from the node: {error}") from error

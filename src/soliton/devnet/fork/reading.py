@@ -89,7 +89,7 @@ class Readers:
             self._questions.put_nowait(partial(_answer, answer, read))
         except Full:
             raise BelowProblem(
-                f"{self._name} has not answered yet: {MAX_WAITING} questions wait; try again"
+                f"{self._name} has not answered yet: {MAX_WAITING} requests are pending; try again"
             ) from None
         if self._started < THREADS:
             name = f"fork-{self._started}"
