@@ -116,13 +116,13 @@ def test_all_forms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("wrong", "message"),
     [
         (lambda _: EthereumAccount("0x12", "R"), "not a private key"),
         (lambda _: EthereumAccount("zz" * 32, "R"), "not a private key"),
         (lambda _: EthereumAccount(bytes(32), "R"), "not a private key"),
-        (lambda it: it.transfer("0x12", 1), "no address of Ethereum"),
-        (lambda it: it.transfer("alias:R:bobby", 1), "know no aliases"),
+        (lambda it: it.transfer("0x12", 1), "not an Ethereum address"),
+        (lambda it: it.transfer("alias:R:bobby", 1), "do not support aliases"),
         (lambda it: it.transfer("3P274YB5qseSE9DTTL3bpSjosZrYBPDpJ8k", 1), "other network"),
         (lambda it: it.transfer(it, 0), "cancellation is not supported"),
         (lambda it: it.transfer(it, -1), "negative"),
@@ -136,6 +136,6 @@ def test_all_forms() -> None:
         (lambda _: Transaction.from_json({"type": 18, "bytes": "0xzz"}, "R"), "no bytes"),
     ],
 )
-def test_what_is_none(wrong: object, words: str) -> None:
-    with pytest.raises(InputError, match=words):
+def test_what_is_none(wrong: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         wrong(EthereumAccount(KEY, "R"))  # type: ignore[operator]

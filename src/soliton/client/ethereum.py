@@ -200,7 +200,8 @@ class EthereumAccount:
         try:
             return public_key_hash(check_address(base58.decode(text), self._chain_id))
         except Base58Error as error:
-            raise FormatError(f"wallets do not support aliases: {text[:80]!r}") from error
+            problem = f"not an address: {text[:80]!r}; wallets do not support aliases"
+            raise FormatError(problem) from error
 
     def __repr__(self) -> str:
         return f"<EthereumAccount {self.ethereum_address}>"
