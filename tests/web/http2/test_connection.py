@@ -239,7 +239,8 @@ async def test_headers_that_take_long_wait_for_their_turns() -> None:
 
 def test_what_is_short_takes_turns_with_what_is_long() -> None:
     async def run() -> list[str]:
-        rounds, done = Rounds(), []
+        rounds = Rounds()
+        done: list[str] = []
         for name in "abcd":
             rounds.join(partial(done.append, name))
         for name in "xy":
