@@ -59,7 +59,7 @@ from soliton.ride.values import Value
 
 NO_LIMIT: Final = 2**31 - 1
 """The reference's limit for runs without a limit."""
-MAX_KEPT_BYTES: Final = 192 * 1024**2
+MAX_CACHED_BYTES: Final = 192 * 1024**2
 """The size of the cache of programs, including their trees."""
 PROGRAM_FACTOR: Final = 26
 """The largest size of a program in memory, per byte of its script, once all of it has run."""
@@ -374,7 +374,7 @@ def _weight(source: bytes, library_key: tuple[int, ScriptKind, int], new: bool) 
     return TREE_OVERHEAD + (TREE_FACTOR + PROGRAM_FACTOR) * len(source)
 
 
-@cached_by_weight(MAX_KEPT_BYTES, _weight)
+@cached_by_weight(MAX_CACHED_BYTES, _weight)
 def _compiled(source: bytes, library_key: tuple[int, ScriptKind, int], new: bool) -> _Compiled:
     return _Compiled(parse_script(source).content, load_library(*library_key), new)
 

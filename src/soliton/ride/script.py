@@ -28,7 +28,7 @@ from soliton.ride.expressions import (
 )
 from soliton.ride.serialization import read_script, write_script
 
-MAX_KEPT_BYTES: Final = 128 * 1024**2
+MAX_CACHED_BYTES: Final = 128 * 1024**2
 """The size of the cache of parsed scripts."""
 TREE_FACTOR: Final = 26
 """The largest size of a tree in memory, per byte of its script."""
@@ -56,7 +56,7 @@ def _weight(source: bytes) -> int:
     return TREE_OVERHEAD + TREE_FACTOR * len(source)
 
 
-@cached_by_weight(MAX_KEPT_BYTES, _weight)
+@cached_by_weight(MAX_CACHED_BYTES, _weight)
 def parse_script(source: bytes) -> Script:
     """Parse a script; raise ``ScriptFormatError`` if it is malformed."""
     version, content = read_script(source)

@@ -26,7 +26,7 @@ from soliton.ride.expressions import FALSE, TRUE, Expression, children
 from soliton.ride.numbering import Body, Numbering, numbered, shape
 from soliton.ride.script import Script, parse_script
 
-MAX_KEPT_BYTES: Final = 64 * 1024**2
+MAX_CACHED_BYTES: Final = 64 * 1024**2
 MAX_EXCERPT_CHARS: Final = 200
 _MAP_FACTOR: Final = 400
 """The largest size of a map in memory, per byte of its script."""
@@ -229,7 +229,7 @@ def _map_weight(script: bytes) -> int:
     return 4_096 + _MAP_FACTOR * len(script)
 
 
-@cached_by_weight(MAX_KEPT_BYTES, _map_weight)
+@cached_by_weight(MAX_CACHED_BYTES, _map_weight)
 def map_decompiled(script: bytes) -> SourceMap | None:
     """Return the map of a script in its decompiled text; ``None`` if that compiles to another one.
 
