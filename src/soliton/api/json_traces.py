@@ -66,7 +66,7 @@ def _outcome(fault: Fault | None, watch: Watch | None) -> Members:
     shown: Members = {"result": "failure"}
     if fault.steps is not None:
         shown["vars"] = steps_json(fault.steps, watch)
-    return shown | {"error": fault.words}
+    return shown | {"error": fault.message}
 
 
 def steps_json(steps: Iterable[Step], watch: Watch | None = None) -> msgspec.Raw:

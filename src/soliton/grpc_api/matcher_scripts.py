@@ -25,7 +25,7 @@ from soliton.ledger.blind_environment import BlindEnvironment
 from soliton.ledger.context import Context
 from soliton.ledger.environment import pending_environment
 from soliton.ledger.errors import InvalidSignature, TransactionRejected
-from soliton.ledger.script_runs import Answer, Asked
+from soliton.ledger.script_runs import ScriptOutcome, ScriptOwner
 from soliton.ledger.script_setting import parsed_script
 from soliton.ledger.script_subjects import subject_of
 from soliton.ledger.scripts import asset_script
@@ -50,8 +50,8 @@ def ask_asset(
     """Run the script of an asset on an exchange, with a state of the chain."""
     script = parsed_script(asset_script(asset_id, state).script)
     context = _context(chain)
-    asked = Asked(asset_id=asset_id)
-    return _shown(script_runs.ask(script, subject_of(transaction), asked, state, context))
+    asked = ScriptOwner(asset_id=asset_id)
+    return _shown(script_runs.run_script(script, subject_of(transaction), asked, state, context))
 
 
 def ask_account(
@@ -66,18 +66,18 @@ def ask_account(
         except (TransactionRejected, InvalidSignature) as error:
             return pb.RunScriptResponse(script_error=str(error))
         return pb.RunScriptResponse()
-    subject, asked = subject_of(order), Asked(owner)
+    subject, asked = subject_of(order), ScriptOwner(owner)
     if state is not None:
-        return _shown(script_runs.ask(script, subject, asked, state, context))
+        return _shown(script_runs.run_script(script, subject, asked, state, context))
     blind = BlindEnvironment(chain.network.chain_id, owner)
-    return _shown(script_runs.ask_in(blind, script, subject, asked, context))
+    return _shown(script_runs.run_script_in(blind, script, subject, asked, context))
 
 
 def _context(chain: Blockchain) -> Context:
     return Context(pending_environment(chain, time.time_ns() // 1_000_000))
 
 
-def _shown(answer: Answer) -> pb.RunScriptResponse:
+def _shown(answer: ScriptOutcome) -> pb.RunScriptResponse:
     response = pb.RunScriptResponse()
     if answer.value is False:
         response.denied.SetInParent()

@@ -1,5 +1,5 @@
-"""The state and its rules: what blocks and transactions do to balances and everything else.
+"""The state transition: the effects of blocks and transactions on balances and all other state.
 
-Start with ``apply.apply_block`` and follow the calls. What does not live here: where the state is
-kept (``soliton.storage``), who may make a block (``soliton.consensus``).
+Start with ``apply.apply_block`` and follow the calls. What does not live here: storing the state
+(``soliton.storage``), deciding who may make a block (``soliton.consensus``).
 """

@@ -1,6 +1,6 @@
-"""How much a dApp may answer: limits of one answer, and of all answers of a transaction together.
+"""The limits on actions of a dApp: those of one call, and of all calls of a transaction together.
 
-What does not live here: doing the actions (``actions``).
+What does not live here: applying the actions (``actions``).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/invoke/InvokeDiffsCommon.scala`` and
@@ -44,15 +44,15 @@ MAX_ASSET_ACTIONS: Final = 30
 MIN_NAME_BYTES: Final = 4
 MAX_NAME_BYTES: Final = 16
 MAX_DESCRIPTION_UNITS: Final = 1_000
-"""In UTF-16, as the JVM counts."""
+"""In UTF-16 code units, as the JVM counts."""
 _V4: Final = 4
 _V5: Final = 5
 _V6: Final = 6
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """How many actions of which kind, and the size of the data entries in bytes: of an answer, or
-    what may still come.
+    """The number of actions of each kind, and the size of the data entries in bytes: of one result,
+    or what a transaction has left.
     """
 
     actions: int
@@ -62,7 +62,7 @@ class Counts(msgspec.Struct, frozen=True):
     entry_bytes: int
 
     def minus(self, other: Counts) -> Counts:
-        """What is left."""
+        """Return the difference."""
         return Counts(
             self.actions - other.actions,
             self.balance - other.balance,
@@ -73,12 +73,12 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 def max_actions(version: int) -> int:
-    """The limit for one answer before version 6."""
+    """Return the limit for one call before version 6."""
     return MAX_ACTIONS_BEFORE_V5 if version < _V5 else MAX_ACTIONS_BEFORE_V6
 
 
 def allowance(version: int) -> Counts:
-    """What all answers of a transaction may have together; ``version`` is that of its dApp."""
+    """Return the limits for all calls of a transaction; ``version`` is that of its dApp."""
     return Counts(
         max_actions(version),
         MAX_BALANCE_ACTIONS,
@@ -89,7 +89,7 @@ def allowance(version: int) -> Counts:
 
 
 def count(result: Result, rules: Rules) -> Counts:
-    """The actions of an answer."""
+    """Count the actions of a result."""
     entries = result.entries
     balance = sum(isinstance(action, BALANCE_ACTIONS) for action in result.actions)
     actions = len(result.actions) - len(entries)
@@ -97,15 +97,15 @@ def count(result: Result, rules: Rules) -> Counts:
 
 
 def entries_size(entries: Sequence[DataEntry], rules: Rules) -> int:
-    """The size of data entries in bytes, as limits count it."""
+    """Return the size of data entries in bytes, as limits count it."""
     if rules.has(Feature.RIDE_V6):
         return payload_size(tuple(entries))
     return sum(len(entry_bytes(entry)) for entry in entries)
 
 
 def total_fault(counts: Counts, left: Counts, version: int) -> str | None:
-    """Why the actions of an answer are more than a transaction may still have; the bytes of data
-    entries have a rule of their own.
+    """Return why a result exceeds what the transaction has left, or ``None``; for the bytes of data
+    entries see ``bytes_fault``.
     """
     if counts.entries > left.entries:
         return "Stored data count limit is exceeded"
@@ -121,7 +121,7 @@ def total_fault(counts: Counts, left: Counts, version: int) -> str | None:
 
 
 def bytes_fault(counts: Counts, left: Counts) -> str | None:
-    """Why the data entries of an answer are larger than a transaction may still have."""
+    """Return why the data entries of a result exceed what the transaction has left, or ``None``."""
     if counts.entries > left.entries or counts.entry_bytes <= left.entry_bytes:
         return None
     actual = MAX_TOTAL_ENTRY_BYTES + counts.entry_bytes - left.entry_bytes
@@ -129,7 +129,7 @@ def bytes_fault(counts: Counts, left: Counts) -> str | None:
 
 
 def field_fault(actions: Sequence[Action]) -> str | None:
-    """The first field of an action that has no sense at all (from version 4 on)."""
+    """Return the first invalid field of an action (since version 4), or ``None``."""
     for action in actions:
         match action:
             case Reissue(quantity=amount) if amount < 0:
@@ -150,7 +150,7 @@ def field_fault(actions: Sequence[Action]) -> str | None:
 
 
 def issue_fault(issue: Issue) -> str | None:
-    """What is wrong with the name or the description of a new asset."""
+    """Return what is wrong with the name or description of a new asset, or ``None``."""
     if not MIN_NAME_BYTES <= len(utf8(issue.name)) <= MAX_NAME_BYTES:
         return "Invalid asset name"
     if len(issue.description.encode("utf-16-le", "surrogatepass")) // 2 > MAX_DESCRIPTION_UNITS:
@@ -158,11 +158,11 @@ def issue_fault(issue: Issue) -> str | None:
     return None
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """An answer and whose it is: the version of its dApp and that of the transaction's dApp.
+class CallResult(msgspec.Struct, frozen=True):
+    """The result of a call, with the versions of its dApp and of the transaction's dApp.
 
-    ``empty_keys`` are allowed by the transaction's version; ``pays_itself`` tells that the call
-    brought payments and came from the dApp itself.
+    ``empty_keys`` is whether the transaction's version allows them; ``pays_itself`` whether the
+    dApp called itself with payments.
     """
 
     result: Result
@@ -173,30 +173,30 @@ class Answer(msgspec.Struct, frozen=True):
     pays_itself: bool
 
 
-def answer_fault(answer: Answer, rules: Rules) -> str | None:
-    """The first limit that an answer breaks by itself."""
-    actions = answer.result.actions
+def result_fault(call: CallResult, rules: Rules) -> str | None:
+    """Return the first limit that a result exceeds by itself, or ``None``."""
+    actions = call.result.actions
     return (
-        _entries_fault(answer, rules)
+        _entries_fault(call, rules)
         or _lease_cancels_fault(actions)
-        or _amount_fault(answer, rules)
-        or _self_fault(answer, rules)
+        or _amount_fault(call, rules)
+        or _self_fault(call, rules)
         or _transfers_fault(actions)
     )
 
 
-def _entries_fault(answer: Answer, rules: Rules) -> str | None:
-    entries = answer.result.entries
+def _entries_fault(call: CallResult, rules: Rules) -> str | None:
+    entries = call.result.entries
     if len(entries) > MAX_ENTRIES:
         return f"WriteSet can't contain more than {MAX_ENTRIES} entries"
-    if not answer.empty_keys and not all(entry.key for entry in entries):
+    if not call.empty_keys and not all(entry.key for entry in entries):
         return "Empty keys aren't allowed in tx version >= 2"
-    most = MAX_KEY_BYTES if answer.version >= _V4 else MAX_KEY_BYTES_BEFORE_V4
+    limit = MAX_KEY_BYTES if call.version >= _V4 else MAX_KEY_BYTES_BEFORE_V4
     for entry in entries:
         length = len(entry.key.encode())
-        if length > most:
-            return f"Data entry key size = {length} bytes must be less than {most}"
-        if length == 0 and answer.version >= _V4:
+        if length > limit:
+            return f"Data entry key size = {length} bytes must be less than {limit}"
+        if length == 0 and call.version >= _V4:
             return "Data entry key should not be empty"
     size = entries_size(entries, rules)
     if size > MAX_ENTRY_BYTES:
@@ -217,10 +217,10 @@ def _lease_cancels_fault(actions: Sequence[Action]) -> str | None:
     return f"Duplicate LeaseCancel id(s): {', '.join(map(base58.encode, duplicates))}"
 
 
-def _amount_fault(answer: Answer, rules: Rules) -> str | None:
-    counts = count(answer.result, rules)
+def _amount_fault(call: CallResult, rules: Rules) -> str | None:
+    counts = count(call.result, rules)
     by_root = rules.has(Feature.BLOCK_REWARD_DISTRIBUTION)
-    if (answer.root_version if by_root else answer.version) >= _V6:
+    if (call.root_version if by_root else call.version) >= _V6:
         if counts.balance > MAX_BALANCE_ACTIONS:
             return (
                 "Too many ScriptTransfer, Lease, LeaseCancel actions: max: "
@@ -232,19 +232,19 @@ def _amount_fault(answer: Answer, rules: Rules) -> str | None:
                 f"{MAX_ASSET_ACTIONS}, actual: {counts.asset}"
             )
         return None
-    most = max_actions(answer.version)
-    if counts.actions > most:
-        return f"Too many script actions: max: {most}, actual: {counts.actions}"
+    limit = max_actions(call.version)
+    if counts.actions > limit:
+        return f"Too many script actions: max: {limit}, actual: {counts.actions}"
     return None
 
 
-def _self_fault(answer: Answer, rules: Rules) -> str | None:
-    if not rules.has(Feature.BLOCK_V5) or answer.version < _V4:
+def _self_fault(call: CallResult, rules: Rules) -> str | None:
+    if not rules.has(Feature.BLOCK_V5) or call.version < _V4:
         return None
-    if answer.pays_itself:
+    if call.pays_itself:
         return "DApp self-payment is forbidden since V4"
-    for action in answer.result.actions:
-        if isinstance(action, Transfer) and action.address == answer.dapp:
+    for action in call.result.actions:
+        if isinstance(action, Transfer) and action.address == call.dapp:
             return "DApp self-transfer is forbidden since V4"
     return None
 

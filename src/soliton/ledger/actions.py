@@ -1,6 +1,6 @@
-"""Doing what a dApp answered: its actions one by one, with the scripts of assets that have a say.
+"""Applying the actions of a dApp one by one, and running the scripts of the assets concerned.
 
-What does not live here: limits of answers (``action_limits``), calling functions (``invocation``).
+What does not live here: limits on actions (``action_limits``), calling functions (``invocation``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/invoke/InvokeDiffsCommon.scala``
@@ -36,7 +36,7 @@ from soliton.ledger.script_results import (
     SponsorFee,
     Transfer,
 )
-from soliton.ledger.script_runs import Asked, ask, complexity_of
+from soliton.ledger.script_runs import ScriptOwner, complexity_of, run_script
 from soliton.ledger.script_subjects import Subject
 from soliton.ledger.scripts import FailedTransaction
 from soliton.ledger.state import (
@@ -64,15 +64,17 @@ _NO_KEY: Final = bytes(32)
 
 
 class AlwaysRejected(TransactionRejected):
-    """What is refused whatever it cost; ``skips`` until one more dApp lies in between."""
+    """A rejection that does not depend on the complexity spent. ``skips`` is reset when it passes
+    through a calling dApp.
+    """
 
     skips = True
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """Who does actions: the dApp with its public key, for which transaction, in which block.
+    """The dApp that performs actions, with the transaction and the block.
 
-    ``called`` is the recipient that the call named.
+    ``called`` is the recipient as given in the call.
     """
 
     dapp: Address
@@ -88,23 +90,23 @@ class Actor(msgspec.Struct, frozen=True):
         return self.context.rules
 
     def left_after(self, complexity: int) -> Actor:
-        """The same where so much has been run."""
+        """Return the actor with the limit reduced by the complexity spent."""
         if self.context.limit is None:
             return self
         return msgspec.structs.replace(self, context=self.context.left_after(complexity))
 
     def envelope(self, public_key: bytes) -> Envelope:
-        """What an action has of a transaction."""
+        """Return the transaction fields that scripts see of an action."""
         return Envelope(self.transaction_id, self.timestamp, self.dapp, public_key)
 
 
 def failed(reason: str, complexity: int = 0, code: int = 1) -> FailedTransaction:
-    """A failure of the dApp itself (code 1) or for its fee (code 2)."""
+    """Return a failure of the dApp itself (code 1) or because of the fee (code 2)."""
     return FailedTransaction(code, reason, complexity)
 
 
-def words_of(error: Exception) -> str:
-    """What the reference prints for an error inside of another one."""
+def error_text(error: Exception) -> str:
+    """Return the text that the reference node prints for a nested error."""
     if isinstance(error, BalanceErrors):
         details = ", ".join(f"{address} -> {text}" for address, text in error.details.items())
         return f"AccountBalanceError(VectorMap({details}))"
@@ -113,10 +115,10 @@ def words_of(error: Exception) -> str:
     return str(error)
 
 
-def do_actions(actions: tuple[Action, ...], actor: Actor, own: Overlay) -> int:
-    """Do all actions; the complexity of the scripts of assets.
+def apply_actions(actions: tuple[Action, ...], actor: Actor, own: Overlay) -> int:
+    """Apply all actions and return the complexity of the asset scripts.
 
-    Raises ``FailedTransaction`` with that complexity so far, or ``TransactionRejected``.
+    Raises ``FailedTransaction`` with the complexity so far, or ``TransactionRejected``.
     """
     complexity = 0
     checked = actor.rules.has(Feature.RIDE_V6)
@@ -124,12 +126,12 @@ def do_actions(actions: tuple[Action, ...], actor: Actor, own: Overlay) -> int:
         step, portfolio = Overlay(own, actor.context.height), Portfolio()
         spent = 0
         try:
-            spent = _do(action, actor.left_after(complexity), own, step, portfolio)
+            spent = _apply(action, actor.left_after(complexity), own, step, portfolio)
             if checked:
                 try:
                     check_balances(step, own, actor.rules)
                 except BalanceErrors as error:
-                    raise failed(words_of(error), spent) from error
+                    raise failed(error_text(error), spent) from error
         except FailedTransaction as failure:
             failure.complexity += complexity
             raise
@@ -138,7 +140,7 @@ def do_actions(actions: tuple[Action, ...], actor: Actor, own: Overlay) -> int:
     return complexity
 
 
-def _do(action: Action, actor: Actor, own: State, step: Overlay, portfolio: Portfolio) -> int:
+def _apply(action: Action, actor: Actor, own: State, step: Overlay, portfolio: Portfolio) -> int:
     match action:
         case DataEntry():
             step.put(DATA, (actor.dapp, action.key), action.value)
@@ -160,21 +162,21 @@ def _do(action: Action, actor: Actor, own: State, step: Overlay, portfolio: Port
     return 0
 
 
-def _failing(do: Callable[[], None]) -> None:
-    """Do something whose refusal is a failure of the transaction."""
+def _failing(apply: Callable[[], None]) -> None:
+    """Run something whose rejection is a failure of the transaction."""
     try:
-        do()
+        apply()
     except FailedTransaction:
         raise
     except TransactionRejected as error:
-        raise failed(words_of(error)) from error
+        raise failed(error_text(error)) from error
 
 
 # --- transfers ------------------------------------------------------------------------------------
 
 
 def resolve(recipient: bytes, rules: Rules) -> Address:
-    """An address that a dApp gave; raises ``FailedTransaction`` or ``TransactionRejected``."""
+    """Check an address given by a dApp; raise ``FailedTransaction`` or ``TransactionRejected``."""
     try:
         return check_address(recipient, rules.chain_id)
     except AddressError as error:
@@ -209,11 +211,11 @@ def _transfer(
             check_balances(step, own, rules)
         except BalanceErrors as error:
             if rules.has(Feature.LIGHT_NODE):
-                raise failed(words_of(error)) from error
+                raise failed(error_text(error)) from error
             raise
     key = actor.public_key if rules.has(Feature.BLOCK_V5) else _NO_KEY
     to = action.recipient if rules.has(Feature.SYNCHRONOUS_CALLS) else address
-    return _ask_asset(
+    return _run_asset_script(
         action.asset_id,
         script,
         lambda view: transfer_object(actor.envelope(key), to, action.asset_id, action.amount, view),
@@ -224,7 +226,7 @@ def _transfer(
 
 
 def asset_fault(asset_id: AssetId, state: State, rules: Rules) -> str | None:
-    """Why an asset cannot be moved: it does not exist, and later rules look at that."""
+    """Return why an asset cannot be moved, or ``None``; early rules did not check its existence."""
     if not rules.has(Feature.SYNCHRONOUS_CALLS):
         return None
     if len(asset_id) != ID_BYTES:
@@ -246,10 +248,10 @@ def _issue(action: Issue, actor: Actor, step: Overlay, portfolio: Portfolio) -> 
         raise failed(fault)
     rules, asset_id = actor.rules, action.id
     if step.get(ERC20, assets.erc20_address(asset_id)) is not None:
-        words = f"Asset {base58.encode(asset_id)} is already issued"
+        message = f"Asset {base58.encode(asset_id)} is already issued"
         if rules.has(Feature.RIDE_V6) or not rules.dapp_actions_checked:
-            raise failed(words)
-        raise AlwaysRejected(words)
+            raise failed(message)
+        raise AlwaysRejected(message)
     nft = assets.is_nft(action.quantity, action.decimals, action.reissuable, rules)
     height = actor.context.height
     sequence = step.count_written(ASSETS) + 1
@@ -278,7 +280,7 @@ def _reissue(action: Reissue, actor: Actor, own: State, step: Overlay, portfolio
         portfolio.write(step)
 
     _failing(reissue)
-    return _ask_about(
+    return _run_script_of(
         action.asset_id,
         lambda view: stand_in("ReissueTransaction", action, actor.envelope(actor.public_key), view),
         actor,
@@ -293,7 +295,7 @@ def _burn(action: Burn, actor: Actor, own: State, step: Overlay, portfolio: Port
         portfolio.write(step)
 
     _failing(burn)
-    return _ask_about(
+    return _run_script_of(
         action.asset_id,
         lambda view: stand_in("BurnTransaction", action, actor.envelope(actor.public_key), view),
         actor,
@@ -315,7 +317,7 @@ def _sponsor_fee(action: SponsorFee, actor: Actor, own: State, step: Overlay) ->
     if own.get(ASSET_SCRIPTS, asset_id) is not None:
         raise failed("Sponsorship smart assets is disabled.")
     step.put(SPONSORSHIPS, asset_id, min_fee or 0)
-    return _ask_about(
+    return _run_script_of(
         asset_id,
         lambda view: stand_in(
             "SponsorFeeTransaction", action, actor.envelope(actor.public_key), view
@@ -367,7 +369,7 @@ def _lease_cancel(action: LeaseCancel, actor: Actor, step: Overlay, portfolio: P
 # --- scripts of assets ----------------------------------------------------------------------------
 
 
-def _ask_about(
+def _run_script_of(
     asset_id: AssetId,
     make: Callable[[View], Value],
     actor: Actor,
@@ -375,10 +377,10 @@ def _ask_about(
     purpose: str,
 ) -> int:
     script = own.get(ASSET_SCRIPTS, asset_id)
-    return 0 if script is None else _ask_asset(asset_id, script, make, actor, own, purpose)
+    return 0 if script is None else _run_asset_script(asset_id, script, make, actor, own, purpose)
 
 
-def _ask_asset(
+def _run_asset_script(
     asset_id: AssetId,
     script: AssetScript,
     make: Callable[[View], Value],
@@ -386,32 +388,32 @@ def _ask_asset(
     own: State,
     purpose: str,
 ) -> int:
-    # Early scripts were told the dApp where they asked for their asset.
+    # For early scripts `this` was the dApp instead of the asset.
     called = actor.called.to_bytes() if isinstance(actor.called, Alias) else actor.called
     this = asset_id if actor.rules.has(Feature.BLOCK_V5) else called
-    answer = ask(
+    outcome = run_script(
         parse_script(script.script),
         Subject(actor.transaction_id, make),
-        Asked(asset_id=this),
+        ScriptOwner(asset_id=this),
         own,
         actor.context,
         actor.context.limit,
     )
     traces = actor.context.traces
-    complexity = complexity_of(answer, script.complexity, actor.context)
-    if answer.value is True:
+    complexity = complexity_of(outcome, script.complexity, actor.context)
+    if outcome.value is True:
         add_trace(traces, AssetTrace(asset_id, purpose))
         return complexity
-    failure = asset_failure(3, asset_id, complexity, answer.value, answer.error)
-    add_trace(traces, AssetTrace(asset_id, purpose, Fault(failure.detail or None, answer.steps)))
+    failure = asset_failure(3, asset_id, complexity, outcome.value, outcome.error)
+    add_trace(traces, AssetTrace(asset_id, purpose, Fault(failure.detail or None, outcome.steps)))
     raise failure
 
 
 def asset_failure(
     code: int, asset_id: AssetId, complexity: int, value: Value | None, error: str
 ) -> FailedTransaction:
-    """The failure of a transaction by an asset's script that said no or broke off."""
-    words = f"Transaction is not allowed by script of the asset {base58.encode(asset_id)}"
+    """Return the failure caused by an asset's script that returned false or aborted."""
+    message = f"Transaction is not allowed by script of the asset {base58.encode(asset_id)}"
     detail = ""
     if value is not False:
         detail = (
@@ -419,5 +421,5 @@ def asset_failure(
             if value is None
             else f"Script returned not a boolean result, but {type_name(value)}"
         )
-        words += f": {detail}"
-    return FailedTransaction(code, words, complexity, asset_id, detail)
+        message += f": {detail}"
+    return FailedTransaction(code, message, complexity, asset_id, detail)

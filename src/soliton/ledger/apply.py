@@ -1,12 +1,12 @@
-"""One block on a state, from top to bottom.
+"""Applying one block to a state.
 
-``check_block`` is the reader's entry: header, signature, then ``apply_block``: what the generator
-gets, each transaction, the hashes. The miner uses the same ``BlockInProgress`` to find out which
-transactions fit and which state hash its block must carry.
+Start reading at ``check_block``: header, signature, then ``apply_block`` with the generator's
+credits, each transaction, and the hashes. The miner uses the same ``BlockInProgress`` to select
+transactions and to compute the state hash of its block.
 
-What lives here: the state transition of a block. What does not: what it is applied with
-(``environment``), whether the header may follow its parent (``headers``), the rules of one
-transaction (``transactions``), storing the result.
+What lives here: the state transition of a block. What does not: the parameters that it is applied
+with (``environment``), the check of the header (``headers``), the rules of one transaction
+(``transactions``), storing the result.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/diffs/BlockDiffer.scala``.
 """
@@ -50,9 +50,9 @@ from soliton.ledger.from_snapshots import overlay_of
 from soliton.ledger.hashes import (
     EMPTY_HASH,
     StateHash,
-    leaves_out_unchanged,
     legacy_hash,
     next_snapshot_hash,
+    skips_unchanged,
 )
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import rules_of
@@ -63,7 +63,7 @@ from soliton.ride.observation import Observer
 from soliton.steps import Steps, run_steps
 
 STEP_TRANSACTIONS: Final = 8
-"""Some two milliseconds, or more with scripts: then others may have their turn."""
+"""Transactions per step, which take some two milliseconds, or more with scripts."""
 
 SnapshotsOfBlock = Sequence[Snapshot] | Unread
 """One for each transaction of a block or microblock."""
@@ -71,11 +71,11 @@ _ELIDED: Final = Snapshot(status=SnapshotStatus.ELIDED)
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """What became of a transaction of a block.
+    """The outcome of a transaction of a block.
 
-    ``touched`` are the accounts that it changed itself; ``changes`` are all that go with it, the
-    generator's part of the fee among them. ``complexity`` is that of the scripts that were run, as
-    clients see; ``state_changes`` are those of a dApp that it called.
+    ``touched`` are the accounts that the transaction itself changed; ``changes`` also include the
+    generator's part of the fee. ``complexity`` is the script complexity that clients see;
+    ``state_changes`` are those of the dApp that it called.
     """
 
     status: Status
@@ -88,11 +88,10 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 class AppliedBlock(msgspec.Struct, frozen=True):
     """The outcome of a block, or of one more microblock of it.
 
-    ``changes`` are above the state before it; ``outcomes`` are those of its transactions, in order;
-    hashes, ``carry`` and ``total_fee`` are of the whole block so far. ``unverified`` are signatures
-    that it stands and falls with, where these were left to the caller. ``edited`` was changed by
-    hand, by which there are so many more wavelets (``minted``); ``initial`` is all that was changed
-    before the first transaction.
+    ``changes`` are relative to the state before it; ``outcomes`` are those of its transactions, in
+    order; hashes, ``carry`` and ``total_fee`` are those of the whole block so far. ``unverified``
+    are signatures that the caller must verify. ``edited`` are the changes by hand, which added
+    ``minted`` wavelets; ``initial`` are all changes before the first transaction.
     """
 
     height: int
@@ -117,13 +116,13 @@ def checking_block(
     hit_source: bytes | None = None,
     snapshots: SnapshotsOfBlock | None = None,
 ) -> Steps[BlockInProgress]:
-    """Check a block on top of a chain completely, and apply it: in steps of some transactions.
+    """Check a block on top of a chain completely and apply it, in steps of some transactions.
 
     ``now`` (ms) bounds the block's time; ``None`` for history. Without ``verify_signatures`` the
-    caller checks those of the block, and those that are left in the outcome; with a ``hit_source``
-    it has checked the header already, which gave that. The chain must stay as it is between the
-    steps. With ``snapshots`` transactions do what these tell, and their rules are not asked; a
-    challenge is executed all the same. Raises ``BlockRejected``.
+    caller verifies the block's signature and those in the outcome's ``unverified``. With a
+    ``hit_source`` the caller has already checked the header, which returned it. The chain must not
+    change between the steps. With ``snapshots`` transactions are not executed: their changes are
+    taken from the snapshots, except in a challenge. Raises ``BlockRejected``.
     """
     height, header = chain.height + 1, block.header
     headers.check_features(chain)
@@ -152,14 +151,14 @@ def checking_block(
 def check_block(
     chain: Ancestors, block: Block, *, now: int | None = None, verify_signatures: bool = True
 ) -> BlockInProgress:
-    """The same at once."""
+    """Check and apply a block without interruption; see ``checking_block``."""
     return run_steps(checking_block(chain, block, now=now, verify_signatures=verify_signatures))
 
 
 def _checking_challenge(
     chain: Ancestors, block: Block, challenged: ChallengedHeader, now: int | None
 ) -> Steps[None]:
-    """Refuse a challenge unless the challenged block is wrong in its state hash alone."""
+    """Refuse a challenge unless the state hash is the only fault of the challenged block."""
     height = chain.height + 1
     original = blocks.assemble(
         blocks.original_header(block.header, challenged),
@@ -187,10 +186,9 @@ def applying_block(
 ) -> Steps[BlockInProgress]:
     """Apply a block to the state after its parent, in steps.
 
-    Without ``verify_signatures`` the caller checks the signatures that are then left in the
-    outcome; the block's own signature and its header are the caller's business. In a block that
-    challenges another one, transactions that do not apply are elided, and signatures always
-    verified. Raises ``BlockRejected``.
+    The caller checks the header and the block's own signature; without ``verify_signatures`` also
+    those in the outcome's ``unverified``. In a block that challenges another one, transactions that
+    cannot be applied are elided, and signatures are always verified. Raises ``BlockRejected``.
     """
     progress = BlockInProgress(state, environment)
     progress.begin(block.transactions)
@@ -208,18 +206,18 @@ def applying_block(
 def apply_block(
     state: State, block: Block, environment: BlockEnvironment, *, verify_signatures: bool = True
 ) -> BlockInProgress:
-    """The same at once."""
+    """Apply a block without interruption; see ``applying_block``."""
     return run_steps(applying_block(state, block, environment, verify_signatures=verify_signatures))
 
 
 class BlockFull(InputError):
-    """A transaction that does not fit into the block any more."""
+    """The transaction exceeds a limit of the block."""
 
 
 class BlockInProgress:
-    """A block while its transactions are applied one by one.
+    """A block whose transactions are being applied one by one.
 
-    It can go on after ``finish``: a microblock is one more step of the same block.
+    It can be continued after ``finish``: a microblock is one more step of the same block.
     """
 
     __slots__ = (
@@ -265,7 +263,7 @@ class BlockInProgress:
         self.snapshot_hash = EMPTY_HASH if parent is None else parent.snapshot_hash
 
     def copy(self) -> BlockInProgress:
-        """The same block, to try something that may fail; the original stays as it is."""
+        """Return an independent copy, for an attempt that may fail."""
         twin = object.__new__(BlockInProgress)
         for name in self.__slots__:
             setattr(twin, name, getattr(self, name))
@@ -286,19 +284,18 @@ class BlockInProgress:
 
     @property
     def height(self) -> int:
-        """The height at which the block will stand."""
+        """The height of the block."""
         return self.environment.height
 
     @property
     def encoded(self) -> Encoded | None:
-        """The ``SignedTransaction`` of each transaction so far, if all were made for their size."""
+        """The ``SignedTransaction`` of each transaction so far, if all have been encoded."""
         complete = len(self._encoded) == len(self.overlay.transaction_ids)
         return tuple(self._encoded) if complete else None
 
     def begin(self, transactions: Iterable[AnyTransaction] = ()) -> None:
-        """What happens before the first transaction: votes and bans, a patch of the state, then
-        credits (to the generator the fees carried over, all fees before NG, and its share of the
-        reward), and changes by hand.
+        """Apply what precedes the first transaction: votes and bans, a patch of the state, credits
+        (fees carried over, all fees before NG, shares of the reward), and changes by hand.
         """
         environment = self.environment
         for feature in environment.approved:
@@ -342,11 +339,10 @@ class BlockInProgress:
         verified: Collection[bytes] = (),
         elide: bool = False,
     ) -> Steps[None]:
-        """Apply a block's or microblock's transactions, in steps of some of them; raises
-        ``TransactionInBlockRejected``. Signatures of those that were ``verified`` (their ids) are
-        not looked at.
+        """Apply the transactions of a block or microblock, in steps; ``verified`` are the ids of
+        those whose signatures are known to be valid. Raises ``TransactionInBlockRejected``.
         """
-        # A wrong signature is one more reason to elide a transaction.
+        # A transaction with an invalid signature is elided as well.
         verify_signatures = verify_signatures or elide
         for number, transaction in enumerate(transactions, 1):
             try:
@@ -368,9 +364,9 @@ class BlockInProgress:
         )
         changes, status = applied.changes, applied.status
         complexity = self._complexity + applied.complexity
-        most = self.environment.parent_rules.max_complexity
-        if most is not None and complexity > most:
-            raise BlockFull(f"Limit of txs was reached: complexity {complexity} of {most}")
+        limit = self.environment.parent_rules.max_complexity
+        if limit is not None and complexity > limit:
+            raise BlockFull(f"Limit of txs was reached: complexity {complexity} of {limit}")
         touched = touched_accounts(changes.changes)
         self._share_fee(transaction, changes)
         mark = b"" if status is Status.SUCCEEDED else transaction.id + bytes((status,))
@@ -392,14 +388,14 @@ class BlockInProgress:
         *,
         elide: bool = False,
     ) -> Steps[None]:
-        """Let transactions do what their snapshots tell, in steps; raises ``SnapshotRejected``."""
+        """Apply transactions according to their snapshots, in steps; raise ``SnapshotRejected``."""
         if len(snapshots) != len(transactions):
             counts = f"{len(snapshots)} snapshots of {len(transactions)} transactions"
             raise SnapshotRejected(self.height, counts)
-        coming = iter(snapshots)
+        remaining = iter(snapshots)
         for number, transaction in enumerate(transactions, 1):
             try:
-                self._add_snapshot(transaction, next(coming), elide=elide)
+                self._add_snapshot(transaction, next(remaining), elide=elide)
             except InputError as error:
                 raise SnapshotRejected(self.height, str(error)) from error
             if number % STEP_TRANSACTIONS == 0:
@@ -415,8 +411,8 @@ class BlockInProgress:
             self._elide(transaction)
             return
         rules, ng = self.environment.rules, self.environment.parent_rules.ng
-        again = self.overlay.transaction_height(transaction.id) is not None
-        if again and rules_of(transaction.type_id).unique(rules):
+        is_known = self.overlay.transaction_height(transaction.id) is not None
+        if is_known and rules_of(transaction.type_id).unique(rules):
             raise TransactionRejected("a transaction is on the chain already")
         asset_id, fee = fees.generator_fee(transaction, self.overlay, rules)
         part = fees.current_part(fee) if ng else 0
@@ -434,7 +430,7 @@ class BlockInProgress:
         self._applied[transaction.id] = PastTransaction(transaction, self.height, status)
 
     def _elide(self, transaction: AnyTransaction) -> None:
-        """Keep a transaction that does not apply: its id counts as used, nothing else changes."""
+        """Include a transaction without effect: only its id is recorded."""
         mark = Overlay(self.overlay, self.height)
         mark.record_transaction(transaction.id)
         status = transaction.id + bytes((Status.ELIDED,))
@@ -444,9 +440,9 @@ class BlockInProgress:
 
     def _merge(self, above: Overlay) -> None:
         for table, written in above.changes.items():
-            if not leaves_out_unchanged(table):
+            if not skips_unchanged(table):
                 continue
-            # What a balance was before the block decides whether the legacy hash shows it.
+            # The legacy hash omits balances that are the same as before the block.
             originals = self._originals.setdefault(table, {})
             for key in written:
                 if key not in originals:
@@ -455,7 +451,7 @@ class BlockInProgress:
         self.overlay.merge(above)
 
     def _check_room(self, transaction: AnyTransaction) -> bytes:
-        """The bytes that count against the block's limit; raises ``BlockFull``."""
+        """Return the bytes that count towards the block's limit; raise ``BlockFull``."""
         limits = self.environment.parent_rules
         count = len(self.overlay.transaction_ids)
         if limits.max_transactions is not None and count >= limits.max_transactions:
@@ -483,7 +479,7 @@ class BlockInProgress:
             self._carry[asset_id] = self._carry.get(asset_id, 0) + fee - part
 
     def check_state_hash(self, claimed: bytes | None) -> None:
-        """Raise ``WrongStateHash`` when a header claims another hash than the computed one."""
+        """Raise ``WrongStateHash`` if the hash of a header is not the computed one."""
         if claimed is not None and claimed != self.snapshot_hash:
             raise WrongStateHash(
                 self.height,
@@ -491,19 +487,19 @@ class BlockInProgress:
             )
 
     def finish(self) -> AppliedBlock:
-        """The outcome of all since the last ``finish``; the hashes are of the whole block."""
+        """Return the outcome since the last ``finish``; the hashes are those of the whole block."""
         parent, step = self.environment.parent, self._step
         outcomes, self._outcomes = tuple(self._outcomes), []
         unverified = self._context.unverified
         self._context = msgspec.structs.replace(self._context, unverified=[])
         self._step = Overlay(self._state, self.height)
-        total = b"" if parent is None else parent.state_hash
+        previous = b"" if parent is None else parent.state_hash
         return AppliedBlock(
             height=self.height,
             changes=step.changes,
             outcomes=outcomes,
             snapshot_hash=self.snapshot_hash,
-            state_hash=legacy_hash(total, self._originals, self.overlay.changes),
+            state_hash=legacy_hash(previous, self._originals, self.overlay.changes),
             carry=tuple(self._carry.items()),
             total_fee=self._total_fee,
             unverified=tuple(unverified),
@@ -514,9 +510,9 @@ class BlockInProgress:
 
 
 def observe(block: BlockInProgress, transaction: AnyTransaction, observer: Observer) -> Outcome:
-    """Tell an observer what the scripts of a block's next transaction do; the block stays as it is.
+    """Run the scripts of a block's next transaction for an observer; the block is not changed.
 
-    Raises as ``BlockInProgress.add`` does.
+    Raises the same errors as ``BlockInProgress.add``.
     """
     twin = block.copy()
     twin._context = msgspec.structs.replace(twin._context, observer=observer)

@@ -1,6 +1,4 @@
-"""Assets: issuing, changing how much there is, and who may do it.
-
-Shared by transactions and by scripts that do the same.
+"""Assets: permissions, reissuing, burning; shared by transactions and actions of dApps.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/AssetTransactionsDiffs.scala`` and
@@ -23,16 +21,16 @@ from soliton.ledger.script_setting import MAX_EXPRESSION_BYTES
 from soliton.ledger.state import ASSET_VOLUMES, ASSETS, AssetInfo, AssetVolume, Overlay, State
 
 ERC20_ADDRESS_BYTES: Final = 20
-"""The first bytes of an asset's id are its address for Ethereum wallets."""
+"""An asset's address for Ethereum wallets is the beginning of its id."""
 
 
 def erc20_address(asset_id: AssetId) -> bytes:
-    """The name of an asset in Ethereum transactions."""
+    """Return the address of an asset in Ethereum transactions."""
     return asset_id[:ERC20_ADDRESS_BYTES]
 
 
 def is_nft(quantity: int, decimals: int, reissuable: bool, rules: Rules) -> bool:
-    """Whether an asset is a single indivisible thing, which is cheaper to issue."""
+    """Whether an asset is a single indivisible token, which is cheaper to issue."""
     unique = quantity == 1 and decimals == 0 and not reissuable
     return unique and rules.has(Feature.REDUCED_NFT_FEE)
 
@@ -40,7 +38,7 @@ def is_nft(quantity: int, decimals: int, reissuable: bool, rules: Rules) -> bool
 def require_asset(
     asset_id: AssetId, sender: Address, state: State, rules: Rules, *, issuer_only: bool = True
 ) -> AssetInfo:
-    """An asset that the sender may change; raises ``TransactionRejected``."""
+    """Return an asset that the sender may change; raise ``TransactionRejected``."""
     info = state.get(ASSETS, asset_id)
     if info is None:
         raise TransactionRejected("Referenced assetId not found")
@@ -50,7 +48,7 @@ def require_asset(
 
 
 def volume_of(asset_id: AssetId, state: State) -> AssetVolume:
-    """How much there is of an asset that exists."""
+    """Return the volume of an existing asset."""
     volume = state.get(ASSET_VOLUMES, asset_id)
     assert volume is not None, "an asset has a volume from its issue on"
     return volume
@@ -65,7 +63,7 @@ def reissue(
     portfolio: Portfolio,
     context: Context,
 ) -> None:
-    """Make more of an asset; raises ``TransactionRejected``."""
+    """Increase the quantity of an asset; raise ``TransactionRejected``."""
     rules = context.rules
     require_asset(asset_id, sender, overlay, rules)
     old = volume_of(asset_id, overlay)
@@ -86,7 +84,7 @@ def burn(
     portfolio: Portfolio,
     context: Context,
 ) -> None:
-    """Destroy some of an asset; raises ``TransactionRejected``."""
+    """Decrease the quantity of an asset; raise ``TransactionRejected``."""
     issuer_only = not context.rules.has(Feature.BURN_ANY_TOKENS)
     require_asset(asset_id, sender, overlay, context.rules, issuer_only=issuer_only)
     old = volume_of(asset_id, overlay)
@@ -95,7 +93,7 @@ def burn(
 
 
 def check_script_size(script: bytes | None, rules: Rules) -> None:
-    """Raise ``TransactionRejected`` for a script that is too large for an asset."""
+    """Raise ``TransactionRejected`` if a script is too large for an asset."""
     if script is None or not rules.has(Feature.BLOCK_REWARD_DISTRIBUTION):
         return
     if len(script) > MAX_EXPRESSION_BYTES:
@@ -105,5 +103,5 @@ def check_script_size(script: bytes | None, rules: Rules) -> None:
 
 
 def moved_asset(transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
-    """The asset whose script has a say, for the types that change one asset."""
+    """Return the asset whose script is run, for types that change one asset."""
     return (transaction.payload.asset_id,)

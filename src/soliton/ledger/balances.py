@@ -1,4 +1,4 @@
-"""What balances must be after a transaction: not below zero, not below what is leased out.
+"""Checks of balances after a transaction: not negative, and not below the leased-out amount.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/BalanceDiffValidation.scala``.
@@ -23,16 +23,14 @@ from soliton.ledger.state import (
 
 
 def check_portfolio(portfolio: Portfolio, state: State, rules: Rules) -> None:
-    """Raise ``TransactionRejected`` when these changes alone would leave a balance too low."""
+    """Raise ``TransactionRejected`` if these changes alone would make a balance too low."""
     overlay = Overlay(state)
     portfolio.write(overlay)
     check_balances(overlay, state, rules)
 
 
 def check_balances(overlay: Overlay, before: State, rules: Rules) -> None:
-    """Raise ``BalanceErrors`` when a balance that went down is below zero or below what is leased
-    out.
-    """
+    """Raise ``BalanceErrors`` if a decreased balance is negative or below the leased-out amount."""
     problems: dict[str, str] = {}
     changes = overlay.changes
     for address, balance in changes.get(WAVES, {}).items():

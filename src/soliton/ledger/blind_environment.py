@@ -1,10 +1,9 @@
-"""A script that sees nothing of the chain: what a matcher lets the scripts of orders see.
+"""An environment without access to the chain, in which a matcher runs scripts for orders.
 
-An order waits, and what the chain holds changes meanwhile; so a script may ask for what the order
-says, and for nothing else.
+An order may stay open while the chain changes, so a script may read only the order itself.
 
-What lives here: the refusals, by the names of what the reference's node is asked for. What does
-not: running scripts (``script_runs``).
+What lives here: the refusals, with the method names of the reference node. What does not: running
+scripts (``script_runs``).
 
 Source: wavesplatform/matcher ``waves-ext/src/main/scala/com/wavesplatform/dex/grpc/integration/
 smart/MatcherScriptRunner.scala``.
@@ -25,7 +24,7 @@ def _denied(name: str) -> NoReturn:
 
 
 class BlindEnvironment:
-    """Knows the network and whose script it is; everything else ends the run."""
+    """Knows the network and the owner of the script; any other access ends the evaluation."""
 
     __slots__ = ("_address", "chain_id")
 

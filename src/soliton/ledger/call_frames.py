@@ -1,8 +1,8 @@
-"""A function of a dApp while it runs, and the steps that every call takes.
+"""The frame of a running dApp function, and the steps that every call takes.
 
-What lives here: the transaction at the root (``RootCall``), what one call may still do and has done
-(``CallFrame``), evaluating and checking its answer. What does not: in which order this happens
-(``invocation`` for a transaction, ``calls`` for a dApp that calls another one).
+What lives here: the transaction at the root (``RootCall``), limits and effects of one call
+(``CallFrame``), evaluating a function and checking its result. What does not: the order of these
+steps (``invocation`` for a transaction, ``calls`` for a dApp that calls another one).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/invoke/InvokeDiffsCommon.scala`` and
@@ -17,15 +17,15 @@ from soliton.chain.addresses import Address, Recipient, address_text
 from soliton.chain.features import Feature
 from soliton.chain.values import AssetId
 from soliton.ledger.action_limits import (
-    Answer,
+    CallResult,
     Counts,
-    answer_fault,
     bytes_fault,
     count,
     field_fault,
+    result_fault,
     total_fault,
 )
-from soliton.ledger.actions import Actor, AlwaysRejected, do_actions, failed, resolve
+from soliton.ledger.actions import Actor, AlwaysRejected, apply_actions, failed, resolve
 from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
@@ -48,9 +48,7 @@ from soliton.ride.values import RideList, Value
 
 
 class RootCall(msgspec.Struct, frozen=True):
-    """A transaction that calls a dApp, whoever signed it. ``empty_keys`` may be written by old
-    versions.
-    """
+    """A transaction that calls a dApp. ``empty_keys`` is whether its version allows them."""
 
     id: bytes
     timestamp: int
@@ -63,7 +61,7 @@ class RootCall(msgspec.Struct, frozen=True):
 
 
 class CallNode:
-    """A call on the way: what is known about it, for the tree of what a failed one did."""
+    """A node of the call tree, kept for traces and for the effects of a failed call."""
 
     __slots__ = (
         "arguments",
@@ -95,7 +93,7 @@ class CallNode:
         self.fault: Fault | None = None
 
     def trace(self, recipient: Recipient | None = None) -> CallTrace:
-        """What there is to tell; ``recipient`` is how somebody named the dApp."""
+        """Return the trace of the call; ``recipient`` is the dApp as given in the transaction."""
         return CallTrace(
             self.dapp if recipient is None else recipient,
             self.function,
@@ -107,7 +105,7 @@ class CallNode:
         )
 
     def calls(self) -> tuple[InvokedCall, ...]:
-        """The calls of a failed one."""
+        """Return the nested calls of a failed call."""
         return tuple(
             InvokedCall(
                 node.dapp,
@@ -120,12 +118,12 @@ class CallNode:
         )
 
     def own_error(self) -> ErrorMessage | None:
-        """The error, unless it comes from a call further in."""
+        """Return the error, unless it comes from a nested call."""
         return None if any(node.error == self.error for node in self.children) else self.error
 
 
 class CallContext(msgspec.Struct, frozen=True):
-    """What all calls of a transaction have in common."""
+    """What all calls of a transaction share."""
 
     root: RootCall
     version: int
@@ -138,14 +136,12 @@ class CallContext(msgspec.Struct, frozen=True):
 
 
 def max_total_complexity(version: int) -> int:
-    """The limit for all calls of a transaction; ``version`` is that of its dApp."""
-    if version == 5:
-        return 26_000
-    return 26_000 if version < 3 else 52_000
+    """Return the limit for all calls of a transaction; ``version`` is that of its dApp."""
+    return 26_000 if version < 3 or version == 5 else 52_000
 
 
 def dapp_at(address: Address, state: State) -> tuple[AccountScript, Script]:
-    """The dApp of an account; raises ``TransactionRejected`` when it has none."""
+    """Return the dApp of an account; raise ``TransactionRejected`` if it has none."""
     account = account_script(address, state)
     if account is None:
         raise TransactionRejected(f"No contract at address {address_text(address)}")
@@ -156,7 +152,7 @@ def dapp_at(address: Address, state: State) -> tuple[AccountScript, Script]:
 
 
 class CallFrame:
-    """One function of one dApp while it runs, and what it may still do."""
+    """A running function of a dApp, and what it has left of the limits."""
 
     __slots__ = (
         "address",
@@ -201,7 +197,7 @@ class CallFrame:
         self.done: list[InvokedCall] = []
 
     def environment(self, invoke: Invoke) -> LedgerEnvironment:
-        """What the function sees of the chain; ``invoke`` calls other dApps for it."""
+        """Return the environment of the function; ``invoke`` calls other dApps for it."""
         shared = self.shared
         return LedgerEnvironment(
             self.own,
@@ -213,7 +209,7 @@ class CallFrame:
         )
 
     def actor(self, called: Recipient, context: Context) -> Actor:
-        """The dApp as it does its actions."""
+        """Return the dApp as the performer of its actions."""
         root = self.shared.root
         return Actor(
             self.address,
@@ -231,7 +227,7 @@ class CallFrame:
 def evaluate(
     frame: CallFrame, script: Script, call: Call, invocation: Invocation, limit: int, invoke: Invoke
 ) -> tuple[Result, int]:
-    """The answer of a function, and the complexity that it took; raises ``EvaluationError``."""
+    """Return the result of a function and the complexity spent; raise ``EvaluationError``."""
     shared = frame.shared
     environment = frame.environment(invoke)
     trace = None if shared.context.traces is None else Trace()
@@ -254,8 +250,8 @@ def evaluate(
 
 
 def check_fields(frame: CallFrame, result: Result) -> None:
-    """Raise ``TransactionRejected`` for an action without any sense, ``AlwaysRejected`` where the
-    complexity does not matter.
+    """Raise ``TransactionRejected`` for an action with an invalid field, or ``AlwaysRejected`` at
+    heights where the complexity spent does not matter.
     """
     fault = field_fault(result.actions) if frame.version >= 4 else None
     if fault is None:
@@ -267,7 +263,7 @@ def check_fields(frame: CallFrame, result: Result) -> None:
 
 
 def check_arguments(arguments: tuple[Value, ...], rules: Rules) -> None:
-    """Raise ``TransactionRejected`` for arguments that calls cannot have."""
+    """Raise ``TransactionRejected`` for arguments of types that calls cannot have."""
     lists = rules.has(Feature.BLOCK_V5)
     exactly = rules.has(Feature.RIDE_V6)
     for argument in arguments:
@@ -286,7 +282,7 @@ def check_arguments(arguments: tuple[Value, ...], rules: Rules) -> None:
 
 
 def pay(payments: tuple[Payment, ...], sender: Address, dapp: Address) -> Portfolio:
-    """What payments move."""
+    """Return the balance changes of payments."""
     portfolio = Portfolio()
     for payment in payments:
         portfolio.add(sender, payment.asset_id, -payment.amount)
@@ -295,26 +291,26 @@ def pay(payments: tuple[Payment, ...], sender: Address, dapp: Address) -> Portfo
 
 
 def limits_fault(frame: CallFrame, result: Result) -> str | None:
-    """Why an answer is more than the transaction may still have; raises ``AlwaysRejected`` for one
-    kind of fault at some heights.
+    """Return why a result exceeds what the transaction has left, or ``None``. At some heights raise
+    ``AlwaysRejected`` if data entries are too large.
     """
     rules = frame.shared.rules
     counts = count(result, rules)
     by_root = rules.has(Feature.BLOCK_REWARD_DISTRIBUTION)
-    words = bytes_fault(counts, frame.left)
-    if words is None:
+    message = bytes_fault(counts, frame.left)
+    if message is None:
         return total_fault(counts, frame.left, frame.shared.version if by_root else frame.version)
     if rules.has(Feature.RIDE_V6):
-        return words
+        return message
     if rules.has(Feature.SYNCHRONOUS_CALLS) and rules.dapp_actions_checked:
-        raise AlwaysRejected(words)
+        raise AlwaysRejected(message)
     return None
 
 
-def check_answer(frame: CallFrame, result: Result, spent: int, sender: Address) -> None:
-    """Raise ``FailedTransaction`` for an answer that breaks a limit by itself."""
+def check_result(frame: CallFrame, result: Result, spent: int, sender: Address) -> None:
+    """Raise ``FailedTransaction`` if a result exceeds a limit by itself."""
     shared = frame.shared
-    answer = Answer(
+    call = CallResult(
         result,
         frame.address,
         frame.version,
@@ -322,7 +318,7 @@ def check_answer(frame: CallFrame, result: Result, spent: int, sender: Address) 
         shared.root.empty_keys,
         bool(frame.node.payments) and sender == frame.address,
     )
-    fault = answer_fault(answer, shared.rules)
+    fault = result_fault(call, shared.rules)
     if fault is not None:
         raise failed(fault, spent)
     limit = max_total_complexity(shared.version)
@@ -332,7 +328,7 @@ def check_answer(frame: CallFrame, result: Result, spent: int, sender: Address) 
 
 
 def scripts_of_actions(frame: CallFrame, result: Result) -> list[AssetScript]:
-    """The scripts of assets that the actions of an answer move or change, as often as they do."""
+    """Return the scripts of the assets that the actions move or change, one per action."""
     found = []
     for action in result.actions:
         asset_id = None if isinstance(action, Issue) else getattr(action, "asset_id", None)
@@ -343,14 +339,14 @@ def scripts_of_actions(frame: CallFrame, result: Result) -> list[AssetScript]:
     return found
 
 
-def do_answer(
+def apply_result(
     frame: CallFrame, result: Result, called: Recipient, spent: int, context: Context
 ) -> int:
-    """Do the actions; the complexity of scripts of assets."""
+    """Apply the actions of a result and return the complexity of asset scripts."""
     rules = frame.shared.rules
     actor = frame.actor(called, context.left_after(spent))
     try:
-        complexity = do_actions(result.actions, actor, frame.own)
+        complexity = apply_actions(result.actions, actor, frame.own)
         for action in result.actions:
             if isinstance(action, Transfer):
                 resolve(action.address, rules)

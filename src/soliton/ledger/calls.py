@@ -1,10 +1,10 @@
 """Calls of dApps by dApps.
 
-What lives here: who may call whom, what a call may cost, and what comes back. What does not: the
-steps that all calls have in common (``call_frames``).
+What lives here: checks and limits of such a call, and its result for the caller. What does not: the
+steps that all calls share (``call_frames``).
 
-A call works on an overlay of its own, which lies above that of its caller; when it succeeds the
-caller takes over what it wrote.
+A call writes to an overlay of its own on top of the caller's; if it succeeds, the overlay is merged
+into the caller's.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/invoke/InvokeScriptDiff.scala`` and
@@ -24,17 +24,17 @@ from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.errors import SolitonError
 from soliton.ledger.action_limits import count
-from soliton.ledger.actions import AlwaysRejected, asset_failure, asset_fault, failed, words_of
+from soliton.ledger.actions import AlwaysRejected, asset_failure, asset_fault, error_text, failed
 from soliton.ledger.balances import check_balances
 from soliton.ledger.call_frames import (
     CallContext,
     CallFrame,
     CallNode,
-    check_answer,
+    apply_result,
     check_arguments,
     check_fields,
+    check_result,
     dapp_at,
-    do_answer,
     evaluate,
     limits_fault,
     max_total_complexity,
@@ -43,7 +43,7 @@ from soliton.ledger.call_frames import (
 from soliton.ledger.errors import BalanceErrors, TransactionRejected
 from soliton.ledger.script_environment import Invoke
 from soliton.ledger.script_results import Result
-from soliton.ledger.script_runs import Asked, ask, complexity_of
+from soliton.ledger.script_runs import ScriptOwner, complexity_of, run_script
 from soliton.ledger.script_subjects import Subject
 from soliton.ledger.scripts import FailedTransaction
 from soliton.ledger.state import ASSET_BALANCES, ASSET_SCRIPTS, WAVES, AssetScript, Overlay, State
@@ -69,7 +69,7 @@ _NAMED_REFUSALS: Final = ("AccountBalanceError(", "InvalidAddress(", "ScriptRuns
 
 
 def caller_for(frame: CallFrame) -> Invoke:
-    """What calls other dApps for a function while it runs."""
+    """Return the function that calls other dApps for a running one."""
 
     def invoke(
         dapp: bytes,
@@ -86,44 +86,44 @@ def caller_for(frame: CallFrame) -> Invoke:
 
 
 def _call(frame: CallFrame, call: Call, available: int, reentrant: bool) -> tuple[Value, int]:
-    """Call another dApp: what it returned, and the complexity left over."""
+    """Call another dApp; return its value and the complexity left."""
     try:
         value, spent = _call_nested(frame, call, available, reentrant)
     except FailedTransaction as failure:
         left = available - failure.complexity
-        raise InvocationFailed(_words_of_failure(failure), left, failure) from failure
+        raise InvocationFailed(_failure_text(failure), left, failure) from failure
     except AlwaysRejected as error:
         if error.skips:
             raise FailOrReject(str(error), available) from error
         raise InvocationFailed(str(error), available, error) from error
     except TransactionRejected as error:
-        raise InvocationFailed(_words_of_refusal(error), available, error) from error
+        raise InvocationFailed(_rejection_text(error), available, error) from error
     return value, available - spent
 
 
 class Unfinished(SolitonError):
-    """A call that takes more than the pool runs, so that nobody knows what it returns."""
+    """A call exceeds the complexity that the pool runs, so its result is unknown."""
 
 
-def _words(error: TransactionRejected) -> str | None:
-    """Why a call broke off, as traces tell it."""
+def _error_text(error: TransactionRejected) -> str | None:
+    """Return why a call aborted, as shown in traces."""
     if isinstance(error, FailedTransaction):
         return error.reason if error.asset_id is None else error.detail or None
     if isinstance(error, AlwaysRejected):
         return f"FailOrRejectError({error},{str(error.skips).lower()})"
-    return _words_of_refusal(error)
+    return _rejection_text(error)
 
 
-def _words_of_failure(failure: FailedTransaction) -> str:
-    """What the calling dApp breaks off with: the reference shows what lies in between, too."""
+def _failure_text(failure: FailedTransaction) -> str:
+    """Return the error of the calling dApp; the reference node includes the intermediate one."""
     if failure.asset_id is None or failure.detail:
         return failure.detail or failure.reason
     return f"FailedTransactionError(code = {failure.code}, error = {failure.reason})"
 
 
-def _words_of_refusal(error: TransactionRejected) -> str:
-    words = words_of(error)
-    return words if words.startswith(_NAMED_REFUSALS) else f"GenericError({words})"
+def _rejection_text(error: TransactionRejected) -> str:
+    message = error_text(error)
+    return message if message.startswith(_NAMED_REFUSALS) else f"GenericError({message})"
 
 
 def _call_nested(
@@ -149,13 +149,13 @@ def _call_nested(
     except TransactionRejected as error:
         code = error.code if isinstance(error, FailedTransaction) else 1
         node.error = ErrorMessage(code, str(error))
-        node.fault = Fault(_words(error))
+        node.fault = Fault(_error_text(error))
         raise
     node.result = result
     callee = nested.callee
     if shared.rules.has(Feature.LIGHT_NODE):
-        most = max_total_complexity(shared.version)
-        _check_balances_above(frame.base, callee.own, shared, most - available)
+        limit = max_total_complexity(shared.version)
+        _check_balances_above(frame.base, callee.own, shared, limit - available)
     frame.own.merge(callee.own)
     frame.calls_left -= 1
     frame.left = callee.left
@@ -166,7 +166,7 @@ def _call_nested(
 
 
 class _Nested:
-    """A call that a dApp makes, from the checks of what it asks for to its actions."""
+    """A call by a dApp, from its checks to its actions."""
 
     __slots__ = ("available", "blocked", "call", "callee", "caller", "node", "script")
 
@@ -194,14 +194,14 @@ class _Nested:
         )
 
     def run(self) -> tuple[Value, int, Result]:
-        """The value that the dApp returned, the complexity that counts for it, and its actions.
+        """Return the value of the dApp, the complexity that counts for it, and its result.
 
         Raises ``FailedTransaction`` or ``TransactionRejected``.
         """
         caller, callee, shared = self.caller, self.callee, self.caller.shared
         light = shared.rules.has(Feature.LIGHT_NODE)
         self._check()
-        scripts, left = self._ask_assets()
+        scripts, left = self._run_asset_scripts()
         pay(self.node.payments, caller.address, callee.address).write(callee.own)
         if light and shared.rules.payments_of_calls_checked:
             _check_balances_above(caller.own, callee.own, shared, 0)
@@ -211,18 +211,18 @@ class _Nested:
             spent_so_far = self.available - max(unused, 0)
             _check_balances_above(caller.own, callee.own, shared, spent_so_far)
         if result is None:
-            most = max_total_complexity(shared.version)
-            raise failed(f"Invoke complexity limit = {most} is exceeded", used)
+            limit = max_total_complexity(shared.version)
+            raise failed(f"Invoke complexity limit = {limit} is exceeded", used)
         fault = limits_fault(callee, result)
         if fault is not None:
             raise failed(fault, used)
         spent = left - unused
-        check_answer(callee, result, spent, caller.address)
-        # What is not reissuable cannot be reissued, whatever the time.
+        check_result(callee, result, spent, caller.address)
+        # The exception for early reissues of assets that are not reissuable does not apply here.
         late = shared.rules.invalid_reissue_until + 1
         block = msgspec.structs.replace(shared.context.block, timestamp=late)
         context = msgspec.structs.replace(shared.context, block=block, traces=None)
-        spent += do_answer(callee, result, callee.address, spent, context)
+        spent += apply_result(callee, result, callee.address, spent, context)
         spent += sum(script.complexity for script in scripts)
         if not light:
             _check_balances_above(caller.own, callee.own, shared, spent)
@@ -233,10 +233,10 @@ class _Nested:
         caller, node, rules = self.caller, self.node, self.caller.shared.rules
         if rules.has(Feature.RIDE_V6):
             check_arguments(node.arguments, rules)
-        words = f"DApp {address_text(caller.address)} invoked DApp {address_text(node.dapp)}"
+        message = f"DApp {address_text(caller.address)} invoked DApp {address_text(node.dapp)}"
         if self.script.version < _FIRST_THAT_IS_CALLED:
             raise TransactionRejected(
-                f"{words} that uses RIDE V{self.script.version}, but dApp-to-dApp invocation "
+                f"{message} that uses RIDE V{self.script.version}, but dApp-to-dApp invocation "
                 "requires version 5 or higher"
             )
         if caller.calls_left <= 0:
@@ -247,7 +247,7 @@ class _Nested:
             raise TransactionRejected(f"Invoke payments limit = {MAX_PAYMENTS} is exceeded")
         for payment in node.payments:
             if payment.amount < 0:
-                self._refuse_negative(words, payment)
+                self._refuse_negative(message, payment)
         try:
             check_payment_count(
                 node.payments, self.script.version, rules.has(Feature.BLOCK_V5), "DApp"
@@ -255,19 +255,19 @@ class _Nested:
         except EvaluationError as error:
             raise TransactionRejected(error.message) from error
 
-    def _refuse_negative(self, words: str, payment: Payment) -> None:
+    def _refuse_negative(self, message: str, payment: Payment) -> None:
         shared = self.caller.shared
         asset = "WAVES"
         if payment.asset_id is not None:
             asset = f"token {base58.encode(payment.asset_id)}"
-        words = f"{words} with attached {asset} amount = {payment.amount}"
+        message = f"{message} with attached {asset} amount = {payment.amount}"
         if shared.rules.has(Feature.RIDE_V6):
-            raise TransactionRejected(words)
+            raise TransactionRejected(message)
         if shared.rules.has(Feature.SYNCHRONOUS_CALLS) and shared.rules.dapp_actions_checked:
-            raise AlwaysRejected(words)
+            raise AlwaysRejected(message)
 
-    def _ask_assets(self) -> tuple[list[AssetScript], int]:
-        """Ask the scripts of the assets in the payments: these, and the complexity left."""
+    def _run_asset_scripts(self) -> tuple[list[AssetScript], int]:
+        """Run the scripts of the assets in the payments; return these and the complexity left."""
         shared, own = self.caller.shared, self.caller.own
         found = []
         for payment in self.node.payments:
@@ -280,25 +280,27 @@ class _Nested:
                     found.append((payment.asset_id, payment.amount, script))
         left = self.available
         for asset_id, amount, script in found:
-            left -= self._ask_asset(asset_id, amount, script, left)
+            left -= self._run_asset_script(asset_id, amount, script, left)
         return [script for _, _, script in found], left
 
-    def _ask_asset(self, asset_id: AssetId, amount: int, script: AssetScript, left: int) -> int:
+    def _run_asset_script(
+        self, asset_id: AssetId, amount: int, script: AssetScript, left: int
+    ) -> int:
         shared = self.caller.shared
-        answer = ask(
+        outcome = run_script(
             parse_script(script.script),
             self._payment_subject(asset_id, amount),
-            Asked(asset_id=asset_id),
+            ScriptOwner(asset_id=asset_id),
             self.caller.own,
             shared.context,
             left,
         )
-        complexity = complexity_of(answer, script.complexity, shared.context)
-        if answer.value is True:
+        complexity = complexity_of(outcome, script.complexity, shared.context)
+        if outcome.value is True:
             return complexity
         total = max_total_complexity(shared.version) - left + complexity
-        code = 3 if answer.value is None else 4
-        raise asset_failure(code, asset_id, total, answer.value, answer.error)
+        code = 3 if outcome.value is None else 4
+        raise asset_failure(code, asset_id, total, outcome.value, outcome.error)
 
     def _payment_subject(self, asset_id: AssetId, amount: int) -> Subject:
         root, caller, dapp = self.caller.shared.root, self.caller, self.node.dapp
@@ -316,7 +318,7 @@ class _Nested:
         )
 
     def _evaluate(self, limit: int) -> tuple[Result | None, int]:
-        """The answer (``None``: the complexity did not suffice), and the complexity left over."""
+        """Return the result (``None``: out of complexity) and the complexity left."""
         root, caller = self.caller.shared.root, self.caller
         invocation = Invocation(
             caller.address,
@@ -342,7 +344,7 @@ class _Nested:
             refusal.skips = False
             raise refusal from error
         except EvaluationError as error:
-            # The reference keeps the steps of what was evaluated to its end alone.
+            # The reference node keeps only the steps of completed evaluations.
             self.node.steps = ()
             raise failed(error.message, self.available - limit + error.spent) from error
         unused = limit - spent
@@ -358,10 +360,10 @@ class _Nested:
 def _check_balances_above(
     before: State, own: Overlay, shared: CallContext, complexity: int
 ) -> None:
-    """Check the balances that a call wrote, as if it had been made on the state ``before``.
+    """Check the balances that a call wrote, relative to the state ``before``.
 
-    That need not be the state on which it was made: since the light-node feature what the caller
-    itself did before does not count, neither does what it leased.
+    That need not be the state that the call was made on: since the light-node feature, earlier
+    changes by the caller, including leases, are ignored.
     """
     above = Overlay(before, shared.context.height)
     above.changes = own.changes
@@ -369,7 +371,7 @@ def _check_balances_above(
         try:
             check_balances(above, before, shared.rules)
         except BalanceErrors as error:
-            raise failed(words_of(error), complexity) from error
+            raise failed(error_text(error), complexity) from error
     elif shared.rules.dapp_actions_checked:
         _refuse_negative_balances(above, before)
 

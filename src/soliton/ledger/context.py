@@ -1,4 +1,4 @@
-"""What a rule may know besides the transaction and the state, and what a rules module hands over.
+"""The context that a transaction is applied in, and the interface of a rules module.
 
 Source of the split: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/TransactionDiffer.scala``.
@@ -25,30 +25,29 @@ from soliton.ride.observation import Observer
 
 
 class Witness(Protocol):
-    """Is told what scripts ask for that whoever keeps an eye on the state does not see."""
+    """Is notified of reads by scripts that do not show in reads of the state."""
 
     def of_balance(self, table: Table[Any, Any], key: object) -> None:
-        """For the very amount of a balance: to rules it has to suffice."""
+        """The exact amount of a balance was read; rules only compare it."""
 
     def of_blocks(self) -> None:
-        """For the height or for a block."""
+        """The height or a block was read."""
 
     def of_chain(self) -> None:
-        """For something else that the chain holds, but its state."""
+        """Other data of the chain, outside of its state, was read."""
 
 
 class Context(msgspec.Struct, frozen=True):
-    """How transactions are applied: in which block, and what is wanted besides.
+    """The block that transactions are applied in, and options.
 
-    Scripts see the transactions in ``applied``, which came before in the block. Signatures that
-    were not verified are left in ``unverified``; of a ``draft`` neither signature nor verifier are
-    asked for. ``watch`` is called while scripts run or are estimated and may raise, for one
+    Scripts see the earlier transactions of the block in ``applied``. Signatures that were not
+    verified are added to ``unverified``; for a ``draft`` neither signature nor verifier is checked.
+    ``watch`` is called while scripts run or are estimated; it may raise, for example
     ``ride.errors.Interrupted``.
 
-    With a ``limit`` of complexity only so much of what a transaction may fail by is run, and what
-    would come after it counts as done well: this is how the pool looks at transactions. What
-    scripts do is added to ``traces`` where these are wanted, an ``observer`` is told each step, and
-    a ``witness`` is told what they ask for.
+    With a ``limit`` of complexity, scripts that a transaction may fail by are run only up to that
+    limit, and count as successful beyond it; the pool uses this. Results of scripts are added to
+    ``traces``, an ``observer`` is notified of each step, and a ``witness`` of reads.
     """
 
     block: BlockEnvironment
@@ -77,62 +76,62 @@ class Context(msgspec.Struct, frozen=True):
         return self.block.timestamp
 
     def left_after(self, complexity: int) -> Context:
-        """The same where so much has been run."""
+        """Return the context with the limit reduced by the complexity spent."""
         if self.limit is None:
             return self
         return msgspec.structs.replace(self, limit=self.limit - complexity)
 
 
 def always(_rules: Rules) -> bool:
-    """For a switch that does not depend on the height."""
+    """Default: the id must be unique at every height."""
     return True
 
 
 def no_fee_assets(_transaction: AnyTransaction) -> tuple[AssetId, ...]:
-    """For a type with no further fees in assets whose scripts would have a say."""
+    """Default: no additional fees in assets whose scripts are run."""
     return ()
 
 
 def no_assets(_transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
-    """For a type that moves no assets whose scripts would have a say."""
+    """Default: no assets whose scripts are run."""
     return ()
 
 
-def nobody_else(_transaction: AnyTransaction) -> tuple[bytes, ...]:
-    """For a type that only its sender signs."""
+def no_other_signers(_transaction: AnyTransaction) -> tuple[bytes, ...]:
+    """Default: only the sender signs."""
     return ()
 
 
 def no_end(_transaction: AnyTransaction) -> None:
-    """For a type that holds as long as its timestamp does."""
+    """Default: only the timestamp limits the validity."""
     return
 
 
 def unknown_purpose(_transaction: AnyTransaction, _asset_id: AssetId) -> str:
-    """For a type of which nobody has said what its assets are there for."""
+    """Default: the purpose of the assets is unknown."""
     return UNKNOWN
 
 
-def as_purpose(words: str) -> Callable[[AnyTransaction, AssetId], str]:
-    """For a type whose assets are all there for the same."""
-    return lambda _transaction, _asset_id: words
+def constant_purpose(purpose: str) -> Callable[[AnyTransaction, AssetId], str]:
+    """All assets have the same purpose."""
+    return lambda _transaction, _asset_id: purpose
 
 
-def names_nobody(_transaction: AnyTransaction, _state: State) -> tuple[Recipient, ...]:
-    """For a type that names accounts in its own fields alone."""
+def no_named_accounts(_transaction: AnyTransaction, _state: State) -> tuple[Recipient, ...]:
+    """Default: all accounts are in the transaction's own fields."""
     return ()
 
 
 class PoolRules(msgspec.Struct, frozen=True):
-    """How the pool treats transactions of a type while they wait.
+    """How the pool treats transactions of a type.
 
-    ``signers`` are the keys of those who sign besides the sender, ``ends`` is the time (ms) until
-    which it is valid, if anything but its timestamp says so. With ``only_adds`` the balances of
-    others do not decide about it. ``runs_scripts`` tells whether it counts as one that does
-    (``None``: where the sender has a script); ``sets_script`` that a script is estimated.
+    ``signers`` are the public keys of other signers than the sender; ``ends`` is the time (ms) at
+    which the transaction expires, if not by its timestamp. With ``only_adds`` its validity does not
+    depend on balances of other accounts. ``runs_scripts`` is whether it counts as running scripts
+    (``None``: if the sender has one); ``sets_script`` whether a script is estimated.
     """
 
-    signers: Callable[[AnyTransaction], tuple[bytes, ...]] = nobody_else
+    signers: Callable[[AnyTransaction], tuple[bytes, ...]] = no_other_signers
     ends: Callable[[AnyTransaction], int | None] = no_end
     only_adds: bool = False
     runs_scripts: bool | None = None
@@ -140,27 +139,26 @@ class PoolRules(msgspec.Struct, frozen=True):
 
 
 class TypeRules(msgspec.Struct, frozen=True):
-    """The rules of one transaction type: what its module in ``ledger.rules`` exports as ``RULES``.
+    """The rules of one transaction type, which its module in ``ledger.rules`` exports as ``RULES``.
 
-    ``activation`` raises when nothing that is active allows the transaction; ``minimum_fee`` is in
-    wavelets, extra fees for scripts aside; ``sending`` is the early check that the sender has what
-    is sent, ``None`` where there is none; ``apply`` puts balance changes into the portfolio and
-    everything else into the overlay, and gives the complexity of scripts if it runs any; a
-    call of a dApp takes its fee itself.
+    ``activation`` raises unless active features allow the transaction. ``minimum_fee`` is in
+    wavelets, without extra fees for scripts. ``sending`` is the early check of the sender's
+    balances, if the type has one. ``apply`` adds balance changes to the portfolio and everything
+    else to the overlay, and returns the complexity of scripts that it runs; a call of a dApp takes
+    its fee itself.
 
-    ``unique`` tells whether an id may occur only once on the chain. The scripts of ``assets`` have
-    a say; the extra fee is due for each of them that has one, or of ``charged_assets`` where these
-    differ. ``fee_assets`` have a say as well, whose complexity does not count and which cost
-    nothing. ``funds`` checks more than that the fee can be paid, which ``checks_funds`` switches
-    off altogether. ``proofs`` checks what is signed besides the transaction (and gives the
-    complexity of verifiers); ``signed`` lists signatures among it for those who want to verify them
-    before, ``None`` when there may be other proofs. ``proven`` is off where the signature tells who
-    the sender is, so that neither proofs nor a verifier are asked. ``may_fail`` allows to fail at
-    the cost of the fee. ``sponsored`` is off where an asset as fee is not exchanged with its
-    sponsor.
+    ``unique`` is whether an id may occur only once on the chain. The scripts of ``assets`` are run;
+    each scripted one costs the extra fee, or each of ``charged_assets`` where these differ. The
+    scripts of ``fee_assets`` are run as well, but neither count nor cost anything. ``funds`` checks
+    more than the payment of the fee; without ``checks_funds`` there is no such check. ``proofs``
+    checks other signatures than that of the transaction, and returns the complexity of verifiers;
+    ``signed`` lists these signatures for batch verification, or ``None`` if they need other proofs.
+    ``proven`` is false if the sender follows from the signature, so that neither proofs nor a
+    verifier are checked. ``may_fail`` allows failure at the cost of the fee. ``sponsored`` is false
+    if a fee in an asset is not exchanged with the sponsor.
 
-    ``purpose`` tells traces what an asset has to do with the transaction; ``names`` finds accounts
-    that only the state knows; ``pool`` is for those that wait.
+    ``purpose`` describes an asset's role for traces; ``names`` returns accounts that follow only
+    from the state; ``pool`` has the rules of the pool.
     """
 
     activation: Callable[[AnyTransaction, Context], None]
@@ -179,5 +177,5 @@ class TypeRules(msgspec.Struct, frozen=True):
     may_fail: bool = False
     sponsored: bool = True
     purpose: Callable[[AnyTransaction, AssetId], str] = unknown_purpose
-    names: Callable[[AnyTransaction, State], tuple[Recipient, ...]] = names_nobody
+    names: Callable[[AnyTransaction, State], tuple[Recipient, ...]] = no_named_accounts
     pool: PoolRules = PoolRules()

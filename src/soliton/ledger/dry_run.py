@@ -1,7 +1,7 @@
-"""Dry runs: what a dApp would answer, without a transaction and without changing anything.
+"""Dry runs: the result of a dApp without a transaction, and without changing the state.
 
-What lives here: evaluating an expression among the declarations of a dApp, or calling one of its
-functions, on top of the state. What does not: the steps that every call takes (``call_frames``).
+What lives here: evaluating an expression in the scope of a dApp, or calling one of its functions.
+What does not: the steps that every call takes (``call_frames``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/utils/UtilsEvaluator.scala``.
@@ -23,10 +23,10 @@ from soliton.ledger.call_frames import (
     CallFrame,
     CallNode,
     RootCall,
-    check_answer,
+    apply_result,
     check_fields,
+    check_result,
     dapp_at,
-    do_answer,
     limits_fault,
     pay,
 )
@@ -61,21 +61,21 @@ from soliton.ride.values import Value
 
 _FUNCTION: Final = "$evaluate"
 _INVOCATION: Final = "$invocation"
-_ASKED: Final = Call(0, (TRUE, TRUE))
-"""A condition that costs something. A function that costs nothing counts 1, an expression does not:
-that there is a function at all is our own doing.
+_CONDITION: Final = Call(0, (TRUE, TRUE))
+"""A condition that has a cost. A function without a cost counts 1, but an expression does not; the
+function around the expression is an artifact of ours.
 """
-_COST_OF_ASKING: Final = 1
-_COST_OF_CHOICES_ONCE: Final = 1
-"""Before version 6 of the language a choice cost something too."""
-_STEPS_OF_CALLS: Final = 2
+_CONDITION_COST: Final = 1
+_OLD_CHOICE_COST: Final = 1
+"""Before version 6 of the language a choice had a cost."""
+_CALL_STEPS: Final = 2
 """A trace begins with the function and its invocation."""
-_STEPS_OF_ASKING: Final = 3
-"""What the condition was given, what it cost, and what is left."""
+_CONDITION_STEPS: Final = 3
+"""The arguments of the condition, its cost, and the remaining complexity."""
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who is said to call: the transaction and its fee, and the sender with its key."""
+    """The simulated caller: sender and public key, transaction id and fee."""
 
     address: Address
     public_key: bytes
@@ -85,7 +85,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class DryRunResult(msgspec.Struct, frozen=True):
-    """What came out: the value, the complexity that it took, and what would have been done."""
+    """The result: the value, the complexity spent, and the changes that would have been made."""
 
     value: Value
     complexity: int
@@ -93,7 +93,7 @@ class DryRunResult(msgspec.Struct, frozen=True):
 
 
 class DryRun(msgspec.Struct, frozen=True):
-    """Where and by which rules something is tried; ``trace`` collects steps when it is wanted."""
+    """State, context and complexity limit of a dry run; ``trace`` collects its steps."""
 
     state: State
     context: Context
@@ -104,7 +104,7 @@ class DryRun(msgspec.Struct, frozen=True):
 def dry_run_expression(
     dapp: Address, expression: Expression, caller: Caller, dry_run: DryRun
 ) -> DryRunResult:
-    """Evaluate an expression among all declarations and functions of a dApp.
+    """Evaluate an expression in the scope of all declarations and functions of a dApp.
 
     Raises ``EvaluationError`` or ``TransactionRejected``.
     """
@@ -115,34 +115,34 @@ def dry_run_expression(
     names = dict.fromkeys(each.invocation for each in content.callables)
     for each in reversed(content.callables):
         body = Block(each.function, body)
-    # With one name for all, as usual, none has to be declared anew.
+    # If all functions use the same name, as is usual, it needs no declaration.
     invocation = next(iter(names)) if len(names) == 1 else _INVOCATION
     for name in names if len(names) > 1 else ():
         body = Block(Let(name, Ref(_INVOCATION)), body)
-    body = If(_ASKED, body, TRUE)
-    asked = AnnotatedFunction(invocation, Func(_FUNCTION, (), body))
-    whole = Script(script.version, DApp(b"", content.declarations, (asked,)), b"")
-    cost = _COST_OF_ASKING
+    body = If(_CONDITION, body, TRUE)
+    function = AnnotatedFunction(invocation, Func(_FUNCTION, (), body))
+    wrapped = Script(script.version, DApp(b"", content.declarations, (function,)), b"")
+    cost = _CONDITION_COST
     if not dry_run.context.rules.language.new_complexity:
-        cost += _COST_OF_CHOICES_ONCE
-    tried = _try(whole, Invoked(dapp, _FUNCTION, (), ()), caller, dry_run, cost)
+        cost += _OLD_CHOICE_COST
+    result = _run(wrapped, Invoked(dapp, _FUNCTION, (), ()), caller, dry_run, cost)
     if dry_run.trace is not None:
         steps = dry_run.trace.steps
-        found = [each for each in steps[_STEPS_OF_CALLS:] if not each.name.startswith(_FUNCTION)]
-        steps[:] = found[_STEPS_OF_ASKING:]
-    return tried
+        own = [each for each in steps[_CALL_STEPS:] if not each.name.startswith(_FUNCTION)]
+        steps[:] = own[_CONDITION_STEPS:]
+    return result
 
 
 def dry_run_call(call: Invoked, caller: Caller, dry_run: DryRun) -> DryRunResult:
-    """Call a function of a dApp; raises ``EvaluationError`` or ``TransactionRejected``, and
-    ``NotCallable`` where the dApp has no such function.
+    """Call a function of a dApp; raise ``EvaluationError`` or ``TransactionRejected``, and
+    ``NotCallable`` if the dApp has no such function.
     """
     assert isinstance(call.dapp, bytes), "an alias has been resolved"
-    return _try(dapp_at(Address(call.dapp), dry_run.state)[1], call, caller, dry_run)
+    return _run(dapp_at(Address(call.dapp), dry_run.state)[1], call, caller, dry_run)
 
 
-def _try(
-    script: Script, call: Invoked, caller: Caller, dry_run: DryRun, cost_of_asking: int = 0
+def _run(
+    script: Script, call: Invoked, caller: Caller, dry_run: DryRun, wrapper_cost: int = 0
 ) -> DryRunResult:
     context, address = dry_run.context, call.dapp
     assert isinstance(address, bytes), "an alias has been resolved"
@@ -173,7 +173,7 @@ def _try(
     )
     pay(call.payments, caller.address, dapp).write(frame.own)
     environment = frame.environment(caller_for(frame))
-    told = Invocation(
+    invocation = Invocation(
         caller.address,
         caller.public_key,
         caller.address,
@@ -183,31 +183,33 @@ def _try(
         caller.fee,
         caller.fee_asset,
     )
-    function = Function(call.function, call.arguments, invocation_object(told, script.version))
-    limit = dry_run.limit + cost_of_asking
+    function = Function(
+        call.function, call.arguments, invocation_object(invocation, script.version)
+    )
+    limit = dry_run.limit + wrapper_cost
     language, trace = context.rules.language, dry_run.trace
     setting = Setting(limit, language, ScriptKind.ACCOUNT, trace, context.watch, context.observer)
     check_callable(script, function)
     outcome = invoke(script, environment, function, setting)
-    spent = outcome.spent - cost_of_asking
+    spent = outcome.spent - wrapper_cost
     aliases = context.rules.has(Feature.BLOCK_V5)
     reader = Reader(script.version, environment, root.id, aliases)
     try:
         result = read_result(outcome.value, reader)
     except EvaluationError:
-        # A value that stands for no actions is an answer as well.
+        # Values that represent no actions are valid results.
         result = Result(())
-    _do(frame, result, spent)
+    _apply(frame, result, spent)
     changes = StateChanges(result.actions, tuple(frame.done))
     return DryRunResult(outcome.value, spent, changes)
 
 
-def _do(frame: CallFrame, result: Result, spent: int) -> None:
-    """Do the actions, so that their faults show; raises ``TransactionRejected``."""
+def _apply(frame: CallFrame, result: Result, spent: int) -> None:
+    """Apply the actions, to report their errors; raise ``TransactionRejected``."""
     check_fields(frame, result)
     fault = limits_fault(frame, result)
     if fault is not None:
         raise TransactionRejected(fault)
-    check_answer(frame, result, spent, frame.shared.root.sender)
-    do_answer(frame, result, frame.address, spent, frame.shared.context)
+    check_result(frame, result, spent, frame.shared.root.sender)
+    apply_result(frame, result, frame.address, spent, frame.shared.context)
     check_balances(frame.own, frame.base, frame.shared.rules)

@@ -1,7 +1,7 @@
-"""What changes by hand do to the state.
+"""Applying edits to the state.
 
-They keep it consistent: what an account is given of an asset is issued, a lease shows in both
-balances, a script has its complexities. What lives here: applying the records of ``edits``. What
+Edits keep the state consistent: an asset's quantity follows its balances, a lease changes both
+balances, a script gets its complexities. What lives here: applying the records of ``edits``. What
 does not: when they are applied (``apply``).
 """
 
@@ -49,7 +49,7 @@ from soliton.ledger.state import (
 )
 
 MAX_EDITS: Final = 100
-"""Changes in one block; as many entries as a data transaction has."""
+"""Edits of one block; the same limit as for entries of a data transaction."""
 _MAX_ID_CHARS: Final = 44
 _PREFIX: Final = "base64:"
 _KEY_BYTES: Final = 32
@@ -57,9 +57,9 @@ _LEASE_LABEL: Final = b"lease by hand"
 
 
 def apply_edits(edits: Sequence[Edit], overlay: Overlay, context: Context) -> int:
-    """Write all changes, in their order; by how many wavelets there are more then.
+    """Apply edits in order and return how many wavelets they add to the total.
 
-    Raises ``EditRejected``, or what the rules of a type say.
+    Raises ``EditRejected``, or errors of the rules that it uses.
     """
     if len(edits) > MAX_EDITS:
         raise EditRejected(f"{len(edits)} changes at once: {MAX_EDITS} are allowed")
@@ -78,7 +78,7 @@ def apply_edits(edits: Sequence[Edit], overlay: Overlay, context: Context) -> in
 
 
 def edited_accounts(changes: Changes) -> tuple[Address, ...]:
-    """The accounts of which anything is among changes by hand."""
+    """Return all accounts that the changes concern."""
     touched = dict.fromkeys(touched_accounts(changes))
     touched |= dict.fromkeys(changes.get(ACCOUNT_SCRIPTS, ()))
     touched |= dict.fromkeys(filter(None, changes.get(ALIASES, {}).values()))
@@ -178,8 +178,8 @@ def _set_script(edit: ScriptEdit, overlay: Overlay, context: Context) -> None:
             raise EditRejected(
                 f"a script of {len(code)} bytes: {script_setting.MAX_DAPP_BYTES_V6} are allowed"
             )
-        found = script_setting.estimate(code, False, context)
-        script = AccountScript(key, code, found.verifier, found.callables)
+        complexities = script_setting.estimate(code, False, context)
+        script = AccountScript(key, code, complexities.verifier, complexities.callables)
     overlay.put(ACCOUNT_SCRIPTS, address, script)
 
 

@@ -1,11 +1,10 @@
-"""Changes of the state that somebody makes by hand on a private chain: what they are.
+"""Edits: changes of the state by hand, on a private chain.
 
-Edits come with a block, at its beginning and behind its credits, so that they are undone with it
-and are in its state hash. No other node would come to the same state: a chain that has any is its
-own.
+Edits belong to a block. They are applied before its transactions and after its credits, so they are
+undone with the block and included in its state hash. No other node would compute the same state.
 
-What lives here: the records, in the form in which they are sent, stored and dumped. What does not:
-what they do to the state (``editing``).
+What lives here: the records, as they are sent, stored and dumped. What does not: applying them
+(``editing``).
 """
 
 from __future__ import annotations
@@ -18,24 +17,24 @@ from soliton.errors import InputError
 
 
 class EditRejected(InputError):
-    """A change by hand that cannot be made; the message says why."""
+    """An edit that cannot be applied."""
 
 
 class _Record(
     msgspec.Struct, frozen=True, tag_field="kind", rename="camel", forbid_unknown_fields=True
 ):
-    """One change; addresses, ids and keys are in base58."""
+    """One edit; addresses, ids and keys are in base58."""
 
 
 class BalanceEdit(_Record, frozen=True, tag="balance"):
-    """An account has so many wavelets: the total of the chain changes with it."""
+    """Sets an account's balance in wavelets; the chain's total changes accordingly."""
 
     address: str
     amount: int
 
 
 class AssetBalanceEdit(_Record, frozen=True, tag="assetBalance"):
-    """An account has so much of an asset: its quantity changes with it."""
+    """Sets an account's balance of an asset; the asset's quantity changes accordingly."""
 
     address: str
     asset_id: str
@@ -43,7 +42,7 @@ class AssetBalanceEdit(_Record, frozen=True, tag="assetBalance"):
 
 
 class DataEdit(_Record, frozen=True, tag="data"):
-    """An entry of an account's data; no ``type`` deletes it. A binary value is in base64."""
+    """Sets a data entry of an account, or deletes it (no ``type``). A binary value is in base64."""
 
     address: str
     key: str
@@ -52,7 +51,7 @@ class DataEdit(_Record, frozen=True, tag="data"):
 
 
 class ScriptEdit(_Record, frozen=True, tag="script"):
-    """An account has this script (base64), or none; ``public_key`` for one that nobody knows."""
+    """Sets or removes an account's script (base64); ``public_key`` if the chain does not know it."""
 
     address: str
     script: str | None
@@ -60,14 +59,14 @@ class ScriptEdit(_Record, frozen=True, tag="script"):
 
 
 class AliasEdit(_Record, frozen=True, tag="alias"):
-    """A name leads to an account, whosever it was."""
+    """Assigns an alias to an account, even if it belongs to another one."""
 
     alias: str
     address: str
 
 
 class LeaseEdit(_Record, frozen=True, tag="lease"):
-    """An account, by its public key, leases to another."""
+    """Creates a lease of the account with this public key."""
 
     sender_public_key: str
     recipient: str
@@ -75,7 +74,7 @@ class LeaseEdit(_Record, frozen=True, tag="lease"):
 
 
 class LeaseCancelEdit(_Record, frozen=True, tag="cancelLease"):
-    """A lease ends."""
+    """Cancels a lease."""
 
     lease_id: str
 
@@ -86,11 +85,11 @@ Edit = (
 
 
 class ByHand(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What about a block no other node would accept.
+    """The properties of a block that no other node would accept.
 
-    ``edits`` came with it; transactions of the ``impersonated`` (addresses) have no valid proof.
-    Without ``proven`` its generator has not proven its turn, and ``hit_source`` stands for what the
-    proof would have given. With ``late`` there are transactions in it that are too old for it.
+    ``edits`` are its edits; transactions of the ``impersonated`` addresses need no valid proof.
+    Without ``proven`` the block has no valid generation signature, and ``hit_source`` replaces the
+    value derived from it. ``late`` means that it contains transactions that are too old.
     """
 
     edits: tuple[Edit, ...] = ()

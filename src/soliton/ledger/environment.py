@@ -1,11 +1,11 @@
-"""What a block is applied with, found out once before its first transaction.
+"""The parameters that a block is applied with, computed once before its first transaction.
 
-``BlockEnvironment`` is the record: height, time, rules, the results of the block below, the reward
-and who gets it. The functions here make it from a header and the chain below, which they read
-through ``Ancestors`` and nothing else.
+``BlockEnvironment`` is the record: height, time, rules, the results of the parent, the reward and
+its payouts. The functions here compute it from a header and the chain below, which they read only
+through ``Ancestors``.
 
-What lives here: the record, rewards and payouts, votes for features, bans, what scripts see of a
-block. What does not: applying it (``apply``), whether its header may follow (``headers``).
+What lives here: the record, rewards and payouts, votes for features, bans, a block as scripts see
+it. What does not: applying it (``apply``), checking its header (``headers``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/``
 ``BlockchainUpdaterImpl.scala``, ``diffs/BlockDiffer.scala`` and
@@ -38,14 +38,14 @@ from soliton.ledger.state import BANS, State, Status
 from soliton.ride.environment import BlockInfo
 
 Carry = tuple[tuple[AssetId | None, int], ...]
-"""The part of a block's fees that its successor's generator gets, by asset."""
+"""The part of a block's fees that the generator of the next block receives, by asset."""
 
 
 class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is kept about a block besides its bytes: the results of having applied it.
+    """The metadata of a block: what is stored besides its bytes, after it has been applied.
 
-    Amounts in wavelets, ``score`` is the chain's score up to this block (big-endian bytes),
-    ``sections`` maps the index of a state hash section to its hash where that is not the empty one.
+    Amounts are in wavelets. ``score`` is the chain's score up to this block (big-endian bytes).
+    ``sections`` maps the index of a state hash section to its hash, unless that is the empty hash.
     """
 
     id: bytes
@@ -67,7 +67,7 @@ class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class PastTransaction(msgspec.Struct, frozen=True, gc=False):
-    """A transaction of the chain: where it is, and how it was applied."""
+    """A transaction of the chain, with its height and status."""
 
     transaction: AnyTransaction
     height: int
@@ -75,29 +75,29 @@ class PastTransaction(msgspec.Struct, frozen=True, gc=False):
 
 
 class ChainView(Protocol):
-    """What scripts may ask about the blocks below the one under way."""
+    """The blocks below the current one, as far as scripts can read them."""
 
     def block(self, height: int, /) -> BlockInfo | None:
-        """A block."""
+        """Return a block."""
 
     def transaction(self, transaction_id: bytes, /) -> PastTransaction | None:
-        """A transaction."""
+        """Return a transaction."""
 
     def generating_balance(self, address: Address, height: int, /) -> int:
-        """The smallest effective balance of an account in the blocks that count at a height, as
-        far as they are below it; 0 while it is banned.
+        """Return the smallest effective balance of an account in the blocks that count at a height,
+        as far as they are below it; 0 while the account is banned.
         """
 
     def has_data(self, address: Address, /) -> bool:
-        """Whether an account ever had an entry in its data storage."""
+        """Whether an account has ever had a data entry."""
 
 
 class Ancestors(Protocol):
-    """A chain, as the rules for the block on top of it read it."""
+    """Read access to a chain, for the rules of the block on top of it."""
 
     @property
     def network(self) -> Network:
-        """Whose chain it is."""
+        """The network of the chain."""
 
     @property
     def rules(self) -> RuleBook:
@@ -113,17 +113,17 @@ class Ancestors(Protocol):
 
     @property
     def state(self) -> State:
-        """The state after it."""
+        """The state after the last block."""
 
     @property
     def view(self) -> ChainView:
         """The chain as scripts see it."""
 
     def meta(self, height: int, /) -> BlockMeta:
-        """What is known about the block at a height."""
+        """Return the metadata of the block at a height."""
 
     def smallest_effective_balance(self, address: Address, bottom: int, top: int, /) -> int:
-        """That of an account after the blocks ``bottom`` to ``top``, in wavelets."""
+        """Return that of an account after the blocks ``bottom`` to ``top``, in wavelets."""
 
 
 class Payout(msgspec.Struct, frozen=True):
@@ -134,7 +134,7 @@ class Payout(msgspec.Struct, frozen=True):
 
 
 class Reward(msgspec.Struct, frozen=True):
-    """The reward that votes have led to, what is minted with the boost, and who gets it."""
+    """The reward set by votes, the amount minted including the boost, and its payouts."""
 
     voted: int = 0
     minted: int = 0
@@ -145,14 +145,15 @@ NO_REWARD = Reward()
 
 
 class BlockEnvironment(msgspec.Struct, frozen=True):
-    """What a block is applied with; ``parent`` is ``None`` for the genesis block.
+    """The parameters that a block is applied with; ``parent`` is ``None`` for the genesis block.
 
     Scripts see ``last_block`` as the last one, and the chain ``below`` it. ``patch`` changes the
-    state at the beginning of the block. ``approved`` are the features that the votes up to it
-    approve; ``bans`` the heights at which blocks of an account were challenged, this one included.
+    state at the beginning of the block. ``approved`` are the features that the votes up to this
+    block approve; ``bans`` are the heights at which blocks of an account were challenged, this one
+    included.
 
-    On a private chain ``edits`` change the state by hand behind the credits, and of the accounts in
-    ``waived`` no proofs are asked for; its generator may not have ``proven`` its turn.
+    On a private chain ``edits`` change the state after the credits, proofs of the accounts in
+    ``waived`` are not checked, and the generation signature need not be valid (``proven``).
     """
 
     height: int
@@ -174,7 +175,7 @@ class BlockEnvironment(msgspec.Struct, frozen=True):
 
 
 def genesis_environment(block: Block, network: Network, rules: RuleBook) -> BlockEnvironment:
-    """That of the first block."""
+    """Return the environment of the first block."""
     return BlockEnvironment(
         height=1,
         timestamp=block.header.timestamp,
@@ -188,13 +189,13 @@ def genesis_environment(block: Block, network: Network, rules: RuleBook) -> Bloc
 
 
 def next_environment(chain: Ancestors, header: BlockHeader, hit_source: bytes) -> BlockEnvironment:
-    """That of a block on top of the chain, whose header has this hit source."""
+    """Return the environment of a block on top of the chain, whose header has this hit source."""
     height, book = chain.height + 1, chain.rules
     rules, reward = book.at(height), next_reward(chain, header.generator)
-    seen = None
+    visible = None
     if rules.has(Feature.SMART_ACCOUNTS):
-        # Only scripts look at it.
-        seen = block_info(chain.network, book, height, header, height, hit_source, reward.voted)
+        # Only scripts read it.
+        visible = block_info(chain.network, book, height, header, height, hit_source, reward.voted)
     bans = {}
     if header.challenged is not None:
         banned = from_public_key(header.challenged.generator, header.chain_id)
@@ -207,7 +208,7 @@ def next_environment(chain: Ancestors, header: BlockHeader, hit_source: bytes) -
         parent=chain.meta(height - 1),
         generator=header.generator,
         hit_source=hit_source,
-        last_block=seen,
+        last_block=visible,
         below=chain.view,
         reward=reward,
         patch=patches.at(chain.network, height, book.activations()),
@@ -222,8 +223,8 @@ def next_environment(chain: Ancestors, header: BlockHeader, hit_source: bytes) -
 
 
 def pending_environment(chain: Ancestors, now: int) -> BlockEnvironment:
-    """That of transactions that wait for the next block, at a time (ms): scripts see the last block
-    that there is.
+    """Return the environment of unconfirmed transactions at a time (ms); scripts see the last block
+    of the chain.
     """
     height, view = chain.height + 1, chain.view
     return BlockEnvironment(
@@ -241,7 +242,7 @@ def pending_environment(chain: Ancestors, now: int) -> BlockEnvironment:
 
 
 def next_reward(chain: Ancestors, generator: bytes) -> Reward:
-    """The reward of the next block, which this generator (by its public key) makes."""
+    """Return the reward of the next block, for a generator (by its public key)."""
     height, activations = chain.height + 1, chain.rules.activations()
     start = activations.get(Feature.BLOCK_REWARD)
     if start is None or height < start:
@@ -258,7 +259,7 @@ def next_reward(chain: Ancestors, generator: bytes) -> Reward:
 
 def _voted_reward(chain: Ancestors, start: int) -> int:
     parent, settings = chain.height, chain.network.rewards
-    # The genesis block gets none. Votes can bring a reward down to nothing as well.
+    # The genesis block has none. Votes can also reduce the reward to zero.
     first = parent + 1 <= max(start, 2)
     current = settings.initial if first else chain.meta(parent).reward
     voters = rewards.voting_heights(parent, chain.rules.activations(), settings)
@@ -269,7 +270,7 @@ def _voted_reward(chain: Ancestors, start: int) -> int:
 
 
 def paid_shares(network: Network, generator: Address, share: Shares) -> list[tuple[Address, int]]:
-    """The accounts among which a reward is divided, with their parts that are not nothing."""
+    """Return the accounts that share a reward, with their parts, without empty ones."""
     settings = network.functionality
     dao = _address(settings.dao_address, network.chain_id)
     xtn = _address(settings.xtn_buyback_address, network.chain_id)
@@ -288,7 +289,7 @@ def _address(text: str | None, chain_id: int) -> Address | None:
 def approved_features(
     network: Network, rules: RuleBook, height: int, votes_at: Callable[[int], tuple[int, ...]]
 ) -> tuple[int, ...]:
-    """The features that the votes up to the block at ``height`` approve, by the votes at each."""
+    """Return the features that the votes up to the block at ``height`` approve."""
     settings = network.functionality
     window = voting_window(settings, height)
     if height % window != 0:
@@ -315,7 +316,7 @@ def block_info(
     hit_source: bytes,
     reward: int,
 ) -> BlockInfo:
-    """A block as scripts see it that run at ``next_height``; ``reward`` is what votes led to."""
+    """Return a block as scripts at ``next_height`` see it; ``reward`` is the one set by votes."""
     generator = from_public_key(header.generator, header.chain_id)
     return BlockInfo(
         timestamp=header.timestamp,

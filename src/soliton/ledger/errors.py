@@ -1,9 +1,9 @@
-"""Why the ledger refuses a transaction or a block.
+"""Errors of the ledger: why a transaction or a block is rejected.
 
-What lives here: typed refusals with their values, in the words of the reference node where clients
+What lives here: error types with their data, and the messages of the reference node where clients
 read them. What does not: the numeric codes of the REST interface, which the shell assigns by type.
 
-Source of the words: wavesplatform/Waves
+Source of the messages: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/TxValidationError.scala`` and ``state/diffs``.
 """
 
@@ -14,23 +14,23 @@ from soliton.errors import InputError
 
 
 class LedgerError(InputError):
-    """A transaction or a block that cannot follow the state."""
+    """A transaction or a block cannot be applied to the state."""
 
 
 class TransactionRejected(LedgerError):
-    """A rule on state that a transaction breaks (the general kind)."""
+    """A transaction violates a rule that depends on the state."""
 
 
 class Mistiming(TransactionRejected):
-    """A timestamp too far from that of the block."""
+    """The timestamp of a transaction is too far from that of the block."""
 
 
 class ActivationError(TransactionRejected):
-    """Something that no activated feature allows."""
+    """No activated feature allows this."""
 
 
 class AlreadyInState(TransactionRejected):
-    """A transaction whose id the chain holds already."""
+    """The chain already contains a transaction with this id."""
 
     def __init__(self, transaction_id: str, height: int) -> None:
         super().__init__(
@@ -41,7 +41,7 @@ class AlreadyInState(TransactionRejected):
 
 
 class AliasDoesNotExist(TransactionRejected):
-    """An alias that leads to no account."""
+    """No account has this alias."""
 
     def __init__(self, alias: str) -> None:
         super().__init__(f"Alias '{alias}' does not exists.")
@@ -49,7 +49,7 @@ class AliasDoesNotExist(TransactionRejected):
 
 
 class AliasIsDisabled(TransactionRejected):
-    """An alias that more than one account created, and that therefore leads nowhere any more."""
+    """Several accounts have created this alias, so it is disabled."""
 
     def __init__(self, alias: str) -> None:
         super().__init__(f"AliasIsDisabled({alias})")
@@ -57,11 +57,11 @@ class AliasIsDisabled(TransactionRejected):
 
 
 class InvalidSignature(TransactionRejected):
-    """A proof that is no signature of the sender."""
+    """A proof is not a valid signature of the sender."""
 
 
 class BalanceErrors(TransactionRejected):
-    """Accounts that would have less than nothing: ``details`` has a text for each address."""
+    """Balances would be too low: ``details`` has a message for each address."""
 
     def __init__(self, details: dict[str, str]) -> None:
         super().__init__("Accounts balance errors")
@@ -69,7 +69,7 @@ class BalanceErrors(TransactionRejected):
 
 
 class BlockRejected(LedgerError):
-    """A block that cannot be applied; ``height`` is where it would stand."""
+    """A block cannot be applied at ``height``."""
 
     def __init__(self, height: int, reason: str) -> None:
         super().__init__(f"block at height {height}: {reason}")
@@ -78,19 +78,19 @@ class BlockRejected(LedgerError):
 
 
 class BlockFromFuture(BlockRejected):
-    """A block whose time has not come: it may be good then."""
+    """The time of a block is in the future; it may be valid later."""
 
 
 class WrongStateHash(BlockRejected):
-    """A header whose state hash is not the one that its transactions lead to."""
+    """The state hash in a header is not the computed one."""
 
 
 class SnapshotRejected(BlockRejected):
-    """Snapshots that cannot be those of a block: it may be good with others."""
+    """Snapshots do not belong to a block; it may be valid with others."""
 
 
 class TransactionInBlockRejected(BlockRejected):
-    """A block with a transaction that cannot be applied."""
+    """A block contains a transaction that cannot be applied."""
 
     def __init__(self, height: int, transaction: AnyTransaction, cause: Exception) -> None:
         super().__init__(height, f"transaction {transaction.id.hex()}: {cause}")

@@ -1,4 +1,4 @@
-"""Fees: the least that must be paid, who pays, and how a block's generator gets its share.
+"""Fees: the minimum, who pays, and the generator's share.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/FeeValidation.scala``,
@@ -24,8 +24,8 @@ from soliton.ledger.state import State
 
 
 class MinimumFee(msgspec.Struct, frozen=True):
-    """The least fee: in wavelets, and in the asset that the transaction pays with (the same for the
-    native coin). ``reasons`` tell what made it larger than usual.
+    """The minimum fee in wavelets, and in the asset that the transaction pays with (the same for
+    the native coin). ``reasons`` explain extra fees.
     """
 
     waves: int
@@ -35,9 +35,9 @@ class MinimumFee(msgspec.Struct, frozen=True):
 
 
 def minimum_fee(transaction: AnyTransaction, state: State, rules: Rules) -> MinimumFee:
-    """What the transaction must pay at least.
+    """Return the minimum fee of a transaction.
 
-    Raises ``TransactionRejected`` when its fee asset does not exist or is not sponsored.
+    Raises ``TransactionRejected`` if its fee asset does not exist or is not sponsored.
     """
     of_type = rules_of(transaction.type_id)
     waves = of_type.minimum_fee(transaction, rules)
@@ -71,29 +71,29 @@ def minimum_fee(transaction: AnyTransaction, state: State, rules: Rules) -> Mini
 
 
 def check_fee(transaction: AnyTransaction, state: State, rules: Rules) -> None:
-    """Raise ``TransactionRejected`` when the fee is too small."""
+    """Raise ``TransactionRejected`` if the fee is too small."""
     if not rules.sponsorship:
         if transaction.fee <= 0 and transaction.sender_public_key:
             raise TransactionRejected("Fee must be positive.")
         return
-    least = minimum_fee(transaction, state, rules)
-    if transaction.fee >= least.amount or not rules.minimum_fees_enforced:
+    minimum = minimum_fee(transaction, state, rules)
+    if transaction.fee >= minimum.amount or not rules.minimum_fees_enforced:
         return
     title = type_by_id(transaction.type_id).title
-    if least.asset_id is None:
+    if minimum.asset_id is None:
         paid, alternative = f"{transaction.fee} in {rules.coin}", ""
     else:
-        asset = base58.encode(least.asset_id)
-        paid, alternative = f"{transaction.fee} in {asset}", f" or {least.amount} {asset}"
-    words = (
+        asset = base58.encode(minimum.asset_id)
+        paid, alternative = f"{transaction.fee} in {asset}", f" or {minimum.amount} {asset}"
+    message = (
         f"Fee for {title} ({paid}) does not exceed minimal value of "
-        f"{least.waves} {rules.coin}{alternative}."
+        f"{minimum.waves} {rules.coin}{alternative}."
     )
-    raise TransactionRejected(". ".join((*least.reasons, words)))
+    raise TransactionRejected(". ".join((*minimum.reasons, message)))
 
 
 def add_fee(transaction: AnyTransaction, portfolio: Portfolio, state: State, rules: Rules) -> None:
-    """Take the fee from the sender, or from its sponsor."""
+    """Charge the fee to the sender, or its wavelets to the sponsor."""
     if not transaction.sender_public_key:
         return
     if transaction.fee_asset_id is None or not rules.sponsorship:
@@ -106,7 +106,7 @@ def add_fee(transaction: AnyTransaction, portfolio: Portfolio, state: State, rul
 def add_unsponsored_fee(
     transaction: AnyTransaction, portfolio: Portfolio, _state: State, rules: Rules
 ) -> None:
-    """Take the fee from the sender, with no sponsor in between."""
+    """Charge the fee to the sender, ignoring sponsorship."""
     sender = from_public_key(transaction.sender_public_key, rules.chain_id)
     portfolio.add(sender, transaction.fee_asset_id, -transaction.fee)
 
@@ -114,7 +114,7 @@ def add_unsponsored_fee(
 def generator_fee(
     transaction: AnyTransaction, state: State, rules: Rules
 ) -> tuple[AssetId | None, int]:
-    """What generators get for the transaction: wavelets, or an asset before sponsorship."""
+    """Return what generators receive: wavelets, or an asset before sponsorship was active."""
     asset_id = transaction.fee_asset_id
     if asset_id is None or not rules.sponsorship:
         return asset_id, transaction.fee
@@ -123,5 +123,5 @@ def generator_fee(
 
 
 def current_part(fee: int) -> int:
-    """The two fifths of a fee that go to the generator of the transaction's own block."""
+    """Return the 40% of a fee that the generator of the transaction's own block receives."""
     return fee // 5 * 2

@@ -1,11 +1,12 @@
-"""Transactions applied as a snapshot tells, in place of their rules: how light nodes follow.
+"""Applying transactions from snapshots instead of executing them, as light nodes do.
 
-The whole block stands or falls with the state hash in its header. Besides that, and where headers
-have none yet, is checked what a snapshot cannot be whatever the transaction was: no wavelet comes
-from nowhere, nobody has less than nothing, and what was issued once is not issued again.
+The state hash in the header authenticates the snapshots of a block. In addition, and for headers
+without one, invariants of every transaction are checked: no wavelets are created, no balance is
+negative, and nothing is issued twice.
 
-What lives here: from a record of ``soliton.chain.snapshots`` to changes of the state. What does
-not: the way back (``snapshots``), when snapshots are used (``soliton.p2p``), hashes (``apply``).
+What lives here: converting a record of ``soliton.chain.snapshots`` to changes of the state. What
+does not: the opposite (``snapshots``), when snapshots are used (``soliton.p2p``), hashes
+(``apply``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/protobuf/PBSnapshots.scala`` (``fromProtobuf``).
@@ -57,16 +58,17 @@ from soliton.ledger.state import (
 MAX_DECIMALS: Final = 8
 MAX_KEY_BYTES: Final = 400
 MAX_VALUE_BYTES: Final = 32_767
-"""Of an entry of data, whoever writes it."""
+"""The limits for a data entry, whether a transaction or a script writes it."""
 
 
 def overlay_of(
     snapshot: Snapshot, transaction: AnyTransaction, state: State, context: Context, burnt: int
 ) -> Overlay:
-    """What a transaction changed above a state, the generator's part of its fee included.
+    """Return the changes of a transaction as an overlay of the state, including the generator's
+    part of the fee.
 
-    ``burnt`` wavelets of its fee are the next generator's and with nobody meanwhile. Raises
-    ``TransactionRejected`` or another ``InputError``.
+    ``burnt`` wavelets of the fee belong to no account until the next generator receives them.
+    Raises ``TransactionRejected`` or another ``InputError``.
     """
     _check_forms(snapshot, context.rules.chain_id)
     overlay = Overlay(state, context.height)
@@ -93,7 +95,7 @@ def overlay_of(
 
 
 def _check_forms(snapshot: Snapshot, chain_id: int) -> None:
-    """Refuse what no transaction writes, and what could not be hashed or stored."""
+    """Raise for values that no transaction writes, or that cannot be hashed or stored."""
     script = snapshot.account_script
     keys = [each.issuer for each in snapshot.new_assets]
     keys += [each.sender_public_key for each in snapshot.new_leases]
@@ -185,7 +187,7 @@ def _put_leases(
 
 
 def _asset_script(record: AssetScriptRecord, context: Context) -> AssetScript:
-    # Nobody tells its complexity.
+    # The snapshot does not contain its complexity.
     try:
         complexity = script_setting.estimate(record.script, True, context).verifier
     except TransactionRejected:
@@ -194,7 +196,7 @@ def _asset_script(record: AssetScriptRecord, context: Context) -> AssetScript:
 
 
 def _account_script(record: ScriptRecord, context: Context) -> AccountScript:
-    # Those of its functions are told by nobody: what clients ask for is found out here.
+    # The snapshot contains only the verifier's complexity; clients need those of the functions.
     callables: dict[int, dict[str, int]] = {}
     if record.script:
         with contextlib.suppress(TransactionRejected):

@@ -1,9 +1,8 @@
-"""State hashes: one figure per block (or transaction) that is the same on every node with the same
-state.
+"""State hashes, which are the same on all nodes with the same state.
 
-Two kinds. The *legacy* hash of a block covers nine sections of changed entries and the previous
-hash. The *snapshot* hash goes on from transaction to transaction; from feature 22 on it is part of
-block headers.
+There are two kinds. The *legacy* hash of a block covers nine sections of changed entries and the
+previous hash. The *snapshot* hash is chained from transaction to transaction; since feature 22 it
+is part of block headers.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/StateHashBuilder.scala``
 and ``TxStateSnapshotHashBuilder.scala``.
@@ -73,11 +72,11 @@ class StateHash(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class _Hashing(msgspec.Struct, frozen=True):
-    """How a table takes part in hashes.
+    """How a table is hashed.
 
-    ``section`` with ``key`` (what its entries are sorted by) and ``legacy`` (what is hashed) for
-    the legacy hash, ``snapshot`` for the other; ``only_differences`` leaves out of the legacy hash
-    what ends as it began.
+    The legacy hash uses ``section``, ``key`` (the sort key of an entry) and ``legacy`` (its bytes),
+    the snapshot hash ``snapshot``. With ``only_differences`` the legacy hash omits values that are
+    the same as before the block.
     """
 
     section: int | None
@@ -129,7 +128,7 @@ def _itself(key: bytes) -> bytes:
 
 def _volume_entry(asset_id: AssetId, volume: AssetVolume) -> bytes:
     quantity = volume.quantity
-    # As the JVM writes a BigInteger: two's complement in the fewest bytes, at least one.
+    # As the JVM encodes a BigInteger: two's complement of minimal length, at least one byte.
     size = (quantity if quantity >= 0 else ~quantity).bit_length() // 8 + 1
     return asset_id + bytes((volume.reissuable,)) + quantity.to_bytes(size, "big", signed=True)
 
@@ -143,7 +142,7 @@ def _asset_script_section(asset_id: AssetId, script: AssetScript | None) -> byte
 
 
 def _asset_script_entries(asset_id: AssetId, script: AssetScript | None) -> tuple[bytes, ...]:
-    # That a new asset has no script shows in the legacy hash only.
+    # Only the legacy hash has an entry for a new asset without a script.
     return () if script is None else (asset_id + script.script,)
 
 
@@ -191,7 +190,7 @@ _TABLES: Final[dict[Table[Any, Any], _Hashing]] = {
         6, _itself, lambda lease_id, state: lease_id + bytes((state.active,)), _lease_state_entries
     ),
     SPONSORSHIPS: _Hashing(7, _itself, _sponsorship_entry, _one(_sponsorship_entry)),
-    # Sorted by address first: by what is hashed.
+    # Sorted by the hashed bytes, which begin with the address.
     ALIASES: _Hashing(8, lambda _name: b"", _alias_entry, _one(_alias_entry)),
     ASSETS: _Hashing(None, None, None, _one(_asset_info_entry)),
     ASSET_VOLUMES: _Hashing(None, None, None, _one(_volume_entry)),
@@ -207,16 +206,16 @@ _NOTHING: Final = object()
 _NO_CHANGES: Final = (EMPTY_HASH,) * len(SECTIONS)
 
 
-def leaves_out_unchanged(table: Table[Any, Any]) -> bool:
-    """Whether the legacy hash leaves out what ends a block as it began."""
+def skips_unchanged(table: Table[Any, Any]) -> bool:
+    """Whether the legacy hash omits values that are the same as before the block."""
     return _TABLES[table].only_differences
 
 
 def legacy_hash(previous_total: bytes, originals: Changes, changes: Changes) -> StateHash:
-    """The legacy hash of a block with these changes.
+    """Return the legacy hash of a block with these changes.
 
-    ``previous_total`` is empty at height 1. ``originals`` holds what was there before the block for
-    the tables of which unchanged values are left out.
+    ``previous_total`` is empty at height 1. ``originals`` holds the values before the block, for
+    the tables whose unchanged values are omitted.
     """
     sections = list(_NO_CHANGES)
     for table, written in changes.items():
@@ -236,7 +235,7 @@ def legacy_hash(previous_total: bytes, originals: Changes, changes: Changes) -> 
 
 
 def snapshot_entries(changes: Changes) -> set[bytes]:
-    """What is hashed of these changes."""
+    """Return the entries of the snapshot hash for these changes."""
     return {
         entry
         for table, written in changes.items()
@@ -246,7 +245,7 @@ def snapshot_entries(changes: Changes) -> set[bytes]:
 
 
 def next_snapshot_hash(previous: bytes, changes: Changes, status: bytes = b"") -> bytes:
-    """The snapshot hash after these changes; ``status`` is the entry of a failed or elided
+    """Return the snapshot hash after these changes; ``status`` is the entry of a failed or elided
     transaction.
     """
     entries = snapshot_entries(changes)

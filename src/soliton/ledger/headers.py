@@ -1,6 +1,7 @@
-"""Whether the header of a block may follow a chain: what the formulas of consensus need of it.
+"""Checks of a block's header against the chain.
 
-What lives here: looking that up. What does not: the formulas (``soliton.consensus``).
+What lives here: collecting the inputs of the formulas. What does not: the formulas
+(``soliton.consensus``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/Blockchain.scala`` and
 ``consensus/PoSSelector.scala``.
@@ -30,11 +31,11 @@ def check_header(
     *,
     settled: bool = False,
 ) -> bytes:
-    """Check a header on top of the chain and give the new block's hit source.
+    """Check a header on top of the chain and return the new block's hit source.
 
-    ``now`` (ms) bounds the block's time; ``None`` for history. With ``settled`` it stands on an
-    earlier form of the last block: generating balances are those of the blocks below that one,
-    which they are at most. Raises ``BlockRejected``.
+    ``now`` (ms) bounds the block's time; ``None`` for history. With ``settled`` the block builds on
+    an earlier version of the last block: generating balances are computed without that block, which
+    is an upper bound. Raises ``BlockRejected``.
     """
     rules = chain.rules.header_at(chain.height + 1)
     parent = parent_of(chain, header, chain.height - 1 if settled else None)
@@ -47,7 +48,7 @@ def check_header(
 
 
 def check_features(chain: Ancestors) -> None:
-    """Refuse to go on where a feature is active that this version does not implement."""
+    """Raise ``BlockRejected`` if a feature is active that this version does not implement."""
     height = chain.height + 1
     unknown = chain.rules.at(height).features - IMPLEMENTED
     if unknown:
@@ -57,7 +58,7 @@ def check_features(chain: Ancestors) -> None:
 
 
 def hit_source(chain: Ancestors) -> bytes:
-    """The hit source that decides who may mine on top of the last block."""
+    """Return the hit source that decides who may mine on top of the last block."""
     height = chain.height
     if chain.rules.at(height).pos is not pos.NXT and height > HIT_SOURCE_DEPTH:
         height -= HIT_SOURCE_DEPTH
@@ -65,16 +66,16 @@ def hit_source(chain: Ancestors) -> bytes:
 
 
 def great_grandparent_timestamp(chain: Ancestors) -> int | None:
-    """The time of the block two below the last one, as base targets see it."""
+    """Return the time of the block two below the last one, for the base target."""
     height = chain.height
     return chain.meta(height - 2).timestamp if height > 2 else None
 
 
 def parent_of(chain: Ancestors, header: BlockHeader, top: int | None = None) -> Parent:
-    """The last block as the check of this header sees it; balances as the blocks up to ``top`` (the
-    last one) tell.
+    """Return the parent data that the check of this header needs; balances are computed from the
+    blocks up to ``top`` (default: the last one).
 
-    Who challenges another generator mines with the balance of both.
+    The generator of a challenge mines with the balances of both generators.
     """
 
     def balance(generator: bytes) -> int:
@@ -95,10 +96,10 @@ def parent_of(chain: Ancestors, header: BlockHeader, top: int | None = None) -> 
 def generating_balance(
     chain: Ancestors, address: Address, height: int, top: int | None = None
 ) -> int:
-    """The balance in wavelets with which an account mines on top of the block at ``height``, as far
-    as the blocks up to ``top`` (that one) tell.
+    """Return the generating balance of an account, in wavelets, on top of the block at ``height``,
+    computed from the blocks up to ``top`` (default: ``height``).
 
-    It is 0 while a block that challenged the account's own one is within reach.
+    It is 0 while a block that challenged one of the account's is in the window.
     """
     if is_banned(chain, address, height):
         return 0
@@ -109,9 +110,7 @@ def generating_balance(
 
 
 def is_banned(chain: Ancestors, address: Address, height: int) -> bool:
-    """Whether a block that challenged one of the account's is within reach of the one at
-    ``height``.
-    """
+    """Whether a block that challenged one of the account's is in the window below ``height``."""
     rules = chain.rules.at(height)
     bottom = max(1, height - rules.generating_balance_depth + 1)
     return rules.state_hash_required and any(

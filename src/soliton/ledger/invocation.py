@@ -1,7 +1,7 @@
-"""Calls of dApps by transactions: from the arguments to the actions, and the fee for it.
+"""Calls of dApps by transactions, from the arguments to the actions, with the fee.
 
-What lives here: the order of things, what fails and what is refused. What does not: calls that a
-dApp makes (``calls``), the steps that all calls have in common (``call_frames``).
+What lives here: the order of steps, and which errors fail or reject the transaction. What does not:
+calls by a dApp (``calls``), the steps that all calls share (``call_frames``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/invoke/InvokeScriptTransactionDiff.scala``.
@@ -20,16 +20,17 @@ from soliton.crypto import base58
 from soliton.ledger import script_runs, wallet_calls
 from soliton.ledger.action_limits import allowance
 from soliton.ledger.actions import AlwaysRejected, asset_fault, failed
+from soliton.ledger.assets import is_nft
 from soliton.ledger.call_frames import (
     CallContext,
     CallFrame,
     CallNode,
     RootCall,
-    check_answer,
+    apply_result,
     check_arguments,
     check_fields,
+    check_result,
     dapp_at,
-    do_answer,
     evaluate,
     limits_fault,
     max_total_complexity,
@@ -76,16 +77,16 @@ _ISSUE: Final = 3
 
 
 def max_step_complexity(version: int) -> int:
-    """The complexity that a fee pays for."""
+    """Return the complexity that one fee pays for."""
     return 2_000 if version < 3 else 4_000
 
 
 def invoke(
     dapp: Address, transaction: AnyTransaction, overlay: Overlay, context: Context
 ) -> Invoked:
-    """Call a dApp for a transaction and write all that follows from it, its fee included.
+    """Call a dApp for a transaction and write all effects, including the fee.
 
-    Raises ``FailedTransaction`` or ``TransactionRejected``; then ``overlay`` is as before.
+    Raises ``FailedTransaction`` or ``TransactionRejected``; then ``overlay`` is unchanged.
     """
     call = call_of(transaction.payload, transaction.fee_asset_id)
     own = Overlay(overlay, context.height)
@@ -97,9 +98,9 @@ def invoke(
 def invoke_by_wallet(
     transaction: AnyTransaction, action: EthereumCall, overlay: Overlay, context: Context
 ) -> Invoked:
-    """The same for a call that an Ethereum wallet signed.
+    """The same for a call signed by an Ethereum wallet.
 
-    The scripts of the assets in its payments are asked afterwards, about the state before it.
+    The scripts of the assets in its payments are run afterwards, on the state before the call.
     """
     rules = context.rules
     payload = wallet_calls.read_call(action, overlay, rules)
@@ -116,7 +117,9 @@ def invoke_by_wallet(
     for asset_id in smart_assets(tuple(paid), overlay):
         script, left = asset_script(asset_id, overlay), context.left_after(complexity)
         try:
-            complexity += script_runs.ask_asset(asset_id, script, subject, overlay, left, UNKNOWN)
+            complexity += script_runs.run_asset_script(
+                asset_id, script, subject, overlay, left, UNKNOWN
+            )
         except (NotAllowedByScript, ScriptExecutionError) as error:
             raise failed_by_asset(error, complexity + script.complexity) from error
     overlay.merge(own)
@@ -179,7 +182,7 @@ def _invoke(frame: CallFrame, script: Script, recipient: Recipient) -> Invoked:
     try:
         result, spent = _evaluate_root(frame, script, limit, free, for_payments)
     except TransactionRejected as error:
-        frame.node.fault = Fault(_words(error))
+        frame.node.fault = Fault(_error_text(error))
         raise
     finally:
         if context.traces is not None:
@@ -187,26 +190,28 @@ def _invoke(frame: CallFrame, script: Script, recipient: Recipient) -> Invoked:
     fault = limits_fault(frame, result)
     if fault is not None:
         raise failed(fault, spent)
-    check_answer(frame, result, spent, root.sender)
+    check_result(frame, result, spent, root.sender)
     portfolio = Portfolio() if paid_before else pay(root.call.payments, root.sender, frame.address)
     _check_fee(frame, result, spent, len(scripted))
-    # Actions see the fee as paid.
+    # The fee is paid before the actions are applied.
     take_fee(root.sender, root.fee_asset, root.fee, portfolio, frame.base, shared.rules)
     portfolio.write(own)
-    complexity = spent + do_answer(frame, result, recipient, spent, context)
+    complexity = spent + apply_result(frame, result, recipient, spent, context)
     return Invoked(complexity, StateChanges(result.actions, tuple(frame.done)))
 
 
-def _words(error: TransactionRejected) -> str:
-    """Why a dApp that a transaction called broke off, as traces tell it."""
+def _error_text(error: TransactionRejected) -> str:
+    """Return why the called dApp aborted, as shown in traces."""
     if isinstance(error, FailedTransaction):
         return error.detail or error.reason
-    words = error.reason if isinstance(error, InvocationRejected) else str(error)
-    return f"InvokeRejectError(error = {words})"
+    message = error.reason if isinstance(error, InvocationRejected) else str(error)
+    return f"InvokeRejectError(error = {message})"
 
 
 def _limits(version: int, context: Context) -> tuple[int, int]:
-    """The limit of a transaction's complexity, and up to where errors cost nothing."""
+    """Return the complexity limit of a transaction, and the complexity up to which errors reject it
+    instead of failing it.
+    """
     rules = context.rules
     second_estimator = rules.has(Feature.BLOCK_REWARD) and not rules.has(Feature.BLOCK_V5)
     limit = NO_LIMIT if second_estimator else max_total_complexity(version)
@@ -230,10 +235,10 @@ def _evaluate_root(
         root.fee_asset,
     )
 
-    def failure(words: str, spent: int) -> TransactionRejected:
+    def failure(message: str, spent: int) -> TransactionRejected:
         if spent > free:
-            return failed(words, spent + for_payments)
-        return InvocationRejected(words)
+            return failed(message, spent + for_payments)
+        return InvocationRejected(message)
 
     try:
         result, spent = evaluate(frame, script, root.call, invocation, limit, caller_for(frame))
@@ -268,7 +273,7 @@ def _asset_scripts(payments: tuple[Payment, ...], state: State) -> list[AssetScr
 
 
 def _check_fee(frame: CallFrame, result: Result, spent: int, scripted_payments: int) -> None:
-    """Raise ``FailedTransaction`` when the fee does not suffice for what was answered."""
+    """Raise ``FailedTransaction`` if the fee is too small for the result."""
     shared = frame.shared
     root, rules = shared.root, shared.rules
     step = max_step_complexity(frame.version)
@@ -279,8 +284,10 @@ def _check_fee(frame: CallFrame, result: Result, spent: int, scripted_payments: 
         scripts += len(scripts_of_actions(frame, result)) + scripted_payments
     issues = [action for action in result.actions if isinstance(action, Issue)]
     issues += [issue for call in frame.done for issue in _issues(call.changes)]
-    large = sum(not _is_nft(issue, rules) for issue in issues)
-    least = (
+    large = sum(
+        not is_nft(issue.quantity, issue.decimals, issue.reissuable, rules) for issue in issues
+    )
+    minimum = (
         rules.fees.base[_INVOKE_SCRIPT] * steps
         + rules.fees.base[_ISSUE] * large
         + rules.fees.script_extra * scripts
@@ -289,27 +296,22 @@ def _check_fee(frame: CallFrame, result: Result, spent: int, scripted_payments: 
     if root.fee_asset is not None:
         sponsorship = sponsor_of(root.fee_asset, frame.own)[1]
         paid = to_waves(root.fee, sponsorship, rules.fees.unit)
-    if paid < least:
-        raise failed(_fee_words(root, rules, least, scripts, len(issues)), charged, code=2)
-
-
-def _is_nft(issue: Issue, rules: Rules) -> bool:
-    single = issue.quantity == 1 and issue.decimals == 0 and not issue.reissuable
-    return single and rules.has(Feature.REDUCED_NFT_FEE)
+    if paid < minimum:
+        raise failed(_fee_text(root, rules, minimum, scripts, len(issues)), charged, code=2)
 
 
 def _issues(changes: StateChanges) -> list[Issue]:
-    found = [action for action in changes.actions if isinstance(action, Issue)]
+    issues = [action for action in changes.actions if isinstance(action, Issue)]
     for call in changes.invokes:
-        found += _issues(call.changes)
-    return found
+        issues += _issues(call.changes)
+    return issues
 
 
-def _fee_words(root: RootCall, rules: Rules, least: int, scripts: int, issues: int) -> str:
+def _fee_text(root: RootCall, rules: Rules, minimum: int, scripts: int, issues: int) -> str:
     asset = rules.coin if root.fee_asset is None else base58.encode(root.fee_asset)
     with_scripts = f" with {scripts} total scripts invoked" if scripts else ""
     with_issues = f" with {issues} assets issued" if issues else ""
     return (
         f"Fee in {asset} for InvokeScriptTransaction ({root.fee} in {asset}){with_scripts}"
-        f"{with_issues} does not exceed minimal value of {least} {rules.coin}."
+        f"{with_issues} does not exceed minimal value of {minimum} {rules.coin}."
     )

@@ -1,6 +1,5 @@
-"""Leases: coins lent for mining, which the owner keeps but cannot spend.
-
-Shared by lease transactions and by scripts that lease.
+"""Leases: coins lent for mining, which the owner keeps but cannot spend; shared by lease
+transactions and actions of dApps.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/DiffsCommon.scala``.
@@ -39,7 +38,7 @@ def lease(
 ) -> None:
     """Lease ``amount`` wavelets of the account with public key ``sender``.
 
-    ``fee`` is what the sender pays besides. Raises ``TransactionRejected``.
+    ``fee`` is the transaction's fee. Raises ``TransactionRejected``.
     """
     rules = context.rules
     owner = from_public_key(sender, rules.chain_id)
@@ -70,7 +69,7 @@ def cancel(
     portfolio: Portfolio,
     context: Context,
 ) -> None:
-    """End a lease of the account with public key ``sender``; raises ``TransactionRejected``."""
+    """End a lease of the account with public key ``sender``; raise ``TransactionRejected``."""
     until = context.rules.multiple_lease_cancel_until
     info, state = overlay.get(LEASE_INFO, lease_id), overlay.get(LEASE_STATES, lease_id)
     if info is None or state is None:
@@ -82,7 +81,7 @@ def cancel(
             "LeaseTransaction was leased by other sender and "
             f"time={context.timestamp} > allowMultipleLeaseCancelTransactionUntilTimestamp={until}"
         )
-    # In the early history the one who cancels need not be the one who leased.
+    # In early history another account could cancel a lease.
     owner = from_public_key(sender, context.rules.chain_id)
     portfolio.lease(owner, info.recipient, -info.amount)
     overlay.put(LEASE_STATES, lease_id, LeaseState(False, context.height, transaction_id))

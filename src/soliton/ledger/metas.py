@@ -1,6 +1,6 @@
-"""What is kept about a block besides its bytes, made when it has been applied.
+"""Making the metadata of a block that has been applied.
 
-What lives here: making the record. What does not: its form on disk (``soliton.storage.layout``).
+What does not live here: its form on disk (``soliton.storage.layout``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from soliton.ledger.hashes import EMPTY_HASH, StateHash
 
 
 def meta_of(block: Block, applied: AppliedBlock, environment: BlockEnvironment) -> BlockMeta:
-    """That of a block which was applied in an environment."""
+    """Return the metadata of a block."""
     header, below, reward = block.header, environment.parent, environment.reward
     score = pos.block_score(header.base_target)
     score += 0 if below is None else int.from_bytes(below.score, "big")
@@ -40,7 +40,7 @@ def meta_of(block: Block, applied: AppliedBlock, environment: BlockEnvironment) 
 
 
 def grown_meta(meta: BlockMeta, total: Block, applied: AppliedBlock) -> BlockMeta:
-    """That of a block that has grown, from that of its shorter form."""
+    """Return the metadata of a block that has grown, from that of its shorter version."""
     return msgspec.structs.replace(
         meta,
         id=total.id,
@@ -55,5 +55,5 @@ def grown_meta(meta: BlockMeta, total: Block, applied: AppliedBlock) -> BlockMet
 
 
 def _sections(state_hash: StateHash) -> dict[int, bytes]:
-    """The section hashes that are not the empty one."""
+    """Return the section hashes other than the empty one."""
     return {index: value for index, value in enumerate(state_hash.sections) if value != EMPTY_HASH}

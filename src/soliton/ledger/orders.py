@@ -1,7 +1,7 @@
-"""Orders on the chain: who signed them, how much of them was executed, what their price means.
+"""Orders on the chain: their proofs, their fills, and the meaning of their prices.
 
-What lives here: what two orders in an exchange need of the state, one by one. What does not: how
-they meet (``rules.exchange``) and rules on their own fields (``soliton.chain.orders``).
+What lives here: the checks of a single order against the state. What does not: the exchange of two
+orders (``rules.exchange``), and rules on an order's fields (``soliton.chain.orders``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/ExchangeTransactionDiff.scala`` and
@@ -32,11 +32,11 @@ _EXACT_DIGITS: Final = 34
 _FEE_ASSET_VERSION: Final = 3
 _PRICE_MODE_VERSION: Final = 4
 KEY_BITS: Final = 504
-"""A shorter key is one that a number in two's complement holds in fewer bytes than keys have."""
+"""A public key with fewer bits is shorter than other keys as a two's complement number."""
 
 
 def owner_of(order: Order, rules: Rules) -> Address:
-    """The account that made an order."""
+    """Return the account that made an order."""
     return from_public_key(order.sender_public_key, rules.chain_id)
 
 
@@ -44,9 +44,10 @@ def owner_of(order: Order, rules: Rules) -> Address:
 
 
 def check_proof(order: Order, state: State, context: Context, verify: bool) -> int:
-    """Ask the verifier of the account, or check the signature; the complexity of the verifier.
+    """Run the account's verifier, or check the signature; return the complexity of the verifier.
 
-    Without ``verify`` a signature goes to ``context.unverified``. Raises ``TransactionRejected``.
+    Without ``verify`` a signature is added to ``context.unverified``. Raises
+    ``TransactionRejected``.
     """
     owner = owner_of(order, context.rules)
     script = account_script(owner, state)
@@ -56,7 +57,7 @@ def check_proof(order: Order, state: State, context: Context, verify: bool) -> i
         return script_runs.run_account(owner, script, order, state, context)
     if order.eip712_signature is not None:
         if not order.sender_public_key:
-            raise InvalidSignature(f"Ethereum signature invalid for {_words(order)}")
+            raise InvalidSignature(f"Ethereum signature invalid for {_describe(order)}")
         return 0
     if len(order.proofs) != 1:
         raise TransactionRejected(
@@ -65,26 +66,24 @@ def check_proof(order: Order, state: State, context: Context, verify: bool) -> i
     signed = signed_message(order)
     weak = context.rules.has(Feature.RIDE_V6) and curve25519.is_weak(order.sender_public_key)
     if weak or (verify and not curve25519.verify(*signed)):
-        raise InvalidSignature(f"Proof doesn't validate as signature for {_words(order)}")
+        raise InvalidSignature(f"Proof doesn't validate as signature for {_describe(order)}")
     if not verify:
         context.unverified.append(signed)
     return 0
 
 
 def signed_message(order: Order) -> SignedMessage:
-    """What the one proof of an order has to be the signature of."""
+    """Return key, message and signature of an order with one proof."""
     return order.sender_public_key, order.body, order.proofs[0]
 
 
-def _words(order: Order) -> str:
+def _describe(order: Order) -> str:
     return f"OrderV{order.version}(id={base58.encode(order.id)})"
 
 
 def check_recovery(order: Order, rules: Rules) -> None:
-    """Raise ``TransactionRejected`` for what early rules did not take of Ethereum's signatures.
-
-    A key was refused that a number in two's complement holds in fewer bytes than a key has, and
-    forms of the recovery id that were not the usual 27 or 28.
+    """Raise ``TransactionRejected`` for Ethereum signatures that early rules did not accept: public
+    keys with leading zeros (``KEY_BITS``), and recovery ids other than 27 and 28.
     """
     signature = order.eip712_signature
     if signature is None or rules.has(Feature.CONSENSUS_IMPROVEMENTS):
@@ -99,7 +98,7 @@ def check_recovery(order: Order, rules: Rules) -> None:
 
 
 def check_fill(order: Order, amount: int, state: State) -> None:
-    """Raise ``OrderInvalid`` when more than the whole order would be executed."""
+    """Raise ``OrderInvalid`` if more than the whole order would be executed."""
     filled = state.get(ORDER_FILLS, order.id).volume
     if filled + amount > order.amount:
         side = "buy" if order.side is Side.BUY else "sell"
@@ -107,18 +106,18 @@ def check_fill(order: Order, amount: int, state: State) -> None:
 
 
 def check_fee(order: Order, amount: int, fee: int, state: State) -> None:
-    """Raise ``OrderInvalid`` when the matcher takes more than the order offers for this much."""
+    """Raise ``OrderInvalid`` if the matcher takes more than the order offers for this amount."""
     filled = state.get(ORDER_FILLS, order.id)
-    most = order.matcher_fee
+    limit = order.matcher_fee
     if order.version < _FEE_ASSET_VERSION:
-        most = order.matcher_fee * (filled.volume + amount) // order.amount
-    if filled.fee + fee > most:
+        limit = order.matcher_fee * (filled.volume + amount) // order.amount
+    if filled.fee + fee > limit:
         side = "buy" if order.side is Side.BUY else "sell"
         raise OrderInvalid(order, f"Insufficient {side} fee")
 
 
 def fill(order: Order, amount: int, fee: int, overlay: Overlay) -> None:
-    """Write down what was executed and paid."""
+    """Record the executed amount and the paid fee."""
     old = overlay.get(ORDER_FILLS, order.id)
     overlay.put(ORDER_FILLS, order.id, OrderFill(old.volume + amount, old.fee + fee))
 
@@ -127,7 +126,7 @@ def fill(order: Order, amount: int, fee: int, overlay: Overlay) -> None:
 
 
 def decimals_of(asset_id: AssetId | None, state: State) -> int:
-    """The decimals of an asset that exists, or of the native coin."""
+    """Return the decimals of an existing asset, or of the native coin."""
     if asset_id is None:
         return NATIVE_DECIMALS
     info = state.get(ASSETS, asset_id)
@@ -136,9 +135,9 @@ def decimals_of(asset_id: AssetId | None, state: State) -> int:
 
 
 def fixed_price(order: Order, amount_decimals: int, price_decimals: int) -> int:
-    """The price with 8 decimals of an order that may give it with those of its assets.
+    """Return an order's price with 8 decimals; the order may give it in the assets' decimals.
 
-    Raises ``TransactionRejected`` when it leaves 64 bits.
+    Raises ``TransactionRejected`` if it exceeds 64 bits.
     """
     fixed = (
         order.version >= _PRICE_MODE_VERSION and order.price_mode is not PriceMode.ASSET_DECIMALS
@@ -149,9 +148,9 @@ def fixed_price(order: Order, amount_decimals: int, price_decimals: int) -> int:
 
 
 def price_amount(amount: int, price: int, amount_decimals: int, price_decimals: int) -> int:
-    """What an amount costs, in the smallest unit of the price asset.
+    """Return the cost of an amount, in the smallest unit of the price asset.
 
-    The reference node multiplies with 34 digits and then cuts off what is less than one.
+    The reference node rounds the product to 34 digits and truncates the result.
     """
     product = amount * price
     surplus = len(str(product)) - _EXACT_DIGITS
@@ -171,12 +170,16 @@ def _in_64_bits(number: int) -> int:
 
 
 def spent_by_buyer(order: Order, cost: int) -> int:
-    """What the buyer pays of the price asset; raises ``TransactionRejected`` beyond 64 bits."""
+    """Return what the buyer pays of the price asset; raise ``TransactionRejected`` beyond 64
+    bits.
+    """
     if order.price_asset is None:
         _in_64_bits(cost + order.matcher_fee)
     return _in_64_bits(cost)
 
 
 def received_by_seller(cost: int) -> int:
-    """What the seller gets of the price asset; raises ``TransactionRejected`` beyond 64 bits."""
+    """Return what the seller receives of the price asset; raise ``TransactionRejected`` beyond 64
+    bits.
+    """
     return _in_64_bits(cost)

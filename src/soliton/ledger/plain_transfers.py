@@ -1,13 +1,12 @@
-"""Plain transfers: what most transactions are, decided with a few look-ups.
+"""A fast path for plain transfers, which are most transactions.
 
-A transfer of the chain's coin from one ordinary account to another, or to itself, with its fee in
-the coin, touches these balances, and nothing but these, the sender's leases and the absence of a
-script decides about it. Here it is found out that such a transfer breaks no rule. Whatever is not
-plain, or not clearly fine, is left to the rules: they say what is wrong, in their order. Tests
-compare.
+A plain transfer sends the chain's coin between accounts without scripts, and pays its fee in the
+coin. Its validity depends only on the two balances, the sender's leases and the absence of a
+script. The fast path accepts valid plain transfers; every other transaction is left to the rules,
+which report errors in their order. Tests compare both.
 
-What lives here: that shortcut. What does not: signatures, any decision against a transaction, and
-the rules themselves (``transactions``).
+What does not live here: signatures, rejecting transactions, and the rules themselves
+(``transactions``).
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from soliton.ledger.state import LEASES, WAVES, State
 _TYPE: Final = transfer.TYPE.type_id
 _FIRST_VERSION: Final = 1
 _SINCE: Final = {2: Feature.SMART_ACCOUNTS, 3: Feature.BLOCK_V5}
-"""With which feature each later version came."""
+"""The feature that introduced each later version."""
 
 
 class PlainTransfer(NamedTuple):
-    """What a plain transfer leaves: the balances of the two accounts, in wavelets. They are one and
-    the same where an account sends to itself.
+    """The new balances of the two accounts, in wavelets; both are the same for a transfer to the
+    sender itself.
     """
 
     sender: Address
@@ -46,9 +45,8 @@ class PlainTransfer(NamedTuple):
 def plain_transfer(
     transaction: AnyTransaction, state: State, context: Context
 ) -> PlainTransfer | None:
-    """What the transaction comes to if it is a plain transfer that applies, its proof aside.
-
-    ``None`` when it is for the rules to say what becomes of it.
+    """Return the outcome of a valid plain transfer, without checking its proof; ``None`` for every
+    other transaction.
     """
     if transaction.type_id != _TYPE or transaction.fee_asset_id is not None:
         return None
@@ -86,7 +84,7 @@ def _has_one_signature(transaction: AnyTransaction) -> bool:
 
 
 def _is_timely(transaction: AnyTransaction, context: Context) -> bool:
-    """Whether its time is near enough to that of the block and of the one below."""
+    """Whether the timestamp is close enough to those of the block and its parent."""
     rules, timestamp, parent = context.rules, transaction.timestamp, context.block.parent
     return timestamp - context.timestamp <= rules.max_time_forward_ms and (
         parent is None or parent.timestamp - timestamp <= rules.max_time_back_ms

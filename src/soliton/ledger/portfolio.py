@@ -1,7 +1,7 @@
-"""What a transaction adds to and takes from accounts, before it is written to the state.
+"""Balance changes of a transaction, before they are written to the state.
 
-All parts of one transaction are summed first: an account whose sum is zero is not touched, which
-state hashes show.
+All changes of one transaction are summed first: an account whose sum is zero is not written, which
+state hashes depend on.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/Portfolio.scala`` and
 ``state/StateSnapshot.scala``.
@@ -17,9 +17,7 @@ from soliton.ledger.state import ASSET_BALANCES, LEASES, WAVES, LeaseBalance, Ov
 
 
 class Portfolio:
-    """Sums of wavelets by account, of assets by (account, asset), and of wavelets leased to and by
-    accounts.
-    """
+    """Sums of wavelets by account, of assets by (account, asset), and of leases by account."""
 
     __slots__ = ("assets", "leases", "waves")
 
@@ -29,7 +27,7 @@ class Portfolio:
         self.leases: dict[Address, LeaseBalance] = {}
 
     def add(self, address: Address, asset_id: AssetId | None, amount: int) -> None:
-        """Add ``amount`` (negative: take) of the native coin (``None``) or of an asset."""
+        """Add ``amount`` (may be negative) of the native coin (``None``) or of an asset."""
         if asset_id is None:
             self.waves[address] = self.waves.get(address, 0) + amount
         else:
@@ -37,7 +35,7 @@ class Portfolio:
             self.assets[key] = self.assets.get(key, 0) + amount
 
     def lease(self, sender: Address, recipient: Address, amount: int) -> None:
-        """Lease wavelets from one account to another (negative: take them back)."""
+        """Lease wavelets from one account to another; a negative amount cancels."""
         self._add_lease(sender, 0, amount)
         self._add_lease(recipient, amount, 0)
 
@@ -46,7 +44,7 @@ class Portfolio:
         self.leases[address] = LeaseBalance(old.lease_in + lease_in, old.lease_out + lease_out)
 
     def write(self, overlay: Overlay) -> None:
-        """Write the new balances; raises ``TransactionRejected`` when one leaves 64 bits."""
+        """Write the new balances; raise ``TransactionRejected`` if one exceeds 64 bits."""
         for address, amount in self.waves.items():
             if amount:
                 _check(amount, address, ": Waves balance")

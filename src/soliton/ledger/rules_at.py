@@ -1,4 +1,4 @@
-"""Which rules are in force at a height: one frozen record of switches and numbers.
+"""The rules in force at a height: one frozen record of switches and numbers.
 
 A rule reads ``rules.sponsorship`` or ``rules.fees``; it never compares heights or feature numbers
 itself. Heights between two switches share one record, so a look-up is a binary search in a short
@@ -40,7 +40,7 @@ MAX_COMPLEXITY_SYNCHRONOUS_CALLS: Final = 2_500_000
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What holds for the block at a height (and, as the parent's record, for the one after it)."""
+    """The rules for the block at a height (and, as its parent's rules, for the next one)."""
 
     chain_id: int
     coin: str
@@ -95,8 +95,8 @@ class RuleBook:
     __slots__ = ("_activations", "_approvals", "_headers", "_network", "_records", "_starts")
 
     def __init__(self, network: Network, approvals: Mapping[int, int] | None = None) -> None:
-        """``approvals`` (feature to the height at which votes approved it) add to the features that
-        the network activates by itself.
+        """``approvals`` maps features to the heights at which votes approved them, in addition to
+        the network's pre-activated features.
         """
         self._network = network
         self._approvals = dict(approvals or {})
@@ -109,38 +109,38 @@ class RuleBook:
         self._headers: dict[tuple[int, int], HeaderRules] = {}
 
     def with_approvals(self, approvals: Mapping[int, int]) -> RuleBook:
-        """Those of the same network with these approvals: itself while they are the same, which
-        takes no time, and leaves the rules that they were.
+        """Return the rule book of the same network with these approvals: ``self`` if they are
+        equal, which is fast and keeps the identity of the records.
         """
         return self if approvals == self._approvals else RuleBook(self._network, approvals)
 
     def at(self, height: int) -> Rules:
-        """The rules of the block at this height."""
+        """Return the rules of the block at this height."""
         return self._records[bisect_right(self._starts, height) - 1]
 
     def header_at(self, height: int) -> HeaderRules:
-        """The rules for the header of the block at this height."""
+        """Return the rules for the header of the block at this height."""
         index = bisect_right(self._starts, height) - 1
         below = bisect_right(self._starts, height - 1) - 1
-        made = self._headers.get((below, index))
-        if made is None:
-            made = self._headers[below, index] = _header_rules(
+        rules = self._headers.get((below, index))
+        if rules is None:
+            rules = self._headers[below, index] = _header_rules(
                 self._records[below], self._records[index]
             )
-        return made
+        return rules
 
     def activation_height(self, feature: Feature) -> int | None:
-        """The height from which a feature is active, ``None`` when that is not decided."""
+        """Return the height from which a feature is active, or ``None`` if that is not decided."""
         return self._activations.get(feature)
 
     def activations(self) -> Mapping[int, int]:
-        """All features with the height from which they are active."""
+        """Return all features with the height from which they are active."""
         return self._activations
 
     def _switches(self) -> list[int]:
         settings = self._network.functionality
-        # Rules of one block depend on the records of its parent as well: each switch matters one
-        # later too.
+        # Rules of a block also depend on those of its parent, so each switch matters one block
+        # later as well.
         heights = list(self._activations.values())
         heights += [height + 1 for height in heights]
         heights += [
@@ -287,13 +287,13 @@ def _max_complexity(active: frozenset[int]) -> int | None:
 
 
 def voting_window(settings: Functionality, height: int) -> int:
-    """The number of blocks in which votes for features are counted at a height."""
+    """Return the number of blocks in which votes for features are counted at a height."""
     doubled = height > settings.double_features_periods_after_height
     return settings.feature_check_blocks_period * (2 if doubled else 1)
 
 
 def votes_needed(settings: Functionality, height: int) -> int:
-    """How many blocks of a window must vote for a feature to approve it at a height."""
+    """Return how many blocks of a window must vote for a feature to approve it."""
     doubled = height > settings.double_features_periods_after_height
     return settings.blocks_for_feature_activation * (2 if doubled else 1)
 

@@ -1,8 +1,8 @@
 """The chain as a running script sees it.
 
-What lives here: the answers that scripts get from the state, from the block under way, and from the
-blocks below (``ChainView``). What does not: running scripts (``script_runs``), and calls of other
-dApps (``invocation``), which an environment is given the means for.
+What lives here: reads of the state, of the current block, and of the blocks below (``ChainView``).
+What does not: running scripts (``script_runs``), and calls of other dApps (``calls``), for which an
+environment receives a function.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/smart/WavesEnvironment.scala``.
@@ -47,22 +47,21 @@ from soliton.ride.values import Value
 _HIT_BYTES: Final = 8
 _NO_EXTRA_DELAY: Final = PoS(Algorithm.FAIR, 0, 0)
 
-NOBODY: Final = Address(b"")
+NO_ADDRESS: Final = Address(b"")
 
 Invoke = Callable[
     [bytes, str, tuple[Value, ...], tuple[Payment, ...], int, bool], tuple[Value, int]
 ]
-"""Calls another dApp: address, function, arguments, payments, complexity left, whether it may come
-back.
+"""Calls another dApp: address, function, arguments, payments, complexity left, whether reentrant.
 """
 
 
 class LedgerEnvironment:
-    """What a script may ask, answered from a state.
+    """The environment of a script, on top of a state.
 
-    ``state`` has the changes that the transaction has made so far (it is read again each time, so
-    an overlay may grow), ``base`` is the state before the transaction. A script of an asset gives
-    its ``asset_id``, all others the ``address`` that they belong to.
+    ``state`` includes the transaction's changes so far (it is read each time, so an overlay may
+    grow); ``base`` is the state before the transaction. The script of an asset has an ``asset_id``,
+    every other one the ``address`` of its account.
     """
 
     __slots__ = ("_address", "_asset_id", "_base", "_context", "_invoke", "_state", "_transaction")
@@ -74,7 +73,7 @@ class LedgerEnvironment:
         context: Context,
         transaction_id: bytes,
         *,
-        address: Address = NOBODY,
+        address: Address = NO_ADDRESS,
         asset_id: AssetId | None = None,
         invoke: Invoke | None = None,
     ) -> None:
@@ -92,7 +91,7 @@ class LedgerEnvironment:
 
     @property
     def height(self) -> int:
-        self._tell_of_blocks()
+        self._note_block_read()
         block = self._context.block.last_block
         return self._context.height if block is None else block.height
 
@@ -103,29 +102,29 @@ class LedgerEnvironment:
     def this(self) -> bytes | AssetInfo:
         if self._asset_id is None:
             return self._address
-        found = self.asset_info(self._asset_id)
-        if found is None:
+        asset = self.asset_info(self._asset_id)
+        if asset is None:
             raise EvaluationEscaped("the asset of the script does not exist")
-        return found
+        return asset
 
     # --- blocks and transactions ------------------------------------------------------------------
 
     def last_block(self) -> BlockInfo:
-        found = self.block_info(self.height)
-        if found is None:
+        block = self.block_info(self.height)
+        if block is None:
             raise EvaluationEscaped("there is no last block")
-        return found
+        return block
 
-    def _tell_of_blocks(self) -> None:
+    def _note_block_read(self) -> None:
         if self._context.witness is not None:
             self._context.witness.of_blocks()
 
-    def _tell_of_chain(self) -> None:
+    def _note_chain_read(self) -> None:
         if self._context.witness is not None:
             self._context.witness.of_chain()
 
     def block_info(self, height: int, /) -> BlockInfo | None:
-        self._tell_of_blocks()
+        self._note_block_read()
         block, chain = self._context.block.last_block, self._context.block.below
         if block is not None and height >= block.height:
             return block if height == block.height else None
@@ -140,7 +139,7 @@ class LedgerEnvironment:
         return None if found is None else found.height
 
     def _find(self, transaction_id: bytes) -> PastTransaction | None:
-        self._tell_of_chain()
+        self._note_chain_read()
         context = self._context
         found = context.applied.get(transaction_id)
         if found is None and context.block.below is not None:
@@ -187,7 +186,7 @@ class LedgerEnvironment:
         return None if isinstance(value, Missing) else value
 
     def has_data(self, address: bytes, /) -> bool:
-        self._tell_of_chain()
+        self._note_chain_read()
         state = self._state
         if isinstance(state, Overlay) and any(owner == address for owner, _ in state.written(DATA)):
             return True
@@ -206,21 +205,16 @@ class LedgerEnvironment:
 
     def balance_details(self, address: bytes, /) -> BalanceDetails:
         context, owner = self._context, Address(address)
-        self._tell_of_chain()
+        self._note_chain_read()
         if context.witness is not None:
             context.witness.of_balance(WAVES, owner)
         balance, leases = self._state.get(WAVES, owner), self._state.get(LEASES, owner)
         effective = effective_balance(balance, leases)
-        seen = (
-            [self._base]
-            if not context.rules.has(Feature.LIGHT_NODE)
-            else [
-                self._base,
-                self._state,
-            ]
+        states = (
+            (self._base, self._state) if context.rules.has(Feature.LIGHT_NODE) else (self._base,)
         )
         generating = [
-            effective_balance(state.get(WAVES, owner), state.get(LEASES, owner)) for state in seen
+            effective_balance(state.get(WAVES, owner), state.get(LEASES, owner)) for state in states
         ]
         if context.block.below is not None:
             generating.append(context.block.below.generating_balance(owner, self.height))
@@ -246,5 +240,5 @@ class LedgerEnvironment:
 
 
 def _wrapped(number: int) -> int:
-    """The lowest 64 bits, signed: early history issued more of some assets."""
+    """Return the lowest 64 bits, signed: early history overflowed the quantity of some assets."""
     return (number + 2**63) % 2**64 - 2**63

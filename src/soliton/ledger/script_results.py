@@ -1,7 +1,7 @@
-"""What a callable function returns, as actions and a value.
+"""The result of a callable function: actions and a value.
 
-What lives here: the actions, reading them from the values that scripts return, and the ids that
-follow from them. What does not: doing them (``actions``), and their limits.
+What lives here: the actions, reading them from the values that scripts return, and their ids. What
+does not: applying them (``actions``), and their limits (``action_limits``).
 
 Sources: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ScriptResult.scala`` and
@@ -29,7 +29,7 @@ _FIRST_WITH_VALUES: Final = 5
 
 
 class Transfer(msgspec.Struct, frozen=True, gc=False):
-    """Sends ``amount`` to ``address``, which ``recipient`` may name by its alias."""
+    """Sends ``amount`` to ``address``; ``recipient`` is that or its alias."""
 
     address: bytes
     recipient: Recipient
@@ -38,7 +38,7 @@ class Transfer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Issue(msgspec.Struct, frozen=True, gc=False):
-    """Makes a new asset."""
+    """Issues a new asset."""
 
     id: AssetId
     name: str
@@ -50,7 +50,7 @@ class Issue(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reissue(msgspec.Struct, frozen=True, gc=False):
-    """Makes more of an asset."""
+    """Increases the quantity of an asset."""
 
     asset_id: AssetId
     quantity: int
@@ -58,14 +58,14 @@ class Reissue(msgspec.Struct, frozen=True, gc=False):
 
 
 class Burn(msgspec.Struct, frozen=True, gc=False):
-    """Destroys some of an asset."""
+    """Decreases the quantity of an asset."""
 
     asset_id: AssetId
     quantity: int
 
 
 class SponsorFee(msgspec.Struct, frozen=True, gc=False):
-    """Lets an asset pay fees, or no longer."""
+    """Starts or ends the sponsorship of an asset."""
 
     asset_id: AssetId
     min_fee: int | None
@@ -91,7 +91,7 @@ BALANCE_ACTIONS: Final = (Transfer, Lease, LeaseCancel)
 
 
 class Result(msgspec.Struct, frozen=True):
-    """The actions in the order in which they are done, and what a calling dApp gets."""
+    """The actions in order, and the value for a calling dApp."""
 
     actions: tuple[Action, ...]
     value: Value = UNIT
@@ -103,8 +103,8 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Reader(msgspec.Struct, frozen=True):
-    """What reading depends on: the version of the dApp, its environment, the transaction, and
-    whether aliases can be recipients.
+    """Parameters of reading: the dApp's version, its environment, the transaction, and whether
+    aliases are allowed as recipients.
     """
 
     version: int
@@ -114,7 +114,7 @@ class Reader(msgspec.Struct, frozen=True):
 
 
 def read_result(value: Value, reader: Reader) -> Result:
-    """What a function returned; raises ``EvaluationError`` for what means nothing."""
+    """Read the value that a function returned; raise ``EvaluationError`` if it is invalid."""
     if reader.version < _FIRST_WITH_LISTS:
         if isinstance(value, CaseObject):
             return _read_sets(value, reader)
@@ -172,10 +172,10 @@ def _read_transfers(value: CaseObject, reader: Reader) -> tuple[Action, ...]:
 
 
 def _items(value: CaseObject, field: str) -> tuple[Value, ...]:
-    found = value.fields.get(field)
-    if not isinstance(found, RideList):
-        raise _unexpected(UNIT if found is None else found, f"List({field})")
-    return found.items
+    items = value.fields.get(field)
+    if not isinstance(items, RideList):
+        raise _unexpected(UNIT if items is None else items, f"List({field})")
+    return items.items
 
 
 def _is(value: Value, name: str) -> bool:
@@ -216,7 +216,7 @@ def _delete_entry(value: CaseObject, _reader: Reader) -> DataEntry:
 
 
 def _text(text: str) -> str:
-    """Text as it is stored: without halves of characters."""
+    """Return text as it is stored: without unpaired surrogates."""
     return text if text.isascii() else utf8(text).decode()
 
 
@@ -237,7 +237,7 @@ def _transfer(value: CaseObject, reader: Reader) -> Transfer:
         try:
             make_alias(recipient.name, recipient.chain_id)
         except InputError as error:
-            # The reference does not expect this here.
+            # The reference node crashes here.
             raise NativeCrash(str(error)) from error
         address = reader.environment.resolve_alias(recipient.name)
         if address is None:

@@ -1,7 +1,7 @@
-"""Running verifiers and scripts of assets: what they may take, and what their answers mean.
+"""Running verifiers and asset scripts: their limits, and the meaning of their outcomes.
 
-What lives here: limits, and turning an answer into a complexity or a refusal. What does not: what
-scripts are asked about (``script_subjects``), calls of dApps (``invocation``).
+What lives here: limits, and converting an outcome to a complexity or a rejection. What does not:
+the objects that scripts see (``script_subjects``), calls of dApps (``invocation``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/smart/``
 ``script/ScriptRunner.scala`` and ``Verifier.scala``.
@@ -23,7 +23,7 @@ from soliton.crypto import base58, curve25519
 from soliton.ledger import wallet_calls
 from soliton.ledger.context import Context
 from soliton.ledger.rules_at import Rules
-from soliton.ledger.script_environment import NOBODY, LedgerEnvironment
+from soliton.ledger.script_environment import NO_ADDRESS, LedgerEnvironment
 from soliton.ledger.script_setting import parsed_script
 from soliton.ledger.script_subjects import Subject, call_subject, subject_of
 from soliton.ledger.scripts import NotAllowedByScript, ScriptExecutionError, asset_script, fault_of
@@ -51,9 +51,9 @@ MAX_ASSET_SCRIPT_BEFORE_V3: Final = 2_000
 _OLD_OBJECTS_VERSION: Final = 3
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What a script said: a value, or why it broke off, the complexity that this took, and its
-    steps where they are wanted.
+class ScriptOutcome(msgspec.Struct, frozen=True):
+    """The outcome of a script: a value or an error, the complexity spent, and its steps if
+    requested.
     """
 
     value: Value | None
@@ -62,10 +62,10 @@ class Answer(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...] = ()
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """Whose script is asked: that of an account, or that of an asset."""
+class ScriptOwner(msgspec.Struct, frozen=True):
+    """The owner of a script: an account or an asset."""
 
-    address: Address = NOBODY
+    address: Address = NO_ADDRESS
     asset_id: AssetId | None = None
 
 
@@ -76,17 +76,17 @@ def run_account(
     state: State,
     context: Context,
 ) -> int:
-    """Ask the verifier of the account that sends a transaction or an order; the complexity.
+    """Run the verifier of the sender of a transaction or an order; return the complexity.
 
     Raises ``NotAllowedByScript`` or ``ScriptExecutionError``.
     """
     parsed = parsed_script(script.script)
     if isinstance(parsed.content, DApp) and parsed.content.verifier is None:
         return check_signature(subject, context.rules)
-    answer = ask(parsed, subject_of(subject), Asked(address), state, context)
-    if answer.value is not True:
-        raise _refusal(answer, None)
-    return complexity_of(answer, script.verifier_complexity, context)
+    outcome = run_script(parsed, subject_of(subject), ScriptOwner(address), state, context)
+    if outcome.value is not True:
+        raise _refusal(outcome, None)
+    return complexity_of(outcome, script.verifier_complexity, context)
 
 
 def run_asset(
@@ -96,16 +96,16 @@ def run_asset(
     context: Context,
     purpose: str = UNKNOWN,
 ) -> int:
-    """Ask the script of a smart asset about a transaction; the complexity.
+    """Run the script of a smart asset for a transaction; return the complexity.
 
-    ``purpose`` is what traces tell of it. Raises as ``run_account`` does.
+    ``purpose`` is for traces. Raises the same errors as ``run_account``.
     """
     script = asset_script(asset_id, state)
     subject = _subject(transaction, state, context.rules)
-    return ask_asset(asset_id, script, subject, state, context, purpose)
+    return run_asset_script(asset_id, script, subject, state, context, purpose)
 
 
-def ask_asset(
+def run_asset_script(
     asset_id: AssetId,
     script: AssetScript,
     subject: Subject,
@@ -113,78 +113,80 @@ def ask_asset(
     context: Context,
     purpose: str,
 ) -> int:
-    """The same about any subject."""
-    asked = Asked(asset_id=asset_id)
-    answer = ask(parsed_script(script.script), subject, asked, state, context, context.limit)
-    if answer.value is not True:
-        refusal = _refusal(answer, asset_id)
+    """The same for any subject."""
+    owner = ScriptOwner(asset_id=asset_id)
+    outcome = run_script(
+        parsed_script(script.script), subject, owner, state, context, context.limit
+    )
+    if outcome.value is not True:
+        refusal = _refusal(outcome, asset_id)
         add_trace(context.traces, AssetTrace(asset_id, purpose, fault_of(refusal)))
         raise refusal
     add_trace(context.traces, AssetTrace(asset_id, purpose))
-    return complexity_of(answer, script.complexity, context)
+    return complexity_of(outcome, script.complexity, context)
 
 
-def complexity_of(answer: Answer, estimated: int, context: Context) -> int:
-    """What counts of an answer: since feature 16 what it took, before that what was estimated."""
-    return answer.complexity if context.rules.has(Feature.SYNCHRONOUS_CALLS) else estimated
+def complexity_of(outcome: ScriptOutcome, estimated: int, context: Context) -> int:
+    """Return the complexity that counts: the spent one since feature 16, before the estimated."""
+    return outcome.complexity if context.rules.has(Feature.SYNCHRONOUS_CALLS) else estimated
 
 
-def ask(
+def run_script(
     script: Script,
     subject: Subject,
-    asked: Asked,
+    owner: ScriptOwner,
     state: State,
     context: Context,
     limit: int | None = None,
-) -> Answer:
-    """Ask a script about a subject.
+) -> ScriptOutcome:
+    """Run a script for a subject.
 
-    Without ``limit`` the limit is that of the version, and going beyond it is an error; beyond a
-    given limit the answer counts as yes.
+    Without ``limit`` the limit is that of the script's version, and exceeding it is an error. If a
+    given ``limit`` is exceeded the outcome counts as true.
     """
     environment = LedgerEnvironment(
-        state, state, context, subject.id, address=asked.address, asset_id=asked.asset_id
+        state, state, context, subject.id, address=owner.address, asset_id=owner.asset_id
     )
-    return ask_in(environment, script, subject, asked, context, limit)
+    return run_script_in(environment, script, subject, owner, context, limit)
 
 
-def ask_in(
+def run_script_in(
     environment: Environment,
     script: Script,
     subject: Subject,
-    asked: Asked,
+    owner: ScriptOwner,
     context: Context,
     limit: int | None = None,
-) -> Answer:
-    """The same of a script that sees what an environment shows it."""
+) -> ScriptOutcome:
+    """The same in a given environment."""
     switches = context.rules.language
-    is_asset = asked.asset_id is not None
-    most = _limit(script, is_asset, context) if limit is None else limit
+    is_asset = owner.asset_id is not None
+    effective_limit = _limit(script, is_asset, context) if limit is None else limit
     kind = ScriptKind.ASSET if is_asset else ScriptKind.ACCOUNT
     own = script.version
     old = script.is_dapp and not switches.correct_object_version
     view = View(_OLD_OBJECTS_VERSION if old else own, not is_asset, switches, own)
     try:
         multiple = context.rules.has(Feature.BLOCK_V5)
-        check_payment_count(subject.payments, own, multiple, _title(script, asked))
+        check_payment_count(subject.payments, own, multiple, _title(script, owner))
     except EvaluationError as error:
-        return Answer(None, 0, error.message)
+        return ScriptOutcome(None, 0, error.message)
     trace = None if context.traces is None else Trace()
-    setting = Setting(most, switches, kind, trace, context.watch, context.observer)
+    setting = Setting(effective_limit, switches, kind, trace, context.watch, context.observer)
     value: Value | None = None
-    words = ""
+    message = ""
     try:
-        outcome = evaluate(script, environment, lambda: subject.make(view), setting)
-        value, spent = outcome.value, outcome.spent
+        evaluated = evaluate(script, environment, lambda: subject.make(view), setting)
+        value, spent = evaluated.value, evaluated.spent
     except ComplexityExceeded as problem:
         spent = problem.spent
         if limit is None:
-            words = f"Verifier complexity limit = {most} is exceeded"
+            message = f"Verifier complexity limit = {effective_limit} is exceeded"
         else:
             value = True
     except EvaluationError as problem:
-        spent, words = problem.spent, problem.message
-    return Answer(value, spent, words, () if trace is None else tuple(trace.steps))
+        spent, message = problem.spent, problem.message
+    return ScriptOutcome(value, spent, message, () if trace is None else tuple(trace.steps))
 
 
 def _limit(script: Script, is_asset: bool, context: Context) -> int:
@@ -195,14 +197,14 @@ def _limit(script: Script, is_asset: bool, context: Context) -> int:
     return MAX_ASSET_SCRIPT if script.version >= 3 else MAX_ASSET_SCRIPT_BEFORE_V3
 
 
-def _title(script: Script, asked: Asked) -> str:
-    if asked.asset_id is not None:
-        return f"Attached asset script id={base58.encode(asked.asset_id)}"
+def _title(script: Script, owner: ScriptOwner) -> str:
+    if owner.asset_id is not None:
+        return f"Attached asset script id={base58.encode(owner.asset_id)}"
     return "DApp" if script.is_dapp else "Invoker script"
 
 
 def check_signature(subject: AnyTransaction | Order, rules: Rules) -> int:
-    """What a dApp without verifier stands for: the signature of the account."""
+    """Check the signature of an account whose dApp has no verifier."""
     proofs, key = subject.proofs, subject.sender_public_key
     if len(proofs) != 1:
         raise ScriptExecutionError(
@@ -214,17 +216,19 @@ def check_signature(subject: AnyTransaction | Order, rules: Rules) -> int:
     return 0
 
 
-def _refusal(answer: Answer, asset_id: AssetId | None) -> NotAllowedByScript | ScriptExecutionError:
-    if answer.value is False:
-        return NotAllowedByScript(asset_id, answer.complexity, answer.steps)
-    words = answer.error
-    if answer.value is not None:
-        words = f"Script returned not a boolean result, but {type_name(answer.value)}"
-    return ScriptExecutionError(words, asset_id, answer.complexity, answer.steps)
+def _refusal(
+    outcome: ScriptOutcome, asset_id: AssetId | None
+) -> NotAllowedByScript | ScriptExecutionError:
+    if outcome.value is False:
+        return NotAllowedByScript(asset_id, outcome.complexity, outcome.steps)
+    message = outcome.error
+    if outcome.value is not None:
+        message = f"Script returned not a boolean result, but {type_name(outcome.value)}"
+    return ScriptExecutionError(message, asset_id, outcome.complexity, outcome.steps)
 
 
 def _subject(transaction: AnyTransaction, state: State, rules: Rules) -> Subject:
-    """A transaction as scripts of assets see it."""
+    """Return a transaction as asset scripts see it."""
     payload = transaction.payload
     if not isinstance(payload, Ethereum):
         return subject_of(transaction)

@@ -1,7 +1,7 @@
-"""Scripts that are to be set: what they are, and how complex.
+"""Properties and complexities of scripts that a transaction sets.
 
-What lives here: the questions that rules ask of a script before it belongs to an account or an
-asset. What does not: the answers' meaning (``rules.set_script``), estimators (``soliton.ride``).
+What lives here: inspecting a script before an account or an asset gets it. What does not: whether
+it is allowed (``rules.set_script``), estimators (``soliton.ride``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/SetScriptTransactionDiff.scala``.
@@ -26,14 +26,14 @@ MAX_EXPRESSION_BYTES: Final = 8_192
 MAX_DAPP_BYTES: Final = 32_768
 MAX_DAPP_BYTES_V6: Final = 163_840
 _MAX_CACHED_BYTES: Final = 16 * 1024**2
-"""Heads of scripts that are cached, each with its script."""
+"""The size of the cache of script heads, which holds the scripts as well."""
 _HEAD_BYTES: Final = 512
 _FIRST_WITHOUT_UNIONS: Final = 6
 
 
 class ScriptHead(msgspec.Struct, frozen=True):
-    """What decides whether a script may be set at a height: the version of its language, whether it
-    is a dApp, and two constructs that older versions got later.
+    """What determines whether a script may be set at a height: its language version, whether it is
+    a dApp, and two constructs that were added to older versions later.
     """
 
     version: int
@@ -43,7 +43,7 @@ class ScriptHead(msgspec.Struct, frozen=True):
 
 
 def estimate(script: bytes, for_asset: bool, context: Context) -> Complexities:
-    """How complex a script is; raises ``TransactionRejected`` when it is beyond the limits."""
+    """Return the complexities of a script; raise ``TransactionRejected`` if it exceeds a limit."""
     parsed = parsed_script(script)
     _check_interface(parsed)
     rules = context.rules.estimation
@@ -61,14 +61,14 @@ def _weight(script: bytes) -> int:
 
 @cached_by_weight(_MAX_CACHED_BYTES, _weight)
 def inspect(script: bytes) -> ScriptHead:
-    """The head of a script; raises ``TransactionRejected`` for bytes that are none."""
+    """Return the head of a script; raise ``TransactionRejected`` if it is malformed."""
     parsed = parsed_script(script)
     content = parsed.content
     return ScriptHead(parsed.version, parsed.is_dapp, has_lists(content), has_later_blocks(content))
 
 
 def parsed_script(script: bytes) -> Script:
-    """A script; raises ``TransactionRejected`` for bytes that are none."""
+    """Parse a script; raise ``TransactionRejected`` if it is malformed."""
     try:
         return parse_script(script)
     except ScriptFormatError as error:
@@ -76,7 +76,7 @@ def parsed_script(script: bytes) -> Script:
 
 
 def _check_interface(script: Script) -> None:
-    """Refuse a dApp of later versions with a function that takes one of several types."""
+    """Reject a dApp of a later version with a union type among its functions' arguments."""
     content = script.content
     if not isinstance(content, DApp) or script.version < _FIRST_WITHOUT_UNIONS:
         return

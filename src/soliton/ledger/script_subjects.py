@@ -1,4 +1,4 @@
-"""What scripts are asked about, and what the calls in transactions look like to them.
+"""The subjects of verifiers and asset scripts: transactions, orders and calls.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/smart/RealTransactionWrapper.scala``.
@@ -28,8 +28,8 @@ from soliton.ride.values import Value
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """What a script is asked about. ``make`` gives the object that it sees, ``payments`` are those
-    of a call, whose number not every script can be shown.
+    """The subject of a script. ``make`` returns the object that the script sees; ``payments`` are
+    those of a call, whose number some versions limit.
     """
 
     id: bytes
@@ -38,7 +38,7 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 def subject_of(subject: AnyTransaction | Order) -> Subject:
-    """A transaction (of any type that has one form only) or an order as a subject."""
+    """Return a transaction (other than an Ethereum one) or an order as a subject."""
     if isinstance(subject, Order):
         order = subject
         return Subject(b"", lambda view: order_object(order, view))
@@ -50,5 +50,5 @@ def subject_of(subject: AnyTransaction | Order) -> Subject:
 
 
 def call_subject(envelope: Envelope, call: Call) -> Subject:
-    """A call of a dApp as a subject."""
+    """Return a call of a dApp as a subject."""
     return Subject(envelope.id, lambda view: invoke_object(envelope, call, view), call.payments)

@@ -1,6 +1,6 @@
-"""Scripts in the state, and the refusals that they cause.
+"""Scripts in the state, and the errors that they cause.
 
-What lives here: look-ups and typed errors. What does not: reading scripts (``script_setting``) and
+What lives here: look-ups and error types. What does not: parsing scripts (``script_setting``) and
 running them (``script_runs``, ``invocation``).
 
 Sources: wavesplatform/Waves
@@ -24,14 +24,14 @@ from soliton.ledger.traces import Fault
 from soliton.ride.trace import Step
 
 FAIL_FREE_COMPLEXITY: Final = 1_000
-"""What fails after at most this much work costs nothing: it is refused."""
+"""A transaction that fails at this complexity or less is rejected instead, without a fee."""
 FREE_VERIFIER_COMPLEXITY: Final = 200
-"""Since feature 16 a verifier up to this complexity costs no extra fee."""
+"""Since feature 16, verifiers up to this complexity cost no extra fee."""
 
 
 class NotAllowedByScript(TransactionRejected):
-    """A script said no; ``asset_id`` when it was an asset's, ``complexity`` is what it took and
-    ``steps`` what it did, if that was asked for.
+    """A script returned false; ``asset_id`` if it was an asset's, ``complexity`` is the complexity
+    spent, ``steps`` its trace if requested.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class NotAllowedByScript(TransactionRejected):
 
 
 class ScriptExecutionError(TransactionRejected):
-    """A script broke off; the rest is as in ``NotAllowedByScript``."""
+    """A script aborted; the fields are as in ``NotAllowedByScript``."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ScriptExecutionError(TransactionRejected):
 
 
 class InvocationRejected(TransactionRejected):
-    """The call of a dApp that went wrong before it did costly work."""
+    """The call of a dApp failed before it spent much complexity."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"Error while executing dApp: {reason}")
@@ -72,11 +72,11 @@ class InvocationRejected(TransactionRejected):
 
 
 class FailedTransaction(TransactionRejected):
-    """A transaction that fails after its scripts did costly work: its fee is due all the same.
+    """A transaction fails after its scripts spent much complexity, so its fee is due.
 
-    ``code`` is 1 for a dApp, 2 for a fee too small for what was done, 3 for an asset's script in an
-    action, 4 for one of an asset that the transaction itself moves; ``asset_id`` is that asset.
-    ``detail`` is what its script broke off for; ``changes`` are the calls up to there.
+    ``code`` is 1 for a dApp, 2 for an insufficient fee, 3 for an asset's script in an action, 4 for
+    the script of an asset that the transaction itself moves; ``asset_id`` is that asset. ``detail``
+    is the error of its script; ``changes`` are the calls up to the failure.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class FailedTransaction(TransactionRejected):
         self.changes: StateChanges | None = None
 
     def rejection(self) -> TransactionRejected:
-        """What it is where nothing is due."""
+        """Return the corresponding error for a transaction that is rejected without a fee."""
         if self.asset_id is None:
             return InvocationRejected(self.reason)
         return ScriptExecutionError(self.reason, self.asset_id, self.complexity)
@@ -105,7 +105,7 @@ class FailedTransaction(TransactionRejected):
 def failed_by_asset(
     error: NotAllowedByScript | ScriptExecutionError, complexity: int
 ) -> FailedTransaction:
-    """What an asset's refusal is for a transaction that may fail."""
+    """Convert a rejection by an asset's script to a failure."""
     asset_id = error.asset_id or b""
     reason = f"Transaction is not allowed by script of the asset {base58.encode(asset_id)}"
     if isinstance(error, ScriptExecutionError):
@@ -118,7 +118,7 @@ def _owner(asset_id: AssetId | None) -> str:
 
 
 def account_script(address: Address, state: State) -> AccountScript | None:
-    """The script of an account, ``None`` when it has none (any more)."""
+    """Return the script of an account, or ``None``."""
     script = state.get(ACCOUNT_SCRIPTS, address)
     return script if script is not None and script.script else None
 
@@ -134,18 +134,18 @@ def has_paid_verifier(address: Address, state: State, rules: Rules) -> bool:
 
 
 def smart_assets(assets: tuple[AssetId, ...], state: State) -> tuple[AssetId, ...]:
-    """Those of the assets that have a script."""
+    """Return the assets that have a script."""
     return tuple(asset for asset in assets if state.get(ASSET_SCRIPTS, asset) is not None)
 
 
 def fault_of(error: NotAllowedByScript | ScriptExecutionError) -> Fault:
-    """The refusal of a script as traces tell it."""
-    words = error.reason if isinstance(error, ScriptExecutionError) else None
-    return Fault(words, error.steps)
+    """Convert the error of a script to its form in traces."""
+    message = error.reason if isinstance(error, ScriptExecutionError) else None
+    return Fault(message, error.steps)
 
 
 def asset_script(asset_id: AssetId, state: State) -> AssetScript:
-    """The script of a smart asset, as ``smart_assets`` gives them."""
+    """Return the script of a smart asset."""
     script = state.get(ASSET_SCRIPTS, asset_id)
     assert script is not None, f"the asset {base58.encode(asset_id)} has no script"
     return script

@@ -1,7 +1,7 @@
-"""What a transaction changed, as light nodes are told of it.
+"""Snapshots: the state changes of a transaction, as light nodes receive them.
 
-What lives here: from changes of the state to the records of ``soliton.chain.snapshots``. What does
-not: their bytes, and which blocks peers may ask for.
+What lives here: converting changes of the state to records of ``soliton.chain.snapshots``. What
+does not: their bytes, and which blocks peers may request.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/protobuf/PBSnapshots.scala``.
@@ -53,9 +53,9 @@ K = TypeVar("K")
 
 
 def snapshot_of(changes: Changes, status: int) -> Snapshot:
-    """What became of a transaction, from what it wrote, with all values as they are after it."""
+    """Return the snapshot of a transaction from its changes; all values are those after it."""
     assets = _written(changes, ASSETS)
-    # Their place among the assets of the block is told by nothing but this order.
+    # Only this order determines their sequence numbers in the block.
     new_assets = sorted(assets.items(), key=lambda item: item[1].sequence)
     scripts = [each for each in _written(changes, ASSET_SCRIPTS).items() if each[1] is not None]
     return Snapshot(
@@ -113,9 +113,7 @@ def snapshot_of(changes: Changes, status: int) -> Snapshot:
 
 
 def _written(changes: Changes, table: Table[K, Any]) -> Mapping[K, Any]:
-    """What was written to a table: a value for each key, ``None`` for the script of an asset that
-    has none.
-    """
+    """Return the writes to a table; the value is ``None`` for an asset without a script."""
     return cast("Mapping[K, Any]", changes.get(table, {}))
 
 

@@ -1,4 +1,4 @@
-"""Fees in assets: their sponsors take these, and pay wavelets in their place.
+"""Fees in assets: the sponsor receives the asset and pays wavelets instead.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/Sponsorship.scala``.
 """
@@ -22,7 +22,7 @@ def take_fee(
     state: State,
     rules: Rules,
 ) -> None:
-    """Take a fee from an account; a sponsor gets the asset and pays wavelets."""
+    """Charge a fee to an account; for an asset, its sponsor receives it and pays wavelets."""
     portfolio.add(payer, asset_id, -fee)
     if asset_id is not None:
         info, sponsorship = sponsor_of(asset_id, state)
@@ -32,9 +32,9 @@ def take_fee(
 
 
 def sponsor_of(asset_id: AssetId, state: State) -> tuple[AssetInfo, int]:
-    """The asset and its sponsorship (asset units per fee unit).
+    """Return the asset and its sponsorship (asset units per fee unit).
 
-    Raises ``TransactionRejected`` when there is no such asset or nobody sponsors it.
+    Raises ``TransactionRejected`` if the asset does not exist or is not sponsored.
     """
     info = state.get(ASSETS, asset_id)
     if info is None:
@@ -50,12 +50,12 @@ def sponsor_of(asset_id: AssetId, state: State) -> tuple[AssetInfo, int]:
 
 
 def to_waves(amount: int, sponsorship: int, unit: int) -> int:
-    """Wavelets for a sponsored asset's amount; raises ``TransactionRejected`` beyond 64 bits."""
+    """Convert an amount of the asset to wavelets; raise ``TransactionRejected`` beyond 64 bits."""
     return _checked(amount * unit // sponsorship)
 
 
 def from_waves(waves: int, sponsorship: int, unit: int) -> int:
-    """A sponsored asset's amount for wavelets; raises ``TransactionRejected`` beyond 64 bits."""
+    """Convert wavelets to an amount of the asset; raise ``TransactionRejected`` beyond 64 bits."""
     return _checked(waves * sponsorship // unit)
 
 

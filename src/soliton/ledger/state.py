@@ -1,12 +1,11 @@
-"""The state: what a chain knows about its accounts after a block, and how changes to it are
-collected.
+"""The state of a chain after a block, and overlays that collect changes to it.
 
-State is a set of tables (balances, leases, data …). ``State`` reads them; an ``Overlay`` collects
-writes above another state and can be nested, merged into the one below or dropped. Checking the
-pool, building a block, dry runs and failed transactions are all the same mechanism.
+State is a set of tables (balances, leases, data …). ``State`` reads them. An ``Overlay`` collects
+writes on top of another state; it can be nested, merged into the one below, or dropped. The pool,
+block building, dry runs and failed transactions all use this mechanism.
 
-What lives here: the tables, the protocol, the overlay. What does not: how tables are stored
-(``soliton.storage``) and what changes mean for state hashes (``hashes``).
+What lives here: the tables, the protocol, the overlay. What does not: storing tables
+(``soliton.storage``), state hashes (``hashes``).
 
 Source of the entities: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/StateSnapshot.scala``.
@@ -28,7 +27,7 @@ V = TypeVar("V")
 
 
 class Table(Generic[K, V]):
-    """A kind of state entry: its name and the value that keys without an entry have."""
+    """A kind of state entry: its name, and the default value of keys without an entry."""
 
     __slots__ = ("default", "name")
 
@@ -48,10 +47,10 @@ class LeaseBalance(NamedTuple):
 
 
 class AssetInfo(msgspec.Struct, frozen=True, gc=False):
-    """What never changes about an asset: the issuer's public key and how it came to be.
+    """The constant properties of an asset.
 
-    ``origin`` is the transaction that issued it, ``height`` and ``sequence`` its place: the block,
-    and which asset of the block it was, counted from 1.
+    ``origin`` is the transaction that issued it, ``height`` the block, and ``sequence`` its number
+    among the assets of that block, counted from 1.
     """
 
     issuer: bytes
@@ -63,14 +62,14 @@ class AssetInfo(msgspec.Struct, frozen=True, gc=False):
 
 
 class AssetVolume(NamedTuple):
-    """How much of an asset there is (early history overflowed i64), and if there can be more."""
+    """The quantity of an asset (in early history beyond i64), and whether it can be increased."""
 
     reissuable: bool
     quantity: int
 
 
 class AssetName(NamedTuple):
-    """What an asset is called, in bytes (early names may be no text), and since which height."""
+    """The name of an asset, in bytes (early ones may not be valid text), and its first height."""
 
     name: bytes
     description: bytes
@@ -85,10 +84,10 @@ class AssetScript(NamedTuple):
 
 
 class AccountScript(NamedTuple):
-    """The script of an account; empty when it was removed.
+    """The script of an account, empty if it was removed.
 
-    ``verifier_complexity`` is 0 without verifier; ``callables`` maps function names to complexities
-    for each estimator version.
+    ``verifier_complexity`` is 0 without a verifier; ``callables`` maps function names to
+    complexities for each estimator version.
     """
 
     public_key: bytes
@@ -98,7 +97,9 @@ class AccountScript(NamedTuple):
 
 
 class LeaseInfo(NamedTuple):
-    """What never changes about a lease; ``amount`` in wavelets, made by transaction ``origin``."""
+    """The constant properties of a lease: ``amount`` in wavelets, created by transaction
+    ``origin``.
+    """
 
     sender: bytes
     recipient: Address
@@ -108,7 +109,7 @@ class LeaseInfo(NamedTuple):
 
 
 class LeaseState(NamedTuple):
-    """Whether a lease is active; if not, since which height, and by which transaction if by one."""
+    """Whether a lease is active; if not, the height and the transaction (if any) that ended it."""
 
     active: bool
     height: int
@@ -116,14 +117,14 @@ class LeaseState(NamedTuple):
 
 
 class OrderFill(NamedTuple):
-    """How much of an order was executed and how much of its matcher fee was paid."""
+    """The executed amount of an order, and the matcher fee that was paid."""
 
     volume: int
     fee: int
 
 
 class Status(IntEnum):
-    """How a transaction of a block was applied."""
+    """The status of a transaction of a block."""
 
     SUCCEEDED = 0
     FAILED = 1
@@ -131,7 +132,7 @@ class Status(IntEnum):
 
 
 class Missing:
-    """The value of a data key that was never written, as opposed to one that was deleted."""
+    """The value of a data key that was never written, in contrast to a deleted one."""
 
     __slots__ = ()
 
@@ -163,24 +164,22 @@ Changes = dict[Table[Any, Any], dict[Any, Any]]
 
 
 class State(Protocol):
-    """Read access to the state after some block (or above it)."""
+    """Read access to a state."""
 
     def get(self, table: Table[K, V], key: K) -> V:
-        """The value of a key, the table's default where it has none."""
+        """Return the value of a key, or the table's default."""
 
     def transaction_height(self, transaction_id: bytes) -> int | None:
-        """The height of the block that holds the transaction, ``None`` where there is none."""
+        """Return the height of the block that contains the transaction, or ``None``."""
 
 
 class Overlay:
-    """Writes above another state, readable at once, not yet part of it."""
+    """A state with writes on top of another state."""
 
     __slots__ = ("_below", "_height", "changes", "transaction_ids")
 
     def __init__(self, below: State, height: int = 0) -> None:
-        """``height`` is that of the block which is being applied, for the transactions recorded
-        here.
-        """
+        """``height`` is that of the block being applied, for recorded transactions."""
         self._below = below
         self._height = height
         self.changes: Changes = {}
@@ -202,12 +201,12 @@ class Overlay:
             written[key] = value
 
     def count_written(self, table: Table[Any, Any]) -> int:
-        """How many keys of a table this overlay and those below it have written."""
+        """Return how many keys of a table this overlay and those below it have written."""
         below = self._below.count_written(table) if isinstance(self._below, Overlay) else 0
         return len(self.changes.get(table, ())) + below
 
     def written(self, table: Table[K, V]) -> Iterator[K]:
-        """The keys of a table that this overlay and those below it have written."""
+        """Yield the keys of a table that this overlay and those below it have written."""
         yield from self.changes.get(table, ())
         if isinstance(self._below, Overlay):
             yield from self._below.written(table)
@@ -217,17 +216,19 @@ class Overlay:
         return self._below.transaction_height(transaction_id) if height is None else height
 
     def record_transaction(self, transaction_id: bytes) -> None:
-        """Remember that the block which is being applied holds this transaction."""
+        """Record that the block being applied contains this transaction."""
         self.transaction_ids[transaction_id] = self._height
 
     def moved_above(self, below: State) -> Overlay:
-        """The same writes above another state. Both share them: write to neither from then on."""
+        """Return the same writes on top of another state. They are shared: do not write to either
+        overlay afterwards.
+        """
         moved = Overlay(below, self._height)
         moved.changes, moved.transaction_ids = self.changes, self.transaction_ids
         return moved
 
     def merge(self, above: Overlay) -> None:
-        """Take over everything that an overlay above this one has written."""
+        """Add the writes of an overlay above this one."""
         changes = self.changes
         for table, written in above.changes.items():
             mine = changes.get(table)
@@ -239,7 +240,7 @@ class Overlay:
 
 
 def touched_accounts(changes: Changes) -> tuple[Address, ...]:
-    """The accounts whose balances, leases or data are among the changes, each once."""
+    """Return the accounts whose balances, leases or data are among the changes."""
     touched: dict[Address, None] = dict.fromkeys(changes.get(WAVES, ()))
     if len(changes) > 1:
         touched.update(dict.fromkeys(changes.get(LEASES, ())))
@@ -249,5 +250,5 @@ def touched_accounts(changes: Changes) -> tuple[Address, ...]:
 
 
 def effective_balance(balance: int, leases: LeaseBalance) -> int:
-    """What counts for mining: own and leased-in wavelets without the leased-out ones."""
+    """Return the effective balance: own plus leased-in minus leased-out wavelets."""
     return balance + leases.lease_in - leases.lease_out

@@ -1,6 +1,6 @@
-"""What the call of a dApp did, as a value and in JSON: its actions, and the calls that it made.
+"""The effects of a dApp call, as a value and in JSON: its actions, and its nested calls.
 
-What lives here: the tree that clients see as ``stateChanges``. What does not: how it comes about
+What lives here: the tree that clients see as ``stateChanges``. What does not: computing it
 (``invocation``, ``actions``).
 
 Source: wavesplatform/Waves
@@ -34,18 +34,18 @@ from soliton.ride.values import BigInt, CaseObject, RideList, Value
 JsonObject = dict[str, Any]
 
 FIRST_BASE64_BYTES: Final = 1_024
-"""Values of so many bytes and more are shown in base 64."""
+"""Values of this size and more are rendered in base64."""
 
 
 class ErrorMessage(msgspec.Struct, frozen=True, gc=False):
-    """Why a transaction failed: ``code`` as in ``FailedTransaction``, and words."""
+    """Why a transaction failed: ``code`` as in ``FailedTransaction``, and a message."""
 
     code: int
     text: str
 
 
 class StateChanges(msgspec.Struct, frozen=True):
-    """The actions of one call in their order, the calls that it made, and an error if it failed."""
+    """The actions of one call in order, the calls that it made, and an error if it failed."""
 
     actions: tuple[Action, ...] = ()
     invokes: tuple[InvokedCall, ...] = ()
@@ -53,8 +53,8 @@ class StateChanges(msgspec.Struct, frozen=True):
 
 
 class Invoked(msgspec.Struct, frozen=True):
-    """What became of a transaction's call, which has taken the fee: the complexity of all that ran
-    for it, and what it did.
+    """The outcome of a transaction's call, which includes the fee: the complexity of all scripts
+    that ran, and the effects.
     """
 
     complexity: int
@@ -72,7 +72,7 @@ class InvokedCall(msgspec.Struct, frozen=True):
 
 
 def to_json(changes: StateChanges, lease: Callable[[Lease], JsonObject]) -> JsonObject:
-    """The tree as clients get it; ``lease`` tells what is known about a lease by now."""
+    """Return the tree in JSON; ``lease`` renders a lease with its present state."""
     actions = changes.actions
     out: JsonObject = {
         "data": [_entry(each) for each in actions if isinstance(each, DataEntry)],
@@ -126,7 +126,7 @@ def _entry(entry: DataEntry) -> JsonObject:
 
 
 def _shown_bytes(data: bytes) -> str:
-    """Long ones in base 64: base 58 takes time that grows with the square of the length."""
+    """Encode long values in base64, because base58 takes quadratic time."""
     return base58.encode(data) if len(data) < FIRST_BASE64_BYTES else _base64(data)
 
 
@@ -175,12 +175,12 @@ def _sponsor_fee(sponsorship: SponsorFee) -> JsonObject:
 
 
 MAX_SHOWN_DEPTH: Final = 100
-"""Lists and objects within one another; nothing of use is deeper, and scripts can go far down."""
+"""The nesting depth of rendered values; scripts can produce much deeper ones."""
 
 
 def value_json(value: Value, levels: int = MAX_SHOWN_DEPTH) -> JsonObject:
-    """A value of the script language with its type; what is deeper than so many ``levels`` is
-    shown as if it were empty.
+    """Return a value of the script language with its type; lists and objects below ``levels`` are
+    rendered as empty.
 
     Source: wavesplatform/Waves
     ``node/src/main/scala/com/wavesplatform/serialization/ScriptValuesJson.scala``.
@@ -191,7 +191,7 @@ def value_json(value: Value, levels: int = MAX_SHOWN_DEPTH) -> JsonObject:
         case int():
             return {"type": "Int", "value": value}
         case BigInt():
-            # A number of up to 155 digits; the writer of JSON knows 64 bits only.
+            # It has up to 155 digits; the JSON encoder supports only 64 bits.
             return {"type": "BigInt", "value": msgspec.Raw(str(value.value).encode("ascii"))}
         case str():
             return {"type": "String", "value": value}

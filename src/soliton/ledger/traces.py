@@ -1,7 +1,7 @@
-"""What the scripts of one transaction did, for those who ask: verifiers, assets, dApps.
+"""Traces of the scripts of one transaction: verifiers, assets, dApps.
 
 What lives here: the records, and adding them (``add_trace``). What does not: the steps of one
-script (``soliton.ride.trace``), and how all this looks in JSON (the shell).
+script (``soliton.ride.trace``), and the JSON form (the shell).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/smart/script/``
 ``trace/TraceStep.scala`` and ``transaction/smart/Verifier.scala``.
@@ -30,23 +30,23 @@ UNKNOWN = "unknown"
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Why something failed: ``None`` where a script said no. ``steps`` are those of a script that
-    is to blame, ``None`` where none is.
+    """Why something failed; ``message`` is ``None`` if a script returned false. ``steps`` are those
+    of the script that caused the failure, ``None`` if no script did.
     """
 
-    words: str | None
+    message: str | None
     steps: tuple[Step, ...] | None = None
 
 
 class VerifierTrace(msgspec.Struct, frozen=True):
-    """The verifier of the account that sends the transaction was asked."""
+    """A run of the sender's verifier."""
 
     address: Address
     fault: Fault | None = None
 
 
 class AssetTrace(msgspec.Struct, frozen=True):
-    """The script of an asset was asked; ``context`` tells what the asset has to do with it."""
+    """A run of an asset's script; ``context`` is the asset's role in the transaction."""
 
     asset_id: AssetId
     context: str
@@ -54,9 +54,9 @@ class AssetTrace(msgspec.Struct, frozen=True):
 
 
 class CallTrace(msgspec.Struct, frozen=True):
-    """A dApp was called, by the transaction or by another dApp.
+    """A call of a dApp, by the transaction or by another dApp.
 
-    Without a fault ``result`` is what it answered, ``None`` for one that was not run to its end.
+    Without a fault ``result`` is its result, ``None`` if the call was not completed.
     """
 
     dapp: Recipient
@@ -73,6 +73,6 @@ Traces: TypeAlias = list[ScriptTrace]
 
 
 def add_trace(traces: Traces | None, trace: ScriptTrace) -> None:
-    """Keep a trace where somebody wants it."""
+    """Add a trace if traces are requested."""
     if traces is not None:
         traces.append(trace)

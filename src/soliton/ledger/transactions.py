@@ -1,10 +1,10 @@
-"""One transaction on a state: every check in the reference order, then its changes.
+"""Applying one transaction to a state: all checks in the reference order, then its changes.
 
-The order decides which error a client sees when several rules are broken: common checks, funds for
-the fee, proofs, the type's own rules, balances, scripts of assets.
+The order determines which error a client sees if several rules are violated: common checks, funds
+for the fee, proofs, the type's own rules, balances, asset scripts.
 
-What lives here: the sequence, and what is done when a transaction fails. What does not: the rules
-of a type (``ledger.rules``), of balances (``balances``), of fees (``fees``); blocks (``apply``).
+What lives here: the sequence, and the effect of a failed transaction. What does not: the rules of a
+type (``ledger.rules``), of balances (``balances``), of fees (``fees``); blocks (``apply``).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/TransactionDiffer.scala``,
@@ -26,7 +26,7 @@ from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58, curve25519
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger import fees, script_runs
-from soliton.ledger.actions import words_of
+from soliton.ledger.actions import error_text
 from soliton.ledger.balances import check_balances, check_portfolio
 from soliton.ledger.context import Context, TypeRules
 from soliton.ledger.errors import (
@@ -60,11 +60,11 @@ _FAILED_BY_ASSETS: Final = (3, 4)
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """What a transaction does: its changes above the state before it, whether it succeeded or
-    failed at the cost of its fee, and the complexity of the scripts that were run.
+    """The effect of a transaction: its changes on top of the state, whether it succeeded or failed
+    at the cost of its fee, and the complexity of all scripts that were run.
 
-    ``spent`` is the part of it that clients see: without verifiers and scripts of assets that
-    the transaction moves itself, unless it failed. ``state_changes`` are those of a called dApp.
+    ``spent`` is the part of it that clients see: without verifiers and scripts of assets that the
+    transaction itself moves, unless it failed. ``state_changes`` are those of a called dApp.
     """
 
     changes: Overlay
@@ -77,12 +77,12 @@ class Applied(msgspec.Struct, frozen=True):
 def apply_transaction(
     transaction: AnyTransaction, state: State, context: Context, *, verify_signature: bool = True
 ) -> Applied:
-    """Check a transaction against a state and give its changes in an overlay above that state.
+    """Check a transaction against a state and return its changes as an overlay of that state.
 
-    Rules that need no state are checked by ``codec.validate`` beforehand. Without
-    ``verify_signature`` the caller checks what is then in ``context.unverified``. Raises
-    ``TransactionRejected`` or one of the typed errors under ``LedgerError`` and ``ChainError``; the
-    state is not touched.
+    The caller has checked the rules that need no state with ``codec.validate``. Without
+    ``verify_signature`` the caller verifies the signatures added to ``context.unverified``. Raises
+    ``TransactionRejected`` or another subclass of ``LedgerError`` or ``ChainError``; the state is
+    not changed.
     """
     fixed = context.rules.fixed_outcomes.get(transaction.id)
     if fixed is not None:
@@ -110,7 +110,7 @@ def _apply_plain(
     context: Context,
     verify: bool,
 ) -> Applied:
-    """What ``_apply`` does with a transfer of which all is known to be fine but the signature."""
+    """Apply a plain transfer of which only the signature remains to be checked."""
     if plain.sender not in context.block.waived:
         _check_own_signature(transaction, context, verify)
     overlay = Overlay(state, context.height)
@@ -145,7 +145,7 @@ def _apply(transaction: AnyTransaction, state: State, context: Context, verify: 
         check_balances(overlay, state, context.rules)
     except BalanceErrors as error:
         if of_type.may_fail and _fails_by_balance(complexity, context.rules):
-            raise FailedTransaction(1, words_of(error), complexity) from error
+            raise FailedTransaction(1, error_text(error), complexity) from error
         raise
     complexity += _check_assets(transaction, of_type, state, context, complexity)
     overlay.record_transaction(transaction.id)
@@ -160,7 +160,7 @@ def _fails_by_balance(complexity: int, rules: Rules) -> bool:
 def _fail(
     transaction: AnyTransaction, state: State, context: Context, failure: FailedTransaction
 ) -> Applied:
-    """A failed transaction: the fee is paid, nothing else happens."""
+    """Apply a failed transaction: only the fee is paid."""
     overlay = Overlay(state, context.height)
     portfolio = Portfolio()
     fees.add_fee(transaction, portfolio, state, context.rules)
@@ -173,7 +173,7 @@ def _fail(
 
 
 def refuse_failure(applied: Applied) -> None:
-    """Raise what a failed transaction is where none may fail: it is not accepted from clients."""
+    """Raise an error for a failed transaction, which is not accepted from clients."""
     if applied.status is Status.SUCCEEDED:
         return
     error = None if applied.state_changes is None else applied.state_changes.error
@@ -212,7 +212,7 @@ def _check_common(
 
 
 def check_time(transaction: AnyTransaction, context: Context) -> None:
-    """Raise ``Mistiming`` for a transaction too far from its block or from the one before."""
+    """Raise ``Mistiming`` if the timestamp is too far from those of the block and its parent."""
     rules, timestamp = context.rules, transaction.timestamp
     if (
         timestamp >= rules.future_until
@@ -237,8 +237,7 @@ def _check_version(transaction: AnyTransaction, rules: Rules) -> None:
     known = 0 < transaction.version <= kind.max_version
     if not known and rules.has(Feature.LIGHT_NODE):
         raise UnsupportedTransaction(transaction.type_id, transaction.version)
-    # Before the light node feature, protobuf versions above the known ones got into the history of
-    # mainnet.
+    # Before the light node feature, mainnet accepted protobuf versions above the known ones.
     if codec.is_protobuf(kind, transaction.version):
         common.require_feature(Feature.BLOCK_V5, rules)
     elif not known:
@@ -248,7 +247,7 @@ def _check_version(transaction: AnyTransaction, rules: Rules) -> None:
 def _check_funds(
     transaction: AnyTransaction, of_type: TypeRules, state: State, context: Context
 ) -> None:
-    """Whether the fee alone can be paid, and what else the type wants to be there."""
+    """Check that the fee alone can be paid, and the type's further conditions."""
     if not _has_free_coins(transaction, state, context.rules):
         portfolio = Portfolio()
         fees.add_fee(transaction, portfolio, state, context.rules)
@@ -258,8 +257,8 @@ def _check_funds(
 
 
 def _has_free_coins(transaction: AnyTransaction, state: State, rules: Rules) -> bool:
-    """Whether the fee is in the chain's coin, and the sender has as much that is not leased out:
-    then there is nothing more to ask, and mostly it is so.
+    """Whether the fee is in the chain's coin and covered by coins that are not leased out. This is
+    the common case, and needs no further check.
     """
     if transaction.fee_asset_id is not None or not transaction.sender_public_key:
         return False
@@ -271,7 +270,7 @@ def _has_free_coins(transaction: AnyTransaction, state: State, rules: Rules) -> 
 def _check_proofs(
     transaction: AnyTransaction, of_type: TypeRules, state: State, context: Context, verify: bool
 ) -> int:
-    """Check the sender's proofs and all others; the complexity of the verifiers that were run."""
+    """Check the sender's proofs and all others; return the complexity of verifiers."""
     if not transaction.sender_public_key or not of_type.proven:
         return 0
     complexity = 0
@@ -284,13 +283,13 @@ def _check_proofs(
     elif transaction.version in type_by_id(transaction.type_id).signature_versions:
         raise TransactionRejected("Can't process transaction with signature from scripted account")
     elif not context.draft:
-        complexity = _ask_verifier(sender, script, transaction, state, context)
+        complexity = _run_verifier(sender, script, transaction, state, context)
     if of_type.proofs is not None:
         complexity += of_type.proofs(transaction, state, context, verify)
     return complexity
 
 
-def _ask_verifier(
+def _run_verifier(
     sender: Address,
     script: AccountScript,
     transaction: AnyTransaction,
@@ -315,7 +314,7 @@ def _check_own_signature(transaction: AnyTransaction, context: Context, verify: 
 def _check_assets(
     transaction: AnyTransaction, of_type: TypeRules, state: State, context: Context, spent: int
 ) -> int:
-    """Ask the scripts of the assets that the transaction moves; the complexity of these."""
+    """Run the scripts of the assets that the transaction moves; return their complexity."""
     may_fail = of_type.may_fail and context.rules.has(Feature.BLOCK_V5)
     complexity = 0
     for asset_id in smart_assets(of_type.assets(transaction, state), state):
@@ -340,10 +339,9 @@ def _check_assets(
 
 
 def check_signature(transaction: AnyTransaction, rules: Rules, *, verify: bool = True) -> None:
-    """Raise ``TransactionRejected`` unless the one proof is a signature of the sender.
+    """Raise ``TransactionRejected`` unless the only proof is a signature of the sender.
 
-    Without ``verify`` the caller has checked the signature itself; what remains is how many proofs
-    there are and whether the key is one that is refused.
+    Without ``verify`` only the number of proofs and weak keys are checked.
     """
     if len(transaction.proofs) != 1:
         raise TransactionRejected(
@@ -355,11 +353,11 @@ def check_signature(transaction: AnyTransaction, rules: Rules, *, verify: bool =
 
 
 def signed_message(transaction: AnyTransaction) -> SignedMessage:
-    """What its one proof has to be the sender's signature of."""
+    """Return key, message and signature of a transaction with one proof."""
     return transaction.sender_public_key, transaction.body, transaction.proofs[0]
 
 
 def invalid_signature(transaction: AnyTransaction) -> InvalidSignature:
-    """The error of a proof that does not fit, with the transaction in its text."""
+    """Return the error for an invalid signature, with the transaction in its message."""
     text = msgspec.json.encode(codec.to_json(transaction)).decode()
     return InvalidSignature(f"Proof doesn't validate as signature for {text}")

@@ -1,7 +1,7 @@
-"""What wallets of Ethereum write as calls of dApps: their ABI.
+"""Calls of dApps by Ethereum wallets, encoded in the Ethereum ABI.
 
-What lives here: reading a call in the words of its dApp, and the interface that a dApp has for
-wallets. What does not: running it (``invocation``).
+What lives here: decoding a call according to its dApp, and a dApp's interface for wallets. What
+does not: running the call (``invocation``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/``
 ``EthABIConverter.scala`` and ``EthereumTransaction.scala``.
@@ -31,12 +31,10 @@ from soliton.ride.meta import ArgumentType, argument_types, read_meta
 from soliton.ride.values import MAX_LIST_LENGTH, RideList
 
 _MAX_CACHED_BYTES: Final = 16 * 1024**2
-"""Interfaces of dApps that are cached, each with its script."""
+"""The size of the cache of dApp interfaces, which holds the scripts as well."""
 _HEAD_BYTES: Final = 512
 _INTERFACE_FACTOR: Final = 8
-"""The names of functions and arguments, taken apart, and the script itself, take so many times its
-bytes at most.
-"""
+"""An upper bound for the size of a parsed interface with its script, in sizes of the script."""
 _ABI_TYPES: Final = {
     "Int": "int64",
     "Boolean": "bool",
@@ -46,15 +44,15 @@ _ABI_TYPES: Final = {
 
 
 def read_call(action: EthereumCall, state: State, rules: Rules) -> InvokeScript:
-    """The call of a wallet in the words of its dApp; raises ``TransactionRejected``."""
+    """Decode the call of a wallet; raise ``TransactionRejected``."""
     account = account_script(action.d_app, state)
     if account is None:
         raise TransactionRejected(f"No script at address {address_text(action.d_app)}")
     method = action.data[:SELECTOR_LENGTH]
-    found = _functions_by_selector(account.script).get(method)
-    if found is None:
+    signature = _functions_by_selector(account.script).get(method)
+    if signature is None:
         raise TransactionRejected(f"Function not defined: {method.hex()}")
-    function, types = found
+    function, types = signature
     try:
         payload, exact = to_invoke(action, function, types)
     except FormatError as error:
@@ -73,14 +71,14 @@ def read_call(action: EthereumCall, state: State, rules: Rules) -> InvokeScript:
 
 
 def wallet_call(action: EthereumCall, state: State) -> InvokeScript | None:
-    """The call of a wallet in the words of its dApp, ``None`` where it does not know them."""
+    """Decode the call of a wallet; ``None`` if the dApp has no such function."""
     account = account_script(action.d_app, state)
     if account is None:
         return None
     try:
         functions = _functions_by_selector(account.script)
-        found = functions.get(action.data[:SELECTOR_LENGTH])
-        return None if found is None else to_invoke(action, *found)[0]
+        signature = functions.get(action.data[:SELECTOR_LENGTH])
+        return None if signature is None else to_invoke(action, *signature)[0]
     except (FormatError, TransactionRejected):
         return None
 
@@ -91,7 +89,7 @@ def _weight(source: bytes) -> int:
 
 @cached_by_weight(_MAX_CACHED_BYTES, _weight)
 def _functions_by_selector(source: bytes) -> dict[bytes, tuple[str, tuple[str, ...]]]:
-    """The functions that wallets can call: their names and the types of their arguments."""
+    """Return the functions that wallets can call, with the types of their arguments."""
     content = parsed_script(source).content
     if not isinstance(content, DApp):
         return {}
@@ -111,7 +109,7 @@ def _functions_by_selector(source: bytes) -> dict[bytes, tuple[str, tuple[str, .
 
 
 def abi_type(argument: ArgumentType) -> str | None:
-    """The type of an argument for wallets; unions have none."""
+    """Return the ABI type of an argument; ``None`` for a union."""
     if len(argument.types) != 1:
         return None
     name = _ABI_TYPES[argument.types[0]]
@@ -119,7 +117,7 @@ def abi_type(argument: ArgumentType) -> str | None:
 
 
 def _check_arguments(payload: InvokeScript) -> None:
-    """Refuse lists that are longer than the language allows."""
+    """Raise for lists that are longer than the language allows."""
     call = payload.call
     for argument in () if call is None else call.args:
         try:

@@ -1,8 +1,8 @@
-"""What chains did to their state outside of their rules: patches at certain heights, transactions
-with a fixed outcome, aliases that no longer lead anywhere.
+"""State changes outside of the rules: patches at certain heights, transactions with a fixed
+outcome, disabled aliases.
 
-What lives here: the figures (``*.toml``, by name of the network) and how they are applied. What
-does not: rules that merely switch at a height, which are settings of a network.
+What lives here: the data (``*.toml``, by name of the network) and how they are applied. What does
+not: rules that merely switch at a height, which are settings of a network.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/patch`` and
 ``database/patch/DisableHijackedAliases.scala``; wavesplatform/gowaves
@@ -42,8 +42,8 @@ MAX_ID_CHARS: Final = 44
 class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A change of the state at the beginning of one block.
 
-    It comes at ``height``, or where ``feature`` becomes active. ``waves`` is added to balances,
-    ``leases`` to what is leased to and by accounts; ``cancelled`` leases end.
+    It is applied at ``height``, or where ``feature`` becomes active. ``waves`` is added to
+    balances, ``leases`` to leased-in and leased-out amounts; ``cancelled`` leases end.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.height == height
 
     def apply(self, overlay: Overlay, height: int, chain_id: int) -> None:
-        """Write the change; leases in it are written even where they stay as they are."""
+        """Write the change; lease balances are written even if they do not change."""
         for text, amount in self.waves.items():
             address = parse_address(text, chain_id)
             overlay.put(WAVES, address, overlay.get(WAVES, address) + amount)
@@ -74,7 +74,7 @@ class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Patches(msgspec.Struct, frozen=True):
-    """The patches that a block begins with, in their order."""
+    """The patches at the beginning of a block, in order."""
 
     height: int
     chain_id: int
@@ -87,7 +87,7 @@ class Patches(msgspec.Struct, frozen=True):
 
 
 class FixedOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A transaction and the values that it leaves behind, whatever the rules say."""
+    """A transaction whose resulting values are fixed, independent of the rules."""
 
     id: str
     waves: tuple[tuple[str, int], ...] = ()
@@ -124,22 +124,22 @@ class _OutcomeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def at(network: Network, height: int, activations: Mapping[int, int]) -> Patches | None:
-    """What the block at this height begins with, ``None`` for almost all blocks.
+    """Return the patches of the block at this height, ``None`` for almost all blocks.
 
     ``activations`` maps features to the heights at which they become active.
     """
-    found = [patch for patch in _file(network.name).patches if patch.comes_at(height, activations)]
-    return Patches(height, network.chain_id, tuple(found)) if found else None
+    patches = [each for each in _file(network.name).patches if each.comes_at(height, activations)]
+    return Patches(height, network.chain_id, tuple(patches)) if patches else None
 
 
 def disabled_aliases(network: Network, height: int) -> frozenset[str]:
-    """The aliases that lead nowhere and cannot be created at a height."""
+    """Return the aliases that are disabled at a height and cannot be created."""
     file = _file(network.name)
     return file.disabled_aliases if height > file.disabled_aliases_after_height else frozenset()
 
 
 def fixed_outcomes(network: Network, height: int) -> Mapping[bytes, FixedOutcome]:
-    """The transactions whose outcome is fixed in a block at this height, by id."""
+    """Return the transactions with a fixed outcome at this height, by id."""
     file = _outcome_file(network.name)
     if not file.from_height <= height <= file.to_height:
         return {}
@@ -150,7 +150,7 @@ def fixed_outcomes(network: Network, height: int) -> Mapping[bytes, FixedOutcome
 
 
 def switches(network: Network) -> list[int]:
-    """The heights at which the answers about aliases and outcomes change."""
+    """Return the heights at which disabled aliases or fixed outcomes change."""
     outcomes = _outcome_file(network.name)
     return [
         _file(network.name).disabled_aliases_after_height + 1,

@@ -1,4 +1,4 @@
-"""What transactions do to the state: one module a type, under the same name as in
+"""The effects of transactions on the state: one module per type, named as in
 ``soliton.chain.transactions``.
 
 The table of types is ``soliton.chain.transactions.table``; this package finds the rules by the
@@ -19,12 +19,12 @@ _RULES: Final[dict[int, TypeRules]] = {}
 
 
 def register(type_id: int, rules: TypeRules) -> None:
-    """Make the rules of a type known."""
+    """Register the rules of a type."""
     _RULES[type_id] = rules
 
 
 def rules_of(type_id: int) -> TypeRules:
-    """The rules of a transaction type; raises ``UnsupportedTransaction``."""
+    """Return the rules of a transaction type; raise ``UnsupportedTransaction``."""
     rules = _RULES.get(type_id)
     if rules is None:
         raise UnsupportedTransaction(type_id, 0)

@@ -1,4 +1,4 @@
-"""Type 6, burn: less of an asset.
+"""Type 6, burn: decreases the quantity of an asset.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/AssetTransactionsDiffs.scala``.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from soliton.chain.transactions.burn import Burn
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.ledger import assets
-from soliton.ledger.context import Context, TypeRules, as_purpose
+from soliton.ledger.context import Context, TypeRules, constant_purpose
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.state import Overlay
@@ -30,5 +30,5 @@ RULES = TypeRules(
     None,
     _apply,
     assets=assets.moved_asset,
-    purpose=as_purpose(BURN),
+    purpose=constant_purpose(BURN),
 )

@@ -1,4 +1,4 @@
-"""Type 19, commit to generation: known by its form, allowed by no feature yet.
+"""Type 19, commit to generation: its format is known, but no feature allows it yet.
 
 Source: wavesplatform/protobuf-schemas ``proto/waves/transaction.proto`` (the form); wavesplatform/
 gowaves ``pkg/settings/features.go`` (the feature to come).

@@ -31,13 +31,13 @@ def require_feature(feature: Feature, rules: Rules) -> None:
 
 
 def generic_activation(transaction: AnyTransaction, context: Context) -> None:
-    """The rule of the oldest types: their second version came with smart accounts."""
+    """The rule of the oldest types, whose version 2 needs smart accounts."""
     if transaction.version == 2:
         require_feature(Feature.SMART_ACCOUNTS, context.rules)
 
 
 def activation(feature: Feature) -> Callable[[AnyTransaction, Context], None]:
-    """The rule of a type that came with a feature."""
+    """Return the rule of a type that needs a feature."""
 
     def check(_transaction: AnyTransaction, context: Context) -> None:
         require_feature(feature, context.rules)
@@ -46,25 +46,23 @@ def activation(feature: Feature) -> Callable[[AnyTransaction, Context], None]:
 
 
 def base_fee(transaction: AnyTransaction, rules: Rules) -> int:
-    """The minimum fee of most types: what the network's table says; a unit for types that are
-    younger than the table.
-    """
+    """Return the fee in the network's table, or one fee unit for types that it does not contain."""
     return rules.fees.base.get(transaction.type_id, rules.fees.unit)
 
 
 def sender_of(transaction: AnyTransaction) -> Address:
-    """The account that sends a transaction."""
+    """Return the account that sends a transaction."""
     return from_public_key(transaction.sender_public_key, transaction.chain_id)
 
 
 def sent_asset(transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
-    """The asset that a transfer or mass transfer moves; none for the native coin."""
+    """Return the asset that a transfer or mass transfer moves, if any."""
     asset_id = transaction.payload.asset_id
     return () if asset_id is None else (asset_id,)
 
 
 def resolve(recipient: Recipient, state: State, rules: Rules) -> Address:
-    """The account that a recipient names; raises ``AliasDoesNotExist`` or ``AliasIsDisabled``."""
+    """Return the account of a recipient; raise ``AliasDoesNotExist`` or ``AliasIsDisabled``."""
     if not isinstance(recipient, Alias):
         return recipient
     if recipient.name in rules.disabled_aliases:
@@ -76,7 +74,7 @@ def resolve(recipient: Recipient, state: State, rules: Rules) -> Address:
 
 
 def require_known(asset_id: AssetId | None, state: State) -> None:
-    """Raise ``TransactionRejected`` when an asset that is to be sent does not exist."""
+    """Raise ``TransactionRejected`` if an asset to be sent does not exist."""
     if asset_id is not None and state.get(ASSETS, asset_id) is None:
         raise TransactionRejected(
             f"Transfer error: asset '{base58.encode(asset_id)}' is not found on the blockchain"
@@ -100,10 +98,10 @@ def check_spending(
     *,
     fee_may_come_later: bool = False,
 ) -> None:
-    """Raise ``TransactionRejected`` when the sender has less than is sent and paid together.
+    """Raise ``TransactionRejected`` if the sender has less than amount and fee together.
 
     Amounts are positive, with their asset (``None``: the native coin). With ``fee_may_come_later``
-    the fee need not be there yet.
+    the sender need not have the fee yet.
     """
     spent: dict[AssetId | None, int] = {sent[0]: sent[1]}
     spent[fee[0]] = spent.get(fee[0], 0) + fee[1]

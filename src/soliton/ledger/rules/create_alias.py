@@ -1,4 +1,4 @@
-"""Type 10, create alias: gives the sender's account a name.
+"""Type 10, create alias: gives the sender's account an alias.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/CreateAliasTransactionDiff.scala``.
@@ -18,7 +18,7 @@ from soliton.ledger.state import ALIASES, Overlay
 
 
 def _unique(rules: Rules) -> bool:
-    # Old ids depend on the name alone, and names could be taken again.
+    # Old ids depend only on the alias, which could be claimed again.
     return rules.alias_ids_unique
 
 

@@ -53,7 +53,7 @@ def _charged_assets(
 
 def _check_key(transaction: AnyTransaction, rules: Rules) -> None:
     number = int.from_bytes(transaction.sender_public_key, "big")
-    # Early rules refused keys that a number in two's complement holds in fewer bytes.
+    # Early rules refused keys that are shorter as a two's complement number.
     if number.bit_length() < KEY_BITS and not rules.has(Feature.CONSENSUS_IMPROVEMENTS):
         raise TransactionRejected("Invalid public key")
 

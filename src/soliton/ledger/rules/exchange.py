@@ -1,4 +1,4 @@
-"""Type 7, exchange: two orders meet, and the matcher takes its fees.
+"""Type 7, exchange: executes two orders, and pays the matcher's fees.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/ExchangeTransactionDiff.scala``,
@@ -56,7 +56,7 @@ def _signed(transaction: AnyTransaction) -> tuple[SignedMessage, ...] | None:
     payload: Exchange = transaction.payload
     found = []
     for order in payload.orders:
-        # An Ethereum signature has told who the sender is: there is nothing left to verify.
+        # The sender follows from an Ethereum signature, so there is nothing to verify.
         if order.eip712_signature is None:
             if len(order.proofs) != 1:
                 return None
@@ -191,7 +191,7 @@ def _grouped(number: int) -> str:
 
 
 def _move(transaction: AnyTransaction, state: State, portfolio: Portfolio, rules: Rules) -> None:
-    """What changes hands, the fee of the transaction aside; raises ``TransactionRejected``."""
+    """Add all movements except the transaction's fee; raise ``TransactionRejected``."""
     payload: Exchange = transaction.payload
     buy, sell = payload.buy_order, payload.sell_order
     if payload.buy_matcher_fee < 0 or payload.sell_matcher_fee < 0:

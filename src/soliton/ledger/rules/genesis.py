@@ -1,4 +1,4 @@
-"""Type 1, genesis: coins appear, in the first block only.
+"""Type 1, genesis: creates coins, in the first block only.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/GenesisTransactionDiff.scala``.

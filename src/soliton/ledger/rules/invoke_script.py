@@ -1,6 +1,6 @@
 """Type 16, invoke script: calls a function of a dApp, with payments.
 
-What lives here: everything around the call. What does not: running it (``ledger.invocation``).
+What lives here: the checks around the call. What does not: running it (``ledger.invocation``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/invoke/InvokeScriptTransactionDiff.scala``,
@@ -19,7 +19,7 @@ from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.ledger import invocation, script_setting
 from soliton.ledger.balances import check_portfolio
-from soliton.ledger.context import Context, PoolRules, TypeRules, as_purpose
+from soliton.ledger.context import Context, PoolRules, TypeRules, constant_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
@@ -34,7 +34,7 @@ _FIRST_VERSION_THAT_MAY_PAY_THE_FEE: Final = 4
 
 
 def check_payments(payments: tuple[Payment, ...], state: State, rules: Rules) -> None:
-    """Raise ``TransactionRejected`` for a payment in an asset that cannot be."""
+    """Raise ``TransactionRejected`` for a payment in an asset that does not exist."""
     if not rules.has(Feature.SYNCHRONOUS_CALLS):
         return
     for payment in payments:
@@ -54,7 +54,7 @@ def _sending(transaction: AnyTransaction, state: State, context: Context) -> Non
     check_payments(payload.payments, state, rules)
     together = rules.has(Feature.BLOCK_V5)
     script = account_script(dapp, state)
-    # A dApp may send its caller the fee that is missing.
+    # A dApp may send its caller the missing fee.
     overdraft = False
     if together and script is not None:
         head = script_setting.inspect(script.script)
@@ -121,6 +121,6 @@ RULES = TypeRules(
     charged_assets=_charged_assets,
     funds=_funds,
     may_fail=True,
-    purpose=as_purpose(PAYMENT),
+    purpose=constant_purpose(PAYMENT),
     pool=PoolRules(runs_scripts=True),
 )

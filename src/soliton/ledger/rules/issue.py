@@ -1,4 +1,4 @@
-"""Type 3, issue: a new asset.
+"""Type 3, issue: creates an asset.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/AssetTransactionsDiffs.scala``.
@@ -75,7 +75,7 @@ def _apply(
     overlay.put(ASSETS, asset_id, info)
     overlay.put(ASSET_VOLUMES, asset_id, AssetVolume(payload.reissuable, payload.quantity))
     overlay.put(ASSET_NAMES, asset_id, AssetName(payload.name, payload.description, context.height))
-    # That a new asset has no script is part of state hashes as well.
+    # State hashes also have an entry for a new asset without a script.
     overlay.put(ASSET_SCRIPTS, asset_id, script)
     overlay.put(ERC20, assets.erc20_address(asset_id), asset_id)
     portfolio.add(common.sender_of(transaction), asset_id, payload.quantity)

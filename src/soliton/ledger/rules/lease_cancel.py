@@ -1,4 +1,4 @@
-"""Type 9, lease cancel: takes lent coins back.
+"""Type 9, lease cancel: ends a lease.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/LeaseTransactionsDiff.scala``.
@@ -29,7 +29,7 @@ def _names(transaction: AnyTransaction, state: State) -> tuple[Recipient, ...]:
     return () if lease is None else (lease.recipient,)
 
 
-# Whoever leased everything out can still cancel: the fee comes out of what is freed.
+# An account that has leased out everything can still cancel: the freed coins pay the fee.
 RULES = TypeRules(
     common.generic_activation, common.base_fee, None, _apply, checks_funds=False, names=_names
 )

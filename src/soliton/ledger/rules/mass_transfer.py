@@ -9,7 +9,7 @@ from __future__ import annotations
 from soliton.chain.features import Feature
 from soliton.chain.transactions.mass_transfer import MassTransfer
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.ledger.context import Context, PoolRules, TypeRules, as_purpose
+from soliton.ledger.context import Context, PoolRules, TypeRules, constant_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
@@ -59,6 +59,6 @@ RULES = TypeRules(
     _sending,
     _apply,
     assets=common.sent_asset,
-    purpose=as_purpose(TRANSFER),
+    purpose=constant_purpose(TRANSFER),
     pool=PoolRules(only_adds=True),
 )

@@ -1,4 +1,4 @@
-"""Type 5, reissue: more of an asset.
+"""Type 5, reissue: increases the quantity of an asset.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/AssetTransactionsDiffs.scala``.
@@ -10,7 +10,7 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.reissue import Reissue
 from soliton.ledger import assets
-from soliton.ledger.context import Context, TypeRules, as_purpose
+from soliton.ledger.context import Context, TypeRules, constant_purpose
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.rules_at import Rules
@@ -45,5 +45,5 @@ RULES = TypeRules(
     None,
     _apply,
     assets=assets.moved_asset,
-    purpose=as_purpose(REISSUE),
+    purpose=constant_purpose(REISSUE),
 )

@@ -1,4 +1,4 @@
-"""Type 15, set asset script: another script for an asset that has one.
+"""Type 15, set asset script: replaces the script of a smart asset.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/AssetTransactionsDiffs.scala``.
@@ -10,7 +10,7 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.set_asset_script import SetAssetScript
 from soliton.ledger import assets
-from soliton.ledger.context import Context, PoolRules, TypeRules, as_purpose
+from soliton.ledger.context import Context, PoolRules, TypeRules, constant_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
@@ -44,6 +44,6 @@ RULES = TypeRules(
     None,
     _apply,
     assets=assets.moved_asset,
-    purpose=as_purpose(UPDATE),
+    purpose=constant_purpose(UPDATE),
     pool=PoolRules(sets_script=True),
 )

@@ -1,4 +1,4 @@
-"""Type 13, set script: gives the sender's account a script, or takes it away.
+"""Type 13, set script: sets or removes the script of the sender's account.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/SetScriptTransactionDiff.scala`` and
@@ -55,7 +55,7 @@ def check_script(script: bytes | None, context: Context) -> None:
 
 
 def estimate_asset(script: bytes, context: Context) -> AssetScript:
-    """The script of an asset with its complexity; raises ``TransactionRejected``."""
+    """Return the script of an asset with its complexity; raise ``TransactionRejected``."""
     complexity = script_setting.estimate(script, True, context).verifier
     if complexity < 0 and context.rules.estimation_overflow_checked:
         raise TransactionRejected("Unexpected negative complexity")

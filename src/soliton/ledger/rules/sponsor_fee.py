@@ -1,4 +1,4 @@
-"""Type 14, sponsor fee: lets an asset pay fees, at a rate.
+"""Type 14, sponsor fee: lets users pay fees in an asset, at a rate.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/DiffsCommon.scala``.
@@ -10,7 +10,7 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.sponsor_fee import SponsorFee
 from soliton.ledger import assets
-from soliton.ledger.context import Context, TypeRules, as_purpose
+from soliton.ledger.context import Context, TypeRules, constant_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
@@ -42,5 +42,5 @@ RULES = TypeRules(
     None,
     _apply,
     assets=assets.moved_asset,
-    purpose=as_purpose(SPONSOR),
+    purpose=constant_purpose(SPONSOR),
 )

@@ -13,7 +13,7 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.transfer import Transfer
 from soliton.chain.values import MAX_I64, AssetId
-from soliton.ledger.context import Context, PoolRules, TypeRules, as_purpose
+from soliton.ledger.context import Context, PoolRules, TypeRules, constant_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
@@ -42,7 +42,7 @@ def move(
     portfolio: Portfolio,
     context: Context,
 ) -> None:
-    """Send an amount from the transaction's sender; raises ``TransactionRejected``."""
+    """Send an amount from the transaction's sender; raise ``TransactionRejected``."""
     rules = context.rules
     address = common.resolve(recipient, state, rules)
     fee_asset_id = transaction.fee_asset_id
@@ -71,6 +71,6 @@ RULES = TypeRules(
     _sending,
     _apply,
     assets=common.sent_asset,
-    purpose=as_purpose(TRANSFER),
+    purpose=constant_purpose(TRANSFER),
     pool=PoolRules(only_adds=True),
 )

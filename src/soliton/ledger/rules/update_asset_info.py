@@ -1,4 +1,4 @@
-"""Type 17, update asset info: another name and description for an asset.
+"""Type 17, update asset info: changes the name and description of an asset.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/AssetTransactionsDiffs.scala``.
@@ -11,7 +11,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.update_asset_info import UpdateAssetInfo
 from soliton.crypto import base58
 from soliton.ledger import assets
-from soliton.ledger.context import Context, TypeRules, as_purpose
+from soliton.ledger.context import Context, TypeRules, constant_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
@@ -45,7 +45,7 @@ def _apply(
     overlay.put(ASSET_NAMES, asset_id, name)
 
 
-# Before feature 17 an asset could pay the fee, and its sponsor did not get it: it was gone.
+# Before feature 17 the fee could be paid in an asset, which the sponsor did not receive.
 RULES = TypeRules(
     common.activation(Feature.BLOCK_V5),
     common.base_fee,
@@ -53,5 +53,5 @@ RULES = TypeRules(
     _apply,
     assets=assets.moved_asset,
     sponsored=False,
-    purpose=as_purpose(UPDATE),
+    purpose=constant_purpose(UPDATE),
 )
