@@ -142,14 +142,14 @@ def test_too_large() -> None:
 @given(digests, st.lists(snapshot_values, max_size=4).map(tuple))
 def test_read_one_by_one_they_are_the_same(block_id: bytes, told: tuple[Snapshot, ...]) -> None:
     data = snapshots.encode_block(BlockSnapshot(block_id, told))
-    unread = snapshots.Unread(data, T)
+    unread = snapshots.LazySnapshots(data, T)
     assert (unread.block_id, tuple(unread), len(unread)) == (block_id, told, len(told))
 
 
 def test_members_that_are_unknown_are_passed_over() -> None:
     data = snapshots.encode_block(BlockSnapshot(b"\1" * 32, (Snapshot(),)))
     others = b"\x1a\x01x" + b"\x20\x07" + b"\x29" + bytes(8) + b"\x35" + bytes(4)
-    assert len(snapshots.Unread(others + data + others, T)) == 1
+    assert len(snapshots.LazySnapshots(others + data + others, T)) == 1
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_members_that_are_unknown_are_passed_over() -> None:
 )
 def test_bombs_are_refused_before_they_are_read(behind: bytes, reason: str) -> None:
     with pytest.raises(FormatError, match=reason):
-        snapshots.Unread(protobuf.delimited(1, bytes(32)) + behind, T)
+        snapshots.LazySnapshots(protobuf.delimited(1, bytes(32)) + behind, T)
 
 
 @pytest.mark.parametrize("length", [0, 127, 128, 16_383, 16_384, 2_097_152])

@@ -36,7 +36,7 @@ def _protobuf_transaction(data: bytes) -> None:
     transaction = codec.decode_protobuf(data, CHAIN_ID)
     own = codec.encode_protobuf(transaction)
     assert codec.decode_protobuf(own, CHAIN_ID) == transaction
-    assert codec.decode_own(own, CHAIN_ID) == transaction
+    assert codec.decode_trusted(own, CHAIN_ID) == transaction
     _usual_handling(transaction)
 
 

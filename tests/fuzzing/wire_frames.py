@@ -86,10 +86,13 @@ def _look_into(message: messages.Message) -> None:
         messages.ProtobufBlock: lambda data: read_block(R, data),
         messages.LegacyMicroblock: microblocks.peek_total_id,
         messages.ProtobufMicroblock: microblocks.peek_total_id,
-        messages.BlockSnapshot: lambda data: (snapshots.peek_id(data), *snapshots.Unread(data, R)),
+        messages.BlockSnapshot: lambda data: (
+            snapshots.peek_id(data),
+            *snapshots.LazySnapshots(data, R),
+        ),
         messages.MicroblockSnapshot: lambda data: (
             snapshots.peek_id(data),
-            *snapshots.Unread(data, R),
+            *snapshots.LazySnapshots(data, R),
         ),
     }
     reader = readers.get(type(message))

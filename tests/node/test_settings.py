@@ -550,7 +550,7 @@ def test_every_setting_of_a_private_chain_is_documented() -> None:
     }
     section = Section(tree, "blockchain.custom", SettingsError)
     read_custom(section, "waves", [])
-    keys = {*section.asked(), "blockchain.custom.functionality.pre-activated-features"}
+    keys = {*section.known_keys(), "blockchain.custom.functionality.pre-activated-features"}
     documented = re.findall(
         r"^\| `(blockchain\.custom\.[a-z0-9.-]+)`", REFERENCE.read_text(), re.MULTILINE
     )

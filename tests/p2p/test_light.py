@@ -247,7 +247,7 @@ def test_the_first_blocks_of_mainnet_by_their_snapshots(shared: Path, tmp_path: 
             assert isinstance(answer, messages.BlockSnapshot)
             head = blocks.decode_signed_header(data, chain.chain_id)
             hit_source = light.check_header(head, None)
-            unread = snapshots.Unread(answer.data, chain.chain_id)
+            unread = snapshots.LazySnapshots(answer.data, chain.chain_id)
             run_steps(light.appending(block, hit_source, snapshots=unread))
             meta = light.meta(height)
             assert meta.state_hash.hex() == rows[height - 1]["state_hash"], height

@@ -130,7 +130,7 @@ class _Text:
         chain_id = self._chain.network.chain_id
         plain = None if self._is_legacy else plain_text(piece, chain_id)
         if plain is None:
-            decode = codec.decode_legacy if self._is_legacy else codec.decode_own
+            decode = codec.decode_legacy if self._is_legacy else codec.decode_trusted
             transaction = decode(piece, chain_id)
             if check:
                 self._check(transaction.id)

@@ -62,7 +62,7 @@ def shown(kind: TransactionType) -> Schema:
         if codec.is_protobuf(kind, version) or version in kind.chain_id_versions
     ]
     _add(always, sometimes, "chainId", _CHAIN_ID, with_chain_id, versions)
-    if kind.from_nobody:
+    if kind.senderless:
         always["signature"] = BASE58_SCHEMA
     else:
         always |= {"feeAssetId": ASSET_SCHEMA, "sender": TEXT_SCHEMA}

@@ -19,7 +19,7 @@ from soliton.chain import errors as chain_errors
 from soliton.chain.orders import Order
 from soliton.chain.orders import to_json as order_json
 from soliton.chain.transactions.codec import ProofsError, to_json
-from soliton.chain.transactions.model import AnyTransaction, TransactionType, WholeForm
+from soliton.chain.transactions.model import AnyTransaction, ForeignForm, TransactionType
 from soliton.chain.transactions.table import registered
 from soliton.errors import InputError, SolitonError
 from soliton.ledger import errors as ledger_errors
@@ -73,7 +73,7 @@ def _unsupported(error: chain_errors.UnsupportedTransaction) -> errors.ApiError:
 
 
 def _is_sendable(kind: TransactionType) -> bool:
-    return kind.versioned and not isinstance(kind.protobuf, WholeForm)
+    return kind.versioned and not isinstance(kind.protobuf, ForeignForm)
 
 
 def _oldest_amount(
@@ -85,7 +85,7 @@ def _oldest_amount(
 
 def _order(error: chain_errors.OrderInvalid) -> errors.ApiError:
     shown = order_json(error.order) if isinstance(error.order, Order) else None
-    return errors.ORDER_INVALID.error(reason=error.words, order=shown)
+    return errors.ORDER_INVALID.error(reason=error.reason, order=shown)
 
 
 def _script_error(error: ScriptExecutionError) -> errors.ApiError:

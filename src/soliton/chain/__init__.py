@@ -1,5 +1,6 @@
-"""What things on a chain are and how they are written: values and formats, no state.
+"""The values and formats of a chain, without state: addresses, transactions (one module per type),
+blocks, networks.
 
-Addresses, transactions (one module a type), blocks, networks. What does not live here: what a
-transaction does (``soliton.ledger``), who may make a block (``soliton.consensus``).
+What does not live here: the effects of a transaction (``soliton.ledger``), who may make a block
+(``soliton.consensus``).
 """

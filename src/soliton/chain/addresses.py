@@ -1,7 +1,7 @@
-"""Addresses and aliases: how an account is named on a chain.
+"""Addresses and aliases: the identifiers of accounts.
 
 An *address* is 26 bytes: version 1, chain id, 20 bytes of the public key's secure hash, 4 bytes of
-checksum. It is kept as plain ``bytes``. An *alias* is a short name registered on the chain. A
+checksum; it is represented as ``bytes``. An *alias* is a short name registered on the chain. A
 *recipient* is either of them.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/account/Recipient.scala`` and
@@ -35,9 +35,9 @@ ALIAS_ALPHABET: Final = frozenset("-.0123456789@_abcdefghijklmnopqrstuvwxyz")
 ALIAS_PREFIX: Final = "alias:"
 MAX_CHAIN_ID: Final = 255
 MAX_ADDRESS_CHARS: Final = 36
-"""26 bytes never need more base58 characters than this."""
+"""The longest base58 form of 26 bytes."""
 
-# An address costs four hashes; the accounts that are busy come again and again.
+# Computing an address takes four hashes, and the same accounts occur frequently.
 _CACHED_ADDRESSES: Final = 65_536
 
 
@@ -64,10 +64,10 @@ Recipient = Address | Alias
 
 @lru_cache(maxsize=_CACHED_ADDRESSES)
 def from_public_key(public_key: bytes, chain_id: int) -> Address:
-    """The address of a public key on a chain.
+    """Return the address of a public key on a chain.
 
-    Keys have 32 bytes; 64 are a key of Ethereum, whose accounts keep the 20 bytes by which they
-    are known there.
+    Keys have 32 bytes. A key of 64 bytes is an Ethereum key; its address contains the 20 bytes of
+    the account's Ethereum address.
     """
     if len(public_key) == ETHEREUM_KEY_LENGTH:
         return from_public_key_hash(keccak256(public_key)[-PUBLIC_KEY_HASH_LENGTH:], chain_id)
@@ -76,10 +76,7 @@ def from_public_key(public_key: bytes, chain_id: int) -> Address:
 
 @lru_cache(maxsize=_CACHED_ADDRESSES)
 def from_public_key_hash(key_hash: bytes, chain_id: int) -> Address:
-    """The address whose 20 middle bytes are ``key_hash``.
-
-    Raises ``AddressError`` when the hash is not 20 bytes long.
-    """
+    """Return the address with this hash; raise ``AddressError`` unless it has 20 bytes."""
     if len(key_hash) != PUBLIC_KEY_HASH_LENGTH:
         raise AddressError(f"Invalid public key hash length: {len(key_hash)}")
     return _with_checksum(bytes((ADDRESS_VERSION, chain_id)) + key_hash)
@@ -91,12 +88,12 @@ def _with_checksum(body: bytes) -> Address:
 
 
 def public_key_hash(address: Address) -> bytes:
-    """The 20 middle bytes of an address: what protobuf and Ethereum use in its place."""
+    """Return the 20 middle bytes of an address, which protobuf messages and Ethereum use."""
     return address[2:22]
 
 
 def check_address(data: bytes, chain_id: int) -> Address:
-    """``data`` as an address of the chain.
+    """Return ``data`` as an address of the chain.
 
     Raises ``AddressError`` for a wrong length, version, chain id or checksum, in this order.
     """
@@ -118,10 +115,7 @@ def check_address(data: bytes, chain_id: int) -> Address:
 
 @lru_cache(maxsize=_CACHED_ADDRESSES)
 def parse_address(text: str, chain_id: int) -> Address:
-    """The address written in base58.
-
-    Raises ``AddressError`` for anything that is no address of the chain.
-    """
+    """Parse an address in base58; raise ``AddressError`` unless it is one of the chain."""
     return check_address(_decoded(text), chain_id)
 
 
@@ -138,17 +132,12 @@ def _decoded(text: str) -> bytes:
 
 @lru_cache(maxsize=_CACHED_ADDRESSES)
 def address_text(address: bytes) -> str:
-    """An address (or any short bytes) in base58; cached because the same accounts are shown again
-    and again.
-    """
+    """Return an address (or any short bytes) in base58, from a cache."""
     return base58.encode(address)
 
 
 def make_alias(name: str, chain_id: int) -> Alias:
-    """An alias of this name.
-
-    Raises ``AliasError`` when the name's length or characters are not allowed.
-    """
+    """Return an alias; raise ``AliasError`` if the name's length or characters are not allowed."""
     if not ALIAS_MIN_LENGTH <= len(name) <= ALIAS_MAX_LENGTH:
         raise AliasError(
             f"Alias '{name}' length should be between {ALIAS_MIN_LENGTH} and {ALIAS_MAX_LENGTH}"
@@ -161,7 +150,7 @@ def make_alias(name: str, chain_id: int) -> Alias:
 
 
 def parse_alias(text: str, chain_id: int) -> Alias:
-    """The alias written as ``alias:<chain character>:<name>``.
+    """Parse ``alias:<chain character>:<name>``.
 
     Raises ``AliasError`` for another form, another chain, or a name that is not allowed.
     """
@@ -174,7 +163,7 @@ def parse_alias(text: str, chain_id: int) -> Alias:
 
 
 def parse_claimed_recipient(text: str, chain_id: int) -> Recipient:
-    """An address or an alias from its text form; one of another chain is for the rules to refuse.
+    """Parse an address or an alias of any chain, since a later rule checks the chain.
 
     Raises ``AddressError``.
     """
@@ -193,5 +182,5 @@ def _parse_claimed_address(text: str, chain_id: int) -> Address:
 
 
 def recipient_text(recipient: Recipient) -> str:
-    """The JSON form of a recipient."""
+    """Return the JSON form of a recipient."""
     return recipient.text() if isinstance(recipient, Alias) else address_text(recipient)

@@ -1,10 +1,10 @@
-"""Blocks: a header, the generator's signature and the transactions; their two encodings.
+"""Blocks and their two encodings: a header, the generator's signature and the transactions.
 
-Versions 1 to 4 have a binary layout of their own, version 5 is a protobuf message. A block's id is
-its signature (versions 1 to 4) or the hash of its header (version 5).
+Versions 1 to 4 have a binary layout, version 5 is a protobuf message. A block's id is its signature
+(versions 1 to 4) or the hash of its header (version 5).
 
-What lives here: the records and their bytes. What does not: which version, generator, delay or base
-target is right (``soliton.consensus``), JSON (the REST interface), microblocks.
+What lives here: the records and their bytes. What does not: the valid version, generator, delay and
+base target (``soliton.consensus``), JSON (the REST interface), microblocks.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/serialization`` and
 ``protobuf/block/PBBlocks.scala``.
@@ -43,9 +43,9 @@ BLOCK_HASH_LENGTH: Final = 32
 MAX_FEATURE_VOTES: Final = 64
 NO_REWARD_VOTE: Final = -1
 MAX_BLOCK_BYTES: Final = 4_194_304
-"""Far above the megabyte of transactions that a block may carry; nothing larger is parsed."""
+"""The limit for parsing, far above the megabyte of transactions that a block may contain."""
 MAX_TRANSACTIONS: Final = 65_535
-"""A bound for parsing; how many a block may hold is a rule (``soliton.ledger.apply``)."""
+"""The limit for parsing; the limit of a valid block is a rule (``soliton.ledger.apply``)."""
 
 _CONSENSUS_LENGTH: Final = 40
 _HEADER: Final = struct.Struct(">Bq64siq32si")
@@ -59,7 +59,7 @@ _TRANSACTIONS_FIELD: Final = 3
 
 
 class ChallengedHeader(msgspec.Struct, frozen=True, gc=False):
-    """The header values of a block whose generator put a wrong state hash into it."""
+    """The header values of a challenged block, which has a wrong state hash."""
 
     base_target: int
     generation_signature: bytes
@@ -72,7 +72,7 @@ class ChallengedHeader(msgspec.Struct, frozen=True, gc=False):
 
 
 class BlockHeader(msgspec.Struct, frozen=True, gc=False):
-    """What a generator signs about a block.
+    """The header of a block, which its generator signs.
 
     ``timestamp`` in ms; ``reference`` is the parent's id; ``generation_signature`` is a hash
     (versions 1 to 4) or a VRF proof (version 5); ``generator`` is a public key; ``reward_vote`` in
@@ -98,9 +98,7 @@ Encoded = tuple[bytes, ...]
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
-    """A whole block. ``signed`` are the bytes under the signature, ``data`` the block's bytes as
-    stored and sent.
-    """
+    """A block. ``signed`` are the signed bytes, ``data`` the block's bytes as stored and sent."""
 
     header: BlockHeader
     signature: bytes
@@ -111,7 +109,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
 
 class SignedHeader(msgspec.Struct, frozen=True, gc=False):
-    """What there is to check about a block before its transactions are read: as in ``Block``."""
+    """The parts of a block that can be checked before its transactions are decoded."""
 
     header: BlockHeader
     signature: bytes
@@ -120,10 +118,9 @@ class SignedHeader(msgspec.Struct, frozen=True, gc=False):
 
 
 def decode(data: bytes, chain_id: int) -> Block:
-    """A block from its bytes, legacy or protobuf.
+    """Decode a block, legacy or protobuf.
 
-    Raises a ``ChainError`` (``FormatError``, ``UnsupportedTransaction``, ``WrongChainId`` …) for
-    anything else.
+    Raises a ``ChainError`` (``FormatError``, ``UnsupportedTransaction``, ``WrongChainId`` …).
     """
     if len(data) > MAX_BLOCK_BYTES:
         raise FormatError(f"{len(data)} bytes are more than a block can have ({MAX_BLOCK_BYTES})")
@@ -133,19 +130,16 @@ def decode(data: bytes, chain_id: int) -> Block:
 
 
 def decode_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes]:
-    """The header and the signature of a block's bytes, its transactions left unread.
-
-    Raises ``FormatError`` for bytes that are no block.
-    """
+    """Decode only the header and the signature of a block; raise ``FormatError``."""
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
-        # Header and signature come first, and the transactions are what is long.
+        # Header and signature come first; parsing the transactions would be expensive.
         length, start = protobuf.read_length(data, 1)
         end = start + length
         if data[end : end + 1] == bytes((_SIGNATURE_TAG,)):
             length, start = protobuf.read_length(data, end + 1)
             end = start + length
         else:
-            # Written by somebody who orders the fields in another way.
+            # Another encoder may order the fields differently.
             end = len(data)
         message = protobuf.parse(block_pb2.Block, data[:end])
         return _read_header(message.header), message.signature
@@ -154,9 +148,9 @@ def decode_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes]:
 
 
 def decode_signed_header(data: bytes, chain_id: int) -> SignedHeader:
-    """The same with all that its signature says, as ``decode`` would find it.
+    """Decode the header with the signed bytes and the id, as ``decode`` does.
 
-    Raises ``FormatError``, or ``WrongChainId``.
+    Raises ``FormatError`` or ``WrongChainId``.
     """
     header, signature = decode_header(data, chain_id)
     if header.chain_id != chain_id:
@@ -170,7 +164,7 @@ def decode_signed_header(data: bytes, chain_id: int) -> SignedHeader:
 
 
 def id_of(header: BlockHeader, signature: bytes) -> bytes:
-    """The id of the block with this header: before version 5 its signature."""
+    """Return the id of the block with this header: its signature before version 5."""
     return signature if header.version < PROTOBUF_VERSION else blake2b256(header_bytes(header))
 
 
@@ -186,7 +180,7 @@ def _decode_legacy(data: bytes, chain_id: int) -> Block:
 
 
 def _read_legacy_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes, int]:
-    """Header, signature, and the length of the transactions between the header's two parts."""
+    """Return header, signature, and the length of the transactions between the header's parts."""
     try:
         version, timestamp, reference, consensus, base_target, generation_signature, length = (
             _HEADER.unpack_from(data)
@@ -227,8 +221,8 @@ def _read_legacy_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes,
 def read_transactions(
     data: bytes, width: int, limit: int, chain_id: int
 ) -> tuple[AnyTransaction, ...]:
-    """The transactions of a legacy block or microblock, at most ``limit``: their count in ``width``
-    bytes, and each with its length. Raises a ``ChainError``.
+    """Decode the transactions of a legacy block or microblock, at most ``limit``: a count of
+    ``width`` bytes, and each transaction with its length. Raises a ``ChainError``.
     """
     count = int.from_bytes(take(data, 0, width), "big")
     if count > limit:
@@ -248,7 +242,7 @@ def read_transactions(
 def write_transactions(
     transactions: Sequence[AnyTransaction], width: int, write: Callable[[AnyTransaction], bytes]
 ) -> bytes:
-    """The inverse of ``read_transactions``, each as ``write`` gives it."""
+    """The inverse of ``read_transactions``; ``write`` encodes a transaction."""
     parts = [len(transactions).to_bytes(width, "big")]
     for transaction in transactions:
         data = write(transaction)
@@ -257,7 +251,7 @@ def write_transactions(
 
 
 def check_lengths(rows: Iterable[tuple[str, bytes, tuple[int, ...]]]) -> None:
-    """Raise ``FormatError`` for a value that has none of the lengths that it may have."""
+    """Raise ``FormatError`` for a value of another length than those allowed."""
     for name, value, lengths in rows:
         if len(value) not in lengths:
             raise FormatError(f"{name} of {len(value)} bytes")
@@ -311,7 +305,7 @@ def _decode_protobuf(data: bytes, chain_id: int) -> Block:
     signature = message.signature
     if len(signature) != SIGNATURE_LENGTH:
         raise FormatError(f"signature of {len(signature)} bytes")
-    # What is stored is the deterministic form, whatever order of fields a peer chose.
+    # Store the deterministic form, regardless of the order of fields in a peer's message.
     return assemble(header, transactions, signature)
 
 
@@ -331,7 +325,7 @@ _SHARED: Final = (
     Field("reward_vote", _ANY),
     Field("state_hash", _HASH),
 )
-"""What the header of a challenged block has in common with others."""
+"""The fields that the header of a challenged block shares with other headers."""
 _CHALLENGED: Final = Kind(
     message=fields.message_of(ChallengedHeader, *_SHARED, Field("header_signature", _ANY))
 )
@@ -359,14 +353,16 @@ def _read_header(message: block_pb2.Block.Header) -> BlockHeader:
 
 
 def header_bytes(header: BlockHeader) -> bytes:
-    """The protobuf header: what is signed and hashed in version 5."""
+    """Return the protobuf header, which is signed and hashed in version 5."""
     message = block_pb2.Block.Header()
     _fill_header(message, header)
     return protobuf.serialize(message)
 
 
 def encode_protobuf(data: bytes, chain_id: int, *, transactions: bool = True) -> bytes:
-    """The ``Block`` message of a stored block of any version, with its transactions or without."""
+    """Return the ``Block`` message of a stored block of any version, optionally without its
+    transactions.
+    """
     if data[0] == _PROTOBUF_FIRST_BYTE:
         if transactions:
             return data
@@ -386,7 +382,7 @@ def encode_protobuf(data: bytes, chain_id: int, *, transactions: bool = True) ->
 def transactions_root(
     transactions: tuple[AnyTransaction, ...], encoded: Encoded | None = None
 ) -> bytes:
-    """The Merkle root over the transactions."""
+    """Return the Merkle root of the transactions."""
     if encoded is None:
         return merkle.root([codec.merkle_leaf(each) for each in transactions])
     pairs = zip(transactions, encoded, strict=True)
@@ -394,9 +390,9 @@ def transactions_root(
 
 
 def transaction_spans(data: bytes) -> list[tuple[int, int]]:
-    """Where each transaction is in a block's bytes: offset and length, in block order.
+    """Return offset and length of each transaction in a block's bytes, in block order.
 
-    The pieces are what ``codec.decode_legacy`` or ``codec.decode_protobuf`` take. Raises
+    The pieces can be decoded by ``codec.decode_legacy`` or ``codec.decode_protobuf``. Raises
     ``FormatError``.
     """
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
@@ -424,9 +420,7 @@ def _protobuf_spans(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def transaction_pieces(data: bytes) -> Iterator[bytes]:
-    """The bytes of each transaction in a block's, found when they are asked for; raises as
-    ``transaction_spans``.
-    """
+    """Yield the bytes of each transaction in a block, lazily; raise ``FormatError``."""
     legacy = data[:1] != bytes((_PROTOBUF_FIRST_BYTE,))
     for offset, length in transaction_spans(data) if legacy else _protobuf_spans(data):
         yield data[offset : offset + length]
@@ -436,7 +430,7 @@ def transaction_pieces(data: bytes) -> Iterator[bytes]:
 
 
 def signed_bytes(header: BlockHeader, transactions: tuple[AnyTransaction, ...]) -> bytes:
-    """The bytes that the generator signs."""
+    """Return the bytes that the generator signs."""
     if header.version >= PROTOBUF_VERSION:
         return header_bytes(header)
     return _legacy_signed_bytes(header, transactions)
@@ -448,7 +442,7 @@ def assemble(
     signature: bytes,
     encoded: Encoded | None = None,
 ) -> Block:
-    """The block of these parts, with its bytes and id."""
+    """Assemble a block, with its bytes and id."""
     signed = signed_bytes(header, transactions)
     if header.version < PROTOBUF_VERSION:
         return Block(header, signature, transactions, signature, signed, signed + signature)
@@ -467,7 +461,7 @@ def sign(
     random: bytes | None = None,
     encoded: Encoded | None = None,
 ) -> Block:
-    """The block of these parts, signed by its generator."""
+    """Assemble and sign a block."""
     signature = sign_bytes(private_key, signed_bytes(header, transactions), random)
     return assemble(header, transactions, signature, encoded)
 
@@ -479,8 +473,8 @@ def extended(
     signature: bytes,
     encoded: Encoded | None = None,
 ) -> Block:
-    """A block with more transactions at its end and what its header and signature become;
-    ``encoded`` are all of them.
+    """Return a block with appended transactions and the corresponding header; ``encoded`` are all
+    its transactions.
     """
     longer = block.transactions + transactions
     header = block.header
@@ -494,7 +488,7 @@ def extended(
 def shortened_header(
     header: BlockHeader, transactions: tuple[AnyTransaction, ...], state_hash: bytes | None
 ) -> BlockHeader:
-    """The header of a block as it was with these transactions alone."""
+    """Return the header that a block had with only these transactions."""
     if header.version < PROTOBUF_VERSION:
         return header
     root = transactions_root(transactions)
@@ -502,18 +496,18 @@ def shortened_header(
 
 
 def original_header(header: BlockHeader, challenged: ChallengedHeader) -> BlockHeader:
-    """The header that the challenged generator signed."""
+    """Return the header that the challenged generator signed."""
     signed = {field.attribute: getattr(challenged, field.attribute) for field in _SHARED}
     return msgspec.structs.replace(header, **signed, challenged=None)
 
 
 def signature_is_valid(block: Block | SignedHeader) -> bool:
-    """Whether the signatures of a block are right; a weak generator's key never is."""
+    """Whether the signatures of a block are valid; those of weak keys never are."""
     return not has_weak_key(block) and all(verify(*message) for message in signed_messages(block))
 
 
 def has_weak_key(block: Block | SignedHeader) -> bool:
-    """Whether one of the generators' keys is among those that verify anything."""
+    """Whether a generator's key is weak: such keys verify any signature."""
     challenged = block.header.challenged
     return is_weak(block.header.generator) or (
         challenged is not None and is_weak(challenged.generator)
@@ -521,7 +515,7 @@ def has_weak_key(block: Block | SignedHeader) -> bool:
 
 
 def signed_messages(block: Block | SignedHeader) -> list[tuple[bytes, bytes, bytes]]:
-    """Public key, message and signature for each generator's signature of a block."""
+    """Return public key, message and signature for each generator's signature of a block."""
     messages = [(block.header.generator, block.signed, block.signature)]
     challenged = block.header.challenged
     if challenged is not None:

@@ -1,8 +1,7 @@
-"""Errors of the chain ring: bytes or JSON that are not what they claim to be, and values outside
-their limits.
+"""Errors of the chain ring: malformed bytes or JSON, and values outside their limits.
 
-What lives here: typed refusals with the offending value. What does not: error codes and texts of
-the REST interface, which the shell derives from these types.
+What lives here: error types with the invalid value. What does not: error codes and messages of the
+REST interface, which the shell derives from these types.
 """
 
 from __future__ import annotations
@@ -11,26 +10,26 @@ from soliton.errors import InputError
 
 
 class ChainError(InputError):
-    """A value, or the bytes or JSON that should hold one, is not valid."""
+    """A value, or its bytes or JSON, is invalid."""
 
 
 class FormatError(ChainError):
-    """Bytes that cannot be decoded: truncated, over-long, trailing, or with impossible lengths."""
+    """Bytes cannot be decoded: truncated, over-long, trailing, or with impossible lengths."""
 
 
 class AddressError(ChainError):
-    """Text or bytes that are no address or alias of this chain."""
+    """Text or bytes are not an address or alias of this chain."""
 
 
 class AliasError(AddressError):
-    """Text or bytes that are no alias of this chain."""
+    """Text or bytes are not an alias of this chain."""
 
 
 class JsonFieldError(ChainError):
-    """A JSON member is missing or of the wrong kind.
+    """A JSON member is missing or of the wrong type.
 
-    ``path`` is the member as in ``transfers[2].amount``; ``expected`` is a word for what should be
-    there (``missing``, ``string``, ``long`` …).
+    ``path`` is the member as in ``transfers[2].amount``; ``expected`` says what is expected
+    (``missing``, ``string``, ``long`` …).
     """
 
     def __init__(self, path: str, expected: str) -> None:
@@ -40,25 +39,25 @@ class JsonFieldError(ChainError):
 
 
 class JsonFieldErrors(ChainError):
-    """Several members of one JSON object are missing or of the wrong kind: ``errors`` are (path,
-    words) pairs.
+    """Several members of one JSON object are missing or of the wrong type: ``errors`` are pairs of
+    path and expectation.
     """
 
     def __init__(self, errors: list[tuple[str, str]]) -> None:
-        super().__init__("; ".join(f"{path}: {words}" for path, words in errors))
+        super().__init__("; ".join(f"{path}: {expected}" for path, expected in errors))
         self.errors = errors
 
 
 class PublicKeyError(ChainError):
-    """Text or bytes that are no public key."""
+    """Text or bytes are not a public key."""
 
 
 class ValueRuleError(ChainError):
-    """A transaction field breaks a rule that needs no state (sign, size, count)."""
+    """A transaction field violates a rule that needs no state (sign, size, count)."""
 
 
 class NegativeAmount(ValueRuleError):
-    """An amount below zero (or, where the rule says so, not above it)."""
+    """An amount is negative (for some rules: not positive)."""
 
     def __init__(self, amount: int, asset: str) -> None:
         super().__init__(f"negative amount: {amount} of {asset}")
@@ -67,7 +66,7 @@ class NegativeAmount(ValueRuleError):
 
 
 class NonPositiveAmount(ValueRuleError):
-    """An amount that must be above zero and is not."""
+    """An amount is not positive."""
 
     def __init__(self, amount: int, asset: str) -> None:
         super().__init__(f"non-positive amount: {amount} of {asset}")
@@ -76,25 +75,25 @@ class NonPositiveAmount(ValueRuleError):
 
 
 class InsufficientFee(ValueRuleError):
-    """A fee that is not above zero."""
+    """A fee is not positive."""
 
     def __init__(self) -> None:
         super().__init__("insufficient fee")
 
 
 class AmountOverflow(ValueRuleError):
-    """A sum that leaves the signed 64-bit range."""
+    """A sum exceeds the signed 64-bit range."""
 
     def __init__(self) -> None:
         super().__init__("overflow error")
 
 
 class TooBigInBytes(ValueRuleError):
-    """A field whose size in bytes is over its limit."""
+    """The size of a field in bytes exceeds its limit."""
 
 
 class TooBigCount(ValueRuleError):
-    """A list with more entries than its limit."""
+    """A list has more entries than its limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"Too big sequence requested: max limit is {limit} entries")
@@ -102,14 +101,14 @@ class TooBigCount(ValueRuleError):
 
 
 class InvalidName(ValueRuleError):
-    """An asset's name that is too short or too long."""
+    """An asset's name is too short or too long."""
 
     def __init__(self) -> None:
         super().__init__("invalid name")
 
 
 class InvalidDecimals(ValueRuleError):
-    """Decimals of an asset outside 0 to 8."""
+    """Decimals of an asset are outside 0 to 8."""
 
     def __init__(self, decimals: int) -> None:
         super().__init__(
@@ -119,7 +118,7 @@ class InvalidDecimals(ValueRuleError):
 
 
 class NegativeMinFee(ValueRuleError):
-    """A sponsored fee that is not above zero."""
+    """A sponsored fee is not positive."""
 
     def __init__(self, fee: int, asset: str) -> None:
         super().__init__(f"negative fee per: {fee} per {asset}")
@@ -135,16 +134,16 @@ class ToSelf(ValueRuleError):
 
 
 class OrderInvalid(ValueRuleError):
-    """An order that breaks a rule of its own; ``order`` is the ``soliton.chain.orders.Order``."""
+    """An order violates a rule of its own; ``order`` is the ``soliton.chain.orders.Order``."""
 
-    def __init__(self, order: object, words: str) -> None:
-        super().__init__(f"Order validation error: {words}")
+    def __init__(self, order: object, reason: str) -> None:
+        super().__init__(f"Order validation error: {reason}")
         self.order = order
-        self.words = words
+        self.reason = reason
 
 
 class WrongChainId(ValueRuleError):
-    """Something made for another network."""
+    """A value belongs to another network."""
 
     def __init__(self, expected: int, found: int) -> None:
         super().__init__(f"Wrong chain-id. Expected - {expected}, provided - {found}")
@@ -153,7 +152,7 @@ class WrongChainId(ValueRuleError):
 
 
 class UnsupportedTransaction(ChainError):
-    """A transaction type or version that this node does not know."""
+    """A transaction type or version is unknown."""
 
     def __init__(self, type_id: int, version: int) -> None:
         super().__init__(f"Bad transaction type ({type_id}) and version ({version})")

@@ -1,8 +1,7 @@
-"""Ethereum's two encodings: RLP, in which transactions are written, and the ABI, in which the calls
-inside them are.
+"""Ethereum's two encodings: RLP for transactions, and the ABI for the calls in them.
 
-What lives here: the encodings on plain values, canonical in both directions, with bounds. What does
-not: what the values mean (``transactions.ethereum``).
+What lives here: canonical, bounded encoding and decoding of plain values. What does not: the
+meaning of the values (``transactions.ethereum``).
 
 Sources: Ethereum yellow paper, appendix B; Solidity's contract ABI specification;
 wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/EthABIConverter.scala``.
@@ -25,12 +24,12 @@ _LONGEST_SHORT: Final = 55
 
 
 def rlp_number(value: int) -> bytes:
-    """A number as RLP strings hold it: big-endian, as short as possible."""
+    """Return a number as the content of an RLP string: big-endian, of minimal length."""
     return value.to_bytes((value.bit_length() + 7) // 8, "big")
 
 
 def rlp_list(items: Sequence[bytes]) -> bytes:
-    """The RLP of a list of strings."""
+    """Return the RLP of a list of strings."""
     return _rlp_sized(_SHORT_LIST, b"".join(map(_rlp_string, items)))
 
 
@@ -48,9 +47,9 @@ def _rlp_sized(base: int, data: bytes) -> bytes:
 
 
 def read_rlp_list(data: bytes) -> list[bytes]:
-    """The strings of an RLP list that fills ``data`` and holds no other lists.
+    """Return the strings of an RLP list that fills ``data`` and contains no nested lists.
 
-    Raises ``FormatError``, also for what could be written shorter.
+    Raises ``FormatError``, also for encodings that are not minimal.
     """
     start, end = _rlp_head(data, 0, _SHORT_LIST)
     if end != len(data):
@@ -74,7 +73,7 @@ def read_rlp_list(data: bytes) -> list[bytes]:
 
 
 def _rlp_head(data: bytes, offset: int, base: int) -> tuple[int, int]:
-    """Where the content begins and ends."""
+    """Return the start and end offset of the content."""
     size = take(data, offset, 1)[0] - base
     offset += 1
     if not 0 <= size <= _LONGEST_SHORT + 8:
@@ -101,23 +100,23 @@ def read_rlp_number(data: bytes) -> int:
 WORD: Final = 32
 SELECTOR_LENGTH: Final = 4
 MAX_ABI_VALUES: Final = 10_000
-"""Far above what a call may hold; an array can point at the same place again and again."""
+"""The limit for decoding: array elements may refer to the same bytes repeatedly."""
 MAX_ABI_DEPTH: Final = 8
 
 PAYMENTS_TYPE: Final = "(bytes32,int64)[]"
-"""The last argument of every call: the payments."""
+"""The type of the last argument of every call, the payments."""
 
 AbiValue = int | bool | bytes | str | tuple["AbiValue", ...]
 
 
 def selector(function: str, argument_types: Sequence[str]) -> bytes:
-    """The four bytes that name a function, payments included."""
+    """Return the four bytes that identify a function, payments included."""
     types = ",".join((*argument_types, PAYMENTS_TYPE))
     return keccak256(f"{function}({types})".encode())[:SELECTOR_LENGTH]
 
 
 def read_arguments(data: bytes, argument_types: Sequence[str]) -> tuple[tuple[AbiValue, ...], bool]:
-    """The values in a call's data after its selector, and whether the data holds nothing else.
+    """Return the values in a call's data after its selector, and whether they fill the data.
 
     Types are ``int64``, ``bool``, ``bytes``, ``bytes32``, ``string``, arrays ``T[]`` and tuples
     ``(T,…)`` of them. Raises ``FormatError``.
@@ -128,19 +127,19 @@ def read_arguments(data: bytes, argument_types: Sequence[str]) -> tuple[tuple[Ab
 
 
 def write_word(number: int) -> bytes:
-    """A number that is not negative, or a truth, as the ABI writes it."""
+    """Encode an unsigned number or a boolean."""
     return number.to_bytes(WORD, "big")
 
 
 def write_text(data: bytes) -> bytes:
-    """The arguments of a call or an answer that is nothing but a string, given in UTF-8."""
+    """Encode a single string argument or result, given in UTF-8."""
     padding = bytes(-len(data) % WORD)
     return write_word(WORD) + write_word(len(data)) + data + padding
 
 
 def write_arguments(values: Sequence[AbiValue], argument_types: Sequence[str]) -> bytes:
-    """The arguments of a call, of types as in ``read_arguments``, which is the inverse. Raises
-    ``FormatError`` for a value that its type has not.
+    """The inverse of ``read_arguments``; raises ``FormatError`` for a value that does not fit its
+    type.
     """
     head, tail, size = b"", b"", sum(_width_in_head(kind) for kind in argument_types)
     for value, kind in zip(values, argument_types, strict=True):
@@ -182,7 +181,7 @@ def _write_dynamic(value: AbiValue, kind: str) -> bytes:
 
 
 class _AbiReader:
-    """Reads values and counts how many bytes a plain encoding of them takes."""
+    """Reads values and counts the bytes that a canonical encoding of them takes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -268,7 +267,7 @@ def _head_size(kind: str) -> int:
 
 
 def _members(kind: str) -> list[str]:
-    """The types in a tuple's parentheses; inner parentheses stay whole."""
+    """Return the member types of a tuple type."""
     members, depth, start = [], 0, 1
     for place, sign in enumerate(kind):
         if sign == "(":

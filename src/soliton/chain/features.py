@@ -39,7 +39,7 @@ class Feature(IntEnum):
 
 
 IMPLEMENTED: Final = frozenset(int(feature) for feature in Feature)
-"""A chain on which another feature becomes active needs a newer program."""
+"""If another feature becomes active on a chain, a newer version of the program is needed."""
 
 DESCRIPTIONS: Final[dict[int, str]] = {
     1: "Minimum Generating Balance of 1000 WAVES",

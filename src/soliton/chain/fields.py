@@ -1,12 +1,12 @@
-"""Fields, each declared once: the attribute, and how its value looks in every form.
+"""Fields, each declared once for all formats.
 
-A ``Kind`` is a kind of value: its JSON, its bytes in the legacy layouts, its place in a message and
-its type in the script language. A ``Field`` gives an attribute a kind. What reads and writes whole
-records is compiled from the fields when a module is imported: as plain functions, which take no
-longer than those that a person would write.
+A ``Kind`` describes a kind of value: its JSON, its bytes in the legacy layouts, its form in
+protobuf messages and its type in the script language. A ``Field`` assigns a kind to an attribute.
+Functions that read and write records are compiled from the fields at import time; they are as fast
+as hand-written ones.
 
-What lives here: the two records and the compilers. What does not: the kinds that many share
-(``kinds``), and which fields a transaction has (its own module).
+What lives here: the two records and the compilers. What does not: kinds that several types share
+(``kinds``), and the fields of a transaction type (its own module).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from soliton.chain.json_schemas import Named, list_of, object_of
 from soliton.chain.layouts import Fixed, Variable, take_u16, write_bytes16
 
 RECORD_NAME: Final = "<compiled from the fields of {}>"
-"""What stands in tracebacks in the place of a file."""
+"""The file name shown in tracebacks."""
 
 
 class MessageKind(msgspec.Struct, frozen=True):
-    """How a value stands in a protobuf message; a message holds most values as they are.
+    """The form of a value in a protobuf message; by default the value itself.
 
-    ``read(member, chain_id)`` makes the value of a message's member and raises a ``ChainError`` for
-    one that cannot be. ``write`` makes the member of a value, or else ``fill(member, value)`` fills
-    one that is a message itself or repeated. One that is ``optional`` may be missing: ``None``.
+    ``read(member, chain_id)`` converts a message's member to the value and raises a ``ChainError``
+    if it is invalid. ``write`` converts a value to the member; ``fill(member, value)`` fills a
+    member that is a message or repeated. An ``optional`` member may be missing (``None``).
     """
 
     read: Callable[[Any, int], Any] | None = None
@@ -44,14 +44,14 @@ class MessageKind(msgspec.Struct, frozen=True):
 
 PLAIN: Final = MessageKind()
 NO_JSON: Final = JsonKind(lambda value, _chain_id: value, same, {})
-"""For what is never written in JSON."""
+"""For values that have no JSON form."""
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind of value in all its forms.
+    """A kind of value in all formats.
 
-    ``ride`` is its type in the script language, by the version since which it is that; none for
-    what scripts do not see. ``accounts`` finds the accounts that a value names.
+    ``ride`` is its type in the script language, or a mapping from first versions to types; empty if
+    scripts do not see it. ``accounts`` returns the accounts that a value names.
     """
 
     json: JsonKind = NO_JSON
@@ -64,10 +64,10 @@ class Kind(msgspec.Struct, frozen=True):
 class Field:
     """An attribute of a record and its kind.
 
-    ``key`` names it in JSON and in scripts (the attribute in camel case), ``aliases`` are older
-    names that are read as well, ``path`` leads to it in the message (the attribute). With a
-    ``default`` clients may leave it out. It is printed for versions from ``since`` on, and then
-    behind the others.
+    ``key`` is its name in JSON and scripts (default: the attribute in camel case), ``aliases`` are
+    older names that are also read, ``path`` is its path in the message (default: the attribute).
+    With a ``default`` clients may omit it. JSON has it for versions from ``since`` on, after the
+    other members.
     """
 
     __slots__ = ("aliases", "attribute", "default", "key", "kind", "path", "read_json", "since")
@@ -94,12 +94,12 @@ class Field:
 
     @property
     def is_optional(self) -> bool:
-        """Whether those who send a transaction may leave it out."""
+        """Whether clients may omit it."""
         return self.default is not msgspec.UNSET
 
 
 def camel_case(attribute: str) -> str:
-    """``asset_id`` as ``assetId``."""
+    """Convert ``asset_id`` to ``assetId``."""
     first, *others = attribute.split("_")
     return first + "".join(map(str.capitalize, others))
 
@@ -108,23 +108,23 @@ def camel_case(attribute: str) -> str:
 
 
 def _function(head: str, body: Iterable[str], names: dict[str, Any], of: str) -> Any:  # noqa: ANN401 - its type is the caller's to say
-    """The function of these lines; ``names`` are what they may use."""
+    """Compile a function; ``names`` is its namespace."""
     source = f"def function({head}):\n" + "".join(f"    {line}\n" for line in body)
     exec(compile(source, RECORD_NAME.format(of), "exec"), names)  # noqa: S102 - the text is ours
     return names["function"]
 
 
 def _member(path: str) -> str:
-    """What finds a member of a message; some are called like words of Python."""
+    """Return the expression for a member of a message; some members are Python keywords."""
     return f"getattr(message, {path!r})" if iskeyword(path) else f"message.{path}"
 
 
 def message_reader(
     record: type, fields: Sequence[Field], closed: Sequence[str] = ()
 ) -> Callable[[Any, int], Any]:
-    """``read(message, chain_id)``, which makes a record of a message.
+    """Return ``read(message, chain_id)``, which converts a message to a record.
 
-    It refuses unknown fields in the messages that ``closed`` leads to.
+    It refuses unknown fields in the nested messages ``closed``.
     """
     names: dict[str, Any] = {"record": record, "refuse": protobuf.refuse_unknown_fields}
     lines = [f"refuse(message.{path})" for path in closed]
@@ -146,13 +146,13 @@ def message_reader(
 
 
 def message_writer(record: type, fields: Sequence[Field]) -> Callable[[Any, Any], None]:
-    """``write(message, value)``, which fills a message.
+    """Return ``write(message, value)``, which fills a message.
 
-    Messages within it are written even when all their members are empty.
+    Nested messages are written even if all their members are empty.
     """
     names: dict[str, Any] = {}
-    within = dict.fromkeys(field.path.rpartition(".")[0] for field in fields)
-    lines = [f"message.{outer}.SetInParent()" for outer in within if outer]
+    nested = dict.fromkeys(field.path.rpartition(".")[0] for field in fields)
+    lines = [f"message.{path}.SetInParent()" for path in nested if path]
     for field in fields:
         kind, value = field.kind.message, f"value.{field.attribute}"
         target = _member(field.path)
@@ -177,7 +177,7 @@ def message_writer(record: type, fields: Sequence[Field]) -> Callable[[Any, Any]
 
 
 def json_writer(record: type, fields: Sequence[Field]) -> Callable[[Any, int], dict[str, Any]]:
-    """``write(value, version)``, which makes the JSON members of a record."""
+    """Return ``write(value, version)``, which returns the JSON members of a record."""
     names: dict[str, Any] = {}
     always, later = [], []
     for field in fields:
@@ -208,10 +208,10 @@ def records_of(
     name: str = "",
     ride: str = "",
 ) -> Kind:
-    """A list of records, which have these fields in the order of their bytes.
+    """Return the kind of a list of records, whose fields are in binary order.
 
-    In layouts the count comes first, and before each record its size, if they are ``sized``. No
-    more than ``limit`` are read from JSON. ``name`` is that of the record's schema.
+    In layouts the list is preceded by its count, and each record by its size if they are ``sized``.
+    At most ``limit`` records are read from JSON. ``name`` is the name of the record's schema.
     """
     return Kind(
         _json_list(record, fields, limit, name),
@@ -275,14 +275,14 @@ def _binary_list(record: type, fields: Sequence[Field], *, sized: bool) -> Varia
 
 
 def message_of(record: type, *fields: Field) -> MessageKind:
-    """A record as a message of its own, which may be missing."""
+    """Return the kind of a record as an optional nested message."""
     return MessageKind(
         message_reader(record, fields), fill=message_writer(record, fields), optional=True
     )
 
 
 def messages_of(record: type, fields: Sequence[Field]) -> MessageKind:
-    """A list of records as repeated messages."""
+    """Return the kind of a list of records as repeated messages."""
     read, write = message_reader(record, fields), message_writer(record, fields)
 
     def fill(messages: Any, items: Iterable[object]) -> None:  # noqa: ANN401 - any container
@@ -304,7 +304,7 @@ def _accounts_of_list(
 
 
 def binary_fields(fields: Iterable[Field]) -> tuple[layouts.Field, ...]:
-    """The fields that layouts can hold, as those name them."""
+    """Return the fields that have a binary form, as layout fields."""
     return tuple(
         layouts.Field(field.attribute, field.kind.binary)
         for field in fields
@@ -313,7 +313,7 @@ def binary_fields(fields: Iterable[Field]) -> tuple[layouts.Field, ...]:
 
 
 def accounts_of(fields: Sequence[Field]) -> Callable[[Any], list[Recipient]] | None:
-    """What finds the accounts that a record's fields name; ``None`` where they name none."""
+    """Return a function for the accounts that a record names; ``None`` if its fields name none."""
     named = [
         (field.attribute, field.kind.accounts)
         for field in fields

@@ -1,8 +1,8 @@
-"""Calls of dApp functions as transactions carry them: a name and plain values, in the script
-language's own serialisation and in JSON.
+"""Calls of dApp functions in transactions: a name and plain values, in the script language's
+serialisation and in JSON.
 
-What lives here: the value, its two forms, and the bounds of reading. What does not: general
-expressions (``soliton.ride``) - an argument that would have to be evaluated is refused.
+What lives here: the value, its two formats, and limits for reading. What does not: general
+expressions (``soliton.ride``); an argument that needs evaluation is refused.
 
 Sources: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/serialization/SerdeV1.scala`` and
@@ -36,11 +36,11 @@ Argument = Union[int, bool, bytes, str, tuple["Argument", ...]]  # noqa: UP007 -
 
 DEFAULT_FUNCTION: Final = "default"
 MAX_LIST_DEPTH: Final = 16
-"""Functions take lists of plain values; deeper lists can be written down, and are refused later.
-This many levels are enough to say so, and keep recursion shallow.
+"""Functions take lists of plain values. Deeper lists can be encoded, and are refused later; this
+limit keeps recursion shallow.
 """
 MAX_JSON_ARGUMENTS: Final = 10_000
-"""Far above what 5120 bytes of a call can hold; reading stops here."""
+"""The limit for reading, far above what 5120 bytes of a call can contain."""
 
 _LONG, _BYTES, _STRING = 0, 1, 2
 _TRUE, _FALSE, _CALL, _LIST = 6, 7, 9, 11
@@ -49,21 +49,21 @@ _I64: Final = struct.Struct(">q")
 
 
 class FunctionCall(msgspec.Struct, frozen=True, gc=False):
-    """A function's name and its arguments: whole numbers, booleans, bytes, texts and lists."""
+    """A function's name and its arguments: integers, booleans, bytes, strings and lists."""
 
     function: str
     args: tuple[Argument, ...] = ()
 
 
 DEFAULT_CALL: Final = FunctionCall(DEFAULT_FUNCTION)
-"""What no call at all stands for."""
+"""The meaning of a missing call."""
 
 
 # --- binary ---------------------------------------------------------------------------------------
 
 
 def call_bytes(call: FunctionCall | None) -> bytes:
-    """``00`` for none, else ``01`` and the serialised call."""
+    """Return ``00`` for no call, else ``01`` and the serialised call."""
     if call is None:
         return b"\0"
     parts = [bytes((1, _CALL, _USER_FUNCTION)), _sized(call.function.encode())]
@@ -150,7 +150,7 @@ def _take_sized(data: bytes, offset: int) -> tuple[bytes, int]:
 
 
 def call_json(call: FunctionCall | None) -> dict[str, Any]:
-    """A call as ``{function, args}``; none at all looks like the default one."""
+    """Return a call as ``{function, args}``; a missing call like the default one."""
     call = DEFAULT_CALL if call is None else call
     return {"function": call.function, "args": [_argument_json(item, 0) for item in call.args]}
 
@@ -173,7 +173,7 @@ def _argument_json(argument: Argument, depth: int) -> dict[str, Any]:
 
 
 def read_call_json(value: object, _chain_id: int) -> FunctionCall | None:
-    """The inverse of ``call_json``: the default call without arguments is none at all.
+    """The inverse of ``call_json``; returns ``None`` for the default call without arguments.
 
     Raises ``JsonFieldError``.
     """
@@ -249,4 +249,4 @@ CALL_SCHEMA: Final = Named("Call", _call_schema({"oneOf": [*_PLAIN_ARGUMENTS, _I
 SENT_CALL_SCHEMA: Final = Named(
     "CallToSend", {**_call_schema({"oneOf": _PLAIN_ARGUMENTS}), "required": ["function"]}
 )
-"""The arguments may be left out."""
+"""The arguments may be omitted."""

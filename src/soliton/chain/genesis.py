@@ -1,8 +1,8 @@
-"""The block at height 1, made from a network's settings.
+"""The genesis block, made from a network's settings.
 
-Its generator is the account of the empty seed. Its signature is in the settings of the public
-networks; where it is not, the block is signed here with fixed randomness, so that a private chain
-has the same first block on every node.
+Its generator is the account of the empty seed. The settings of public networks contain its
+signature; otherwise the block is signed here with fixed randomness, so that all nodes of a private
+chain have the same genesis block.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/Block.scala``
 (``genesis``).
@@ -29,13 +29,11 @@ _FIXED_RANDOMNESS: Final = bytes(64)
 
 
 class GenesisError(ChainError):
-    """The settings do not describe a valid first block."""
+    """The settings do not describe a valid genesis block."""
 
 
 def genesis_block(network: Network) -> Block:
-    """The first block of the network; raises ``GenesisError`` when its signature or its sum is
-    wrong.
-    """
+    """Return the genesis block; raise ``GenesisError`` if its signature or its sum is wrong."""
     settings = network.genesis
     generator = key_pair_from_account_seed(b"")
     transactions = tuple(

@@ -1,11 +1,11 @@
-"""How single values look in JSON: readers, writers and schemas, of which ``kinds`` are made.
+"""JSON forms of single values: readers, writers and schemas, which ``kinds`` consist of.
 
-Readers take ``(value, chain_id)`` and raise as ``JsonKind`` says. What does not live here: which
-members a transaction has (its own module), collecting several errors
+Readers take ``(value, chain_id)`` and raise the errors described in ``JsonKind``. What does not
+live here: the members of a transaction (its own module), collecting several errors
 (``transactions.json_reader``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/requests`` and
-``state/DataEntry.scala`` (the words of the errors are those that clients of that node know).
+``state/DataEntry.scala`` (error messages are those of that node).
 """
 
 from __future__ import annotations
@@ -40,23 +40,21 @@ from soliton.crypto.errors import Base58Error
 T = TypeVar("T")
 
 MAX_BASE58_FIELD_CHARS: Final = 1_024
-"""Far above any base58 member of a valid transaction; keeps the quadratic decoder away from hostile
-input.
-"""
-KEPT_ASSETS: Final = 4_096
-"""Assets come again and again: their texts are remembered."""
+"""The limit for decoding, which takes quadratic time; far above any valid base58 member."""
+CACHED_ASSETS: Final = 4_096
+"""The size of the cache of asset ids in base58."""
 BASE64_PREFIX: Final = "base64:"
 _NO_BASE64: Final = re.compile(r"[^A-Za-z0-9+/=]")
 MAX_JSON_DATA_ENTRIES: Final = 10_000
-"""Reading stops here; the rule on entries (100) is checked on what was read."""
+"""The limit for reading; the rule on entries (100) is checked later."""
 
 
 class JsonKind(msgspec.Struct, frozen=True):
     """How a value is read from and written to JSON.
 
     ``read(value, chain_id)`` raises ``JsonFieldError`` with an empty path for a value of the wrong
-    kind, or another ``ChainError`` for one that is no valid address, alias or the like. ``schema``
-    is what ``write`` gives, ``sent`` what ``read`` takes, where that is something else.
+    type, or another ``ChainError`` for an invalid one (an address, for example). ``schema`` is the
+    schema of written values, ``sent`` that of accepted values if it differs.
     """
 
     read: Callable[[Any, int], Any]
@@ -66,12 +64,12 @@ class JsonKind(msgspec.Struct, frozen=True):
 
 
 def same(value: T) -> T:
-    """For what JSON writes as it is; who compiles forms leaves the call out."""
+    """Return a value unchanged; compiled writers omit the call."""
     return value
 
 
 def expect_string(value: object) -> str:
-    """A JSON string that UTF-8 can write, or ``JsonFieldError``."""
+    """Return a JSON string without unpaired surrogates, or raise ``JsonFieldError``."""
     if type(value) is str and value.isascii():
         return value
     if not _is_text(value):
@@ -80,7 +78,7 @@ def expect_string(value: object) -> str:
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    """Whether this is a string without halves of UTF-16 pairs, which JSON can escape alone."""
+    """Whether this is a string without unpaired surrogates, which JSON can escape."""
     if not isinstance(value, str):
         return False
     try:
@@ -91,19 +89,19 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 
 def expect_long(value: object) -> int:
-    """A JSON number that is a whole 64-bit value, or ``JsonFieldError``."""
+    """Return a JSON number that is a 64-bit integer, or raise ``JsonFieldError``."""
     if type(value) is int and MIN_I64 <= value <= MAX_I64:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise JsonFieldError("", "error.expected.jsnumber")
-    # The bounds come first: the integer of a huge exponent would fill the memory.
+    # Check the bounds first: a huge exponent would make an integer that exhausts the memory.
     if not MIN_I64 <= value <= MAX_I64 or value != int(value):
         raise JsonFieldError("", "error.expected.long")
     return int(value)
 
 
 def expect_byte(value: object) -> int:
-    """A JSON number between -128 and 127, or ``JsonFieldError``."""
+    """Return a JSON number between -128 and 127, or raise ``JsonFieldError``."""
     number = expect_long(value)
     if not -128 <= number <= 127:
         raise JsonFieldError("", "error.expected.byte")
@@ -111,7 +109,7 @@ def expect_byte(value: object) -> int:
 
 
 def decode_base58(value: object) -> bytes:
-    """A JSON string in base58, or ``JsonFieldError``."""
+    """Decode a JSON string in base58, or raise ``JsonFieldError``."""
     try:
         return base58.decode(expect_string(value), MAX_BASE58_FIELD_CHARS)
     except Base58Error as error:
@@ -119,20 +117,20 @@ def decode_base58(value: object) -> bytes:
 
 
 def decode_base64(text: str) -> bytes:
-    """Base64 with or without the ``base64:`` prefix, or ``JsonFieldError``."""
+    """Decode base64 with or without the ``base64:`` prefix, or raise ``JsonFieldError``."""
     text = text.removeprefix(BASE64_PREFIX)
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        words = _not_base64(text)
-        if words is None:
-            # The padding may be left out.
+        message = _not_base64(text)
+        if message is None:
+            # The padding may be omitted.
             return base64.b64decode(text + "=" * (-len(text) % 4))
-        raise JsonFieldError("", words) from error
+        raise JsonFieldError("", message) from error
 
 
 def _not_base64(text: str) -> str | None:
-    """Why a text is no base64, in the words of the reference's library; ``None`` if it is some."""
+    """Return the message of the reference's library for invalid base64, or ``None``."""
     if len(text) == 1:
         return "Input byte[] should at least have 2 bytes for base64 bytes"
     wrong = _NO_BASE64.search(text)
@@ -152,7 +150,7 @@ def _not_base64(text: str) -> str | None:
 
 
 def encode_base64(data: bytes) -> str:
-    """``base64:`` and the standard base64 of the bytes."""
+    """Return ``base64:`` and the standard base64 of the bytes."""
     return BASE64_PREFIX + base64.b64encode(data).decode()
 
 
@@ -192,8 +190,8 @@ def read_some_script(value: object, _chain_id: int) -> bytes:
     except JsonFieldError as error:
         if not isinstance(value, str):
             raise
-        words = f"ScriptParseError(Unable to decode base64: {error.expected})"
-        raise ValueRuleError(words) from error
+        message = f"ScriptParseError(Unable to decode base64: {error.expected})"
+        raise ValueRuleError(message) from error
     if not script:
         raise ValueRuleError("ScriptParseError(Can't parse empty script bytes)")
     return script
@@ -218,10 +216,10 @@ def read_asset_id(value: object, _chain_id: int) -> bytes:
 def read_items(
     value: object, chain_id: int, limit: int, read: Callable[[Any, int], T], what: str = "entries"
 ) -> tuple[T, ...]:
-    """The items of a JSON array, each read by ``read``.
+    """Return the items of a JSON array, each converted by ``read``.
 
-    Raises ``JsonFieldError`` with the place of the item that is wrong, ``ValueRuleError`` for more
-    than ``limit`` items, and whatever else ``read`` raises.
+    Raises ``JsonFieldError`` with the index of an invalid item, ``ValueRuleError`` for more than
+    ``limit`` items, and other errors of ``read``.
     """
     if not isinstance(value, list):
         raise JsonFieldError("", "error.expected.jsarray")
@@ -243,7 +241,7 @@ def member(
     chain_id: int,
     default: T | msgspec.UnsetType = msgspec.UNSET,
 ) -> T:
-    """A member of a JSON object inside another; one that is missing or null is the default.
+    """Return a member of a nested JSON object, or the default if it is missing or null.
 
     Raises ``JsonFieldError`` with the member's path.
     """
@@ -273,13 +271,13 @@ def write_asset(asset_id: bytes | None) -> str | None:
     return None if asset_id is None else _asset_text(asset_id)
 
 
-@lru_cache(KEPT_ASSETS)
+@lru_cache(CACHED_ASSETS)
 def _asset_text(asset_id: bytes) -> str:
     return base58.encode(asset_id)
 
 
 def read_data_entry(item: object, _chain_id: int = 0) -> DataEntry:
-    """One ``{key, type, value}`` object; without type and value it deletes the key. Raises
+    """Read a ``{key, type, value}`` object; without type and value it deletes the key. Raises
     ``JsonFieldError``.
     """
     key = item.get("key") if isinstance(item, dict) else None
@@ -317,7 +315,7 @@ def _typed_value(kind: str, value: object) -> DataValue:
 
 
 def data_entry_json(entry: DataEntry) -> dict[str, Any]:
-    """An entry as ``{key, type, value}``; a deletion as ``{key, value: null}``."""
+    """Return an entry as ``{key, type, value}``, a deletion as ``{key, value: null}``."""
     match entry.value:
         case None:
             return {"key": entry.key, "value": None}

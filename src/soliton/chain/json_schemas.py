@@ -1,10 +1,10 @@
-"""JSON schemas of the values that transactions are made of: their small vocabulary.
+"""Building blocks for JSON schemas.
 
-What lives here: a name for a schema, the shapes that many share. What does not: which value has
-which schema (``json_kinds`` and whoever declares a kind), and the document that they end in
+What lives here: named schemas, and constructors of common ones. What does not: the schemas of
+values (``json_kinds`` and the declarations of kinds), and the OpenAPI document
 (``soliton.api.schemas``).
 
-Source: JSON Schema, draft 2020-12, as OpenAPI 3.1 takes it.
+Source: JSON Schema, draft 2020-12, as OpenAPI 3.1 uses it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, Final
 import msgspec
 
 Schema = Mapping[str, Any]
-"""A JSON schema; within it a ``Named`` may stand in the place of a schema."""
+"""A JSON schema, which may contain ``Named`` schemas."""
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A schema that others refer to by its name, in place of repeating it."""
+    """A schema that others refer to by its name."""
 
     name: str
     schema: Schema
@@ -33,12 +33,12 @@ BYTE_SCHEMA: Final[Schema] = {"type": "integer", "minimum": -128, "maximum": 127
 
 
 def described(schema: Schema, description: str) -> Schema:
-    """The same schema with words for a person."""
+    """Return the schema with a description."""
     return {**schema, "description": description}
 
 
 def or_null(schema: Schema | Named) -> Schema:
-    """What the schema takes, or null."""
+    """Return the schema that also accepts null."""
     kind = None if isinstance(schema, Named) else schema.get("type")
     if isinstance(schema, Named) or kind is None or "enum" in schema or "const" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
@@ -47,14 +47,14 @@ def or_null(schema: Schema | Named) -> Schema:
 
 
 def list_of(items: Schema | Named) -> Schema:
-    """An array of such items."""
+    """Return the schema of an array."""
     return {"type": "array", "items": items}
 
 
 def object_of(
     properties: Mapping[str, Schema | Named], optional: Mapping[str, Schema | Named] | None = None
 ) -> Schema:
-    """An object that has the first members always, the others sometimes."""
+    """Return the schema of an object with required and optional members."""
     return {
         "type": "object",
         "properties": {**properties, **(optional or {})},
@@ -62,33 +62,33 @@ def object_of(
     }
 
 
-_WORDS: Final[Mapping[str, Schema]] = {
+_TYPES: Final[Mapping[str, Schema]] = {
     **{name: {"type": name} for name in ("string", "boolean", "integer", "object")},
     "long": LONG_SCHEMA,
     "any": {},
 }
 
 
-def shape(text: str, **words: Schema | Named) -> Schema:
-    """The schema of an object. The text names its members: ``height: integer, ids?: string[]``,
-    with ``?`` for what may be missing and ``string|null`` for what may be null. ``words`` are other
-    types, and members that have none in the text.
+def shape(text: str, **types: Schema | Named) -> Schema:
+    """Return the schema of an object. The text lists its members: ``height: integer, ids?:
+    string[]``, with ``?`` for optional members and ``string|null`` for nullable ones. ``types`` are
+    additional types, and those of members without a type in the text.
     """
     properties: dict[str, Schema | Named] = {}
     required = []
     for member in text.split(", "):
         name, _, kind = member.partition(": ")
         own = name.removesuffix("?")
-        properties[own] = _of_words(kind or own, words)
+        properties[own] = _resolve(kind or own, types)
         if own == name:
             required.append(name)
-    found: dict[str, Any] = {"type": "object", "properties": properties}
-    return found | {"required": required} if required else found
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    return schema | {"required": required} if required else schema
 
 
-def _of_words(kind: str, words: Mapping[str, Schema | Named]) -> Schema | Named:
+def _resolve(kind: str, types: Mapping[str, Schema | Named]) -> Schema | Named:
     if kind.endswith("|null"):
-        return or_null(_of_words(kind.removesuffix("|null"), words))
+        return or_null(_resolve(kind.removesuffix("|null"), types))
     if kind.endswith("[]"):
-        return list_of(_of_words(kind.removesuffix("[]"), words))
-    return words[kind] if kind in words else _WORDS[kind]
+        return list_of(_resolve(kind.removesuffix("[]"), types))
+    return types[kind] if kind in types else _TYPES[kind]

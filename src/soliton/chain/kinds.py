@@ -1,7 +1,7 @@
-"""The kinds of values that the fields of many transactions have, each in all its forms.
+"""The kinds of values that fields of several transaction types have.
 
-What lives here: those that several types share. What does not: what a kind is (``fields``), and
-kinds that only one type has (its own module).
+What does not live here: the definition of a kind (``fields``), and kinds of a single type (its own
+module).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/serialization/Deser.scala``,
 ``protobuf/transaction`` and
@@ -72,7 +72,7 @@ def _fill_entries(messages: Any, entries: Iterable[DataEntry]) -> None:  # noqa:
 
 
 OPTIONAL_BYTES: Final = MessageKind(_or_none, _or_empty)
-"""Bytes in a message, where none stand for a value that is not there."""
+"""Bytes in a message; empty ones mean ``None``."""
 LONG: Final = Kind(JsonKind(json_kinds.read_long, same, LONG_SCHEMA), layouts.I64, ride="Int")
 BYTE: Final = Kind(JsonKind(json_kinds.read_byte, same, BYTE_SCHEMA), layouts.U8, ride="Int")
 BOOLEAN: Final = Kind(
@@ -100,7 +100,7 @@ TEXT: Final = Kind(
     ),
     ride={1: _BYTES, 4: "String"},
 )
-"""Bytes that are text by intention; those of the first years are not always."""
+"""Bytes that should be text; in early history they are not always valid."""
 ASSET: Final = Kind(
     JsonKind(json_kinds.read_asset, json_kinds.write_asset, json_kinds.ASSET_SCHEMA),
     layouts.OPTIONAL_ASSET,
@@ -126,7 +126,7 @@ SCRIPT_OF_ISSUE: Final = Kind(
     SCRIPT.message,
     SCRIPT.ride,
 )
-"""The same, but a text of no characters is not that there is none."""
+"""The same, but an empty string in JSON is an error instead of no script."""
 _RECIPIENT_JSON: Final = JsonKind(
     json_kinds.read_recipient, recipient_text, json_kinds.RECIPIENT_SCHEMA
 )
@@ -144,7 +144,7 @@ ADDRESS: Final = Kind(
     "Recipient",
     _itself,
 )
-"""An account by its address alone, as in the oldest types."""
+"""An address, for the oldest types, which do not support aliases."""
 DATA_ENTRIES: Final = Kind(
     JsonKind(
         lambda value, chain_id: json_kinds.read_items(

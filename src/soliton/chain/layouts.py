@@ -1,13 +1,12 @@
-"""Declared layouts: how the legacy binary forms are described as data and turned into functions
-once, at import.
+"""Layouts of the legacy binary formats, declared as data and compiled to functions at import.
 
-A layout is a sequence of ``Field(name, codec)``. Neighbouring fields of fixed size are read with
-one ``struct.Struct``; the others bring their own reader and writer. ``compile_fields`` makes the
-two functions.
+A layout is a sequence of ``Field(name, codec)``. Adjacent fields of fixed size are read with one
+``struct.Struct``; other fields have their own reader and writer. ``compile_fields`` returns the
+functions.
 
-What lives here: the codecs of the legacy binary format and the compiler. What does not: which
-fields a transaction or an order has (their own modules say that), messages and JSON
-(``protobuf`` and ``json_kinds``).
+What lives here: the codecs of the legacy binary format and the compiler. What does not: the fields
+of a transaction or an order (their own modules), messages and JSON (``protobuf`` and
+``json_kinds``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/serialization/Deser.scala`` and
 ``transaction/serialization/impl``.
@@ -33,17 +32,17 @@ from soliton.chain.addresses import (
 from soliton.chain.errors import FormatError
 
 MAX_BYTES16: Final = 32_767
-"""Lengths of two bytes are read as signed numbers by the reference node."""
+"""The reference node reads lengths of two bytes as signed numbers."""
 DIGEST_LENGTH: Final = 32
 SIGNATURE_LENGTH: Final = 64
 MAX_STORED_PROOFS: Final = 32_767
 _ONE_SIGNATURE: Final = b"\1\0\1" + SIGNATURE_LENGTH.to_bytes(2, "big")
-"""How the proofs of nearly all transactions and orders begin."""
+"""The beginning of the proofs of most transactions and orders: one signature."""
 
 _PRESENT: Final = b"\1"
 
 Values = dict[str, Any]
-"""Field values by name: the one place where their types are only known to the declared codecs."""
+"""Field values by name; only the declared codecs know their types."""
 
 
 class Fixed(NamedTuple):
@@ -70,8 +69,7 @@ class Field(NamedTuple):
 
 class Codec(NamedTuple):
     """The compiled functions: ``read(data, offset) -> (values, next offset)``, ``write(values) ->
-    bytes``, and ``read_row`` and ``write_row``, which are the same with the values alone in the
-    order of the fields.
+    bytes``, and ``read_row`` and ``write_row``, which use a sequence of values in field order.
     """
 
     read: Callable[[bytes, int], tuple[Values, int]]
@@ -88,7 +86,7 @@ SIGNATURE: Final = Fixed("64s")
 
 
 def take(data: bytes, offset: int, length: int) -> bytes:
-    """``length`` bytes at ``offset``; raises ``FormatError`` when there are fewer."""
+    """Return ``length`` bytes at ``offset``; raise ``FormatError`` if there are fewer."""
     piece = data[offset : offset + length]
     if length < 0 or len(piece) != length:
         raise FormatError(f"{length} bytes expected at offset {offset}, {len(piece)} left")
@@ -96,7 +94,7 @@ def take(data: bytes, offset: int, length: int) -> bytes:
 
 
 def take_u16(data: bytes, offset: int) -> int:
-    """A two-byte length, at most ``MAX_BYTES16``; raises ``FormatError``."""
+    """Return a two-byte length; raise ``FormatError`` above ``MAX_BYTES16``."""
     value = int.from_bytes(take(data, offset, 2), "big")
     if value > MAX_BYTES16:
         raise FormatError(f"length {value} at offset {offset} is over {MAX_BYTES16}")
@@ -136,7 +134,7 @@ def _write_optional_digest(value: bytes | None) -> bytes:
 
 
 def _read_address(data: bytes, offset: int) -> tuple[Address, int]:
-    # Whether it is an address of the right chain is a rule; here it is one of the chain it names.
+    # Any chain id is accepted here; a rule checks it later.
     piece = take(data, offset, ADDRESS_LENGTH)
     return check_address(piece, piece[1]), offset + ADDRESS_LENGTH
 
@@ -157,7 +155,7 @@ def _write_recipient(value: Recipient) -> bytes:
 
 
 def text(data: bytes) -> str:
-    """Bytes as UTF-8; raises ``FormatError``."""
+    """Decode UTF-8; raise ``FormatError``."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -187,9 +185,7 @@ RECIPIENT: Final = Variable(_read_recipient, _write_recipient)
 
 
 def read_proofs(data: bytes, offset: int) -> tuple[tuple[bytes, ...], int]:
-    """``01 ‖ u16 count ‖ count × (u16 length ‖ bytes)``; how many are allowed is a rule, not a
-    format.
-    """
+    """Read ``01 ‖ u16 count ‖ count × (u16 length ‖ bytes)``; a rule limits their number later."""
     if data[offset : offset + len(_ONE_SIGNATURE)] == _ONE_SIGNATURE:
         start = offset + len(_ONE_SIGNATURE)
         return (take(data, start, SIGNATURE_LENGTH),), start + SIGNATURE_LENGTH
@@ -205,7 +201,7 @@ def read_proofs(data: bytes, offset: int) -> tuple[tuple[bytes, ...], int]:
 
 
 def write_proofs(proofs: Sequence[bytes]) -> bytes:
-    """The inverse of ``read_proofs``; raises ``FormatError`` when there are too many."""
+    """The inverse of ``read_proofs``; raises ``FormatError`` if there are too many."""
     if len(proofs) > MAX_STORED_PROOFS:
         raise FormatError(f"{len(proofs)} proofs do not fit a field of {MAX_STORED_PROOFS}")
     return b"\1" + len(proofs).to_bytes(2, "big") + b"".join(map(write_bytes16, proofs))
@@ -222,10 +218,10 @@ class _Single(NamedTuple):
 
 
 def compile_fields(fields: Sequence[Field]) -> Codec:
-    """The functions that read and write these fields one after the other.
+    """Return functions that read and write these fields in sequence.
 
-    ``read`` raises ``FormatError`` when the data ends early; ``write`` when a value does not fit
-    its field.
+    ``read`` raises ``FormatError`` if the data ends early, ``write`` if a value does not fit its
+    field.
     """
     steps = _steps(fields)
     names = tuple(field.name for field in fields)
@@ -288,8 +284,9 @@ def _has_shape(field: Field) -> bool:
 
 
 class _Shapes:
-    """Fields of fixed size with optional assets among them, as in orders: which assets there are
-    makes a shape, and each shape is read and written in one go. Journals hold millions of orders.
+    """Fast path for fields of fixed size and optional assets, as in orders. Each combination of
+    present assets is a shape, which is read and written by one ``struct.Struct``; journals contain
+    millions of orders.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
@@ -304,22 +301,22 @@ class _Shapes:
             else:
                 self._gaps.append(gap)
                 gap = 0
-        every = list(product((False, True), repeat=len(self._gaps)))
-        self._shapes = [self._shape(fields, flags) for flags in every]
-        self._written = [self._shape(fields, flags, writes=True)[0] for flags in every]
+        combinations = list(product((False, True), repeat=len(self._gaps)))
+        self._shapes = [self._shape(fields, flags) for flags in combinations]
+        self._writers = [self._shape(fields, flags, writes=True)[0] for flags in combinations]
 
     @staticmethod
     def _shape(
         fields: Sequence[Field], flags: Sequence[bool], *, writes: bool = False
     ) -> tuple[struct.Struct, tuple[int, ...]]:
-        """How to read a shape, and the places of the assets that are not in it."""
+        """Return the struct of a shape, and the indexes of its missing assets."""
         codes, absent = ">", []
         present = iter(flags)
         for place, (_, codec) in enumerate(fields):
             if isinstance(codec, Fixed):
                 codes += codec.code
             elif next(present):
-                # The flag is read before, and written as a value of its own.
+                # The reader has already checked the flag; the writer packs it as a value.
                 codes += f"c{DIGEST_LENGTH}s" if writes else f"x{DIGEST_LENGTH}s"
             else:
                 codes += "x"
@@ -327,7 +324,7 @@ class _Shapes:
         return struct.Struct(codes), tuple(absent)
 
     def read_row(self, data: bytes, offset: int) -> tuple[Sequence[Any], int] | None:
-        """As a codec's; ``None`` where reading step by step finds what is wrong."""
+        """Read a row; ``None`` on any error, which the general reader then reports."""
         place, number = offset, 0
         try:
             for gap in self._gaps:
@@ -346,9 +343,9 @@ class _Shapes:
         return row, offset + layout.size
 
     def write_row(self, row: Sequence[Any]) -> bytes | None:
-        """As a codec's; ``None`` where writing step by step finds what does not fit."""
+        """Write a row; ``None`` on any error, which the general writer then reports."""
         number, items = 0, list(row)
-        # From the end, so that places before keep their numbers.
+        # From the end, so that earlier indexes stay valid.
         for bit, place in enumerate(reversed(self._places)):
             asset = items[place]
             if asset is None:
@@ -359,7 +356,7 @@ class _Shapes:
             else:
                 return None
         try:
-            return self._written[number].pack(*items)
+            return self._writers[number].pack(*items)
         except struct.error:
             return None
 

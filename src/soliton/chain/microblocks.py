@@ -1,11 +1,11 @@
-"""Microblocks: what a generator adds to its block between key blocks; their two encodings.
+"""Microblocks and their two encodings: a generator's additions to its block between key blocks.
 
-A microblock of version 3 or 4 has a binary layout of its own, one of version 5 is a protobuf
-message on the wire (some nodes send older ones as messages too). The signed bytes are the binary
-layout in all versions.
+A microblock of version 3 or 4 has a binary layout, one of version 5 is a protobuf message on the
+wire (some nodes send older ones as messages too). The signed bytes are the binary layout in all
+versions.
 
-What lives here: the record and its bytes. What does not: what a microblock does to the block that
-it extends (``soliton.consensus``), announcements (``soliton.wire``).
+What lives here: the record and its bytes. What does not: extending a block (``blocks.extended``),
+announcements (``soliton.wire``).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/block/serialization/MicroBlockSerializer.scala`` and
@@ -37,7 +37,7 @@ from soliton.crypto.curve25519 import is_weak, verify
 from soliton.crypto.curve25519 import sign as sign_bytes
 
 MAX_TRANSACTIONS: Final = 255
-"""More are never valid; what stands beyond them is not read."""
+"""The limit of a valid microblock; more are not decoded."""
 MAX_VERSION: Final = 127
 
 _KEY_LENGTH: Final = 32
@@ -46,11 +46,11 @@ _PROTOBUF_FIRST_BYTE: Final = 0x0A
 
 
 class Microblock(msgspec.Struct, frozen=True, gc=False):
-    """A microblock. ``signed`` are the bytes under ``signature``.
+    """A microblock. ``signed`` are the signed bytes.
 
     ``reference`` is the id of the block that it extends, ``total_signature`` the generator's
-    signature of the whole block that results and ``total_block_id`` the id of that (in versions 3
-    and 4 they are the same). ``generator`` is a public key.
+    signature of the resulting block and ``total_block_id`` the id of that (the same in versions 3
+    and 4). ``generator`` is a public key.
     """
 
     version: int
@@ -65,10 +65,7 @@ class Microblock(msgspec.Struct, frozen=True, gc=False):
 
 
 def decode(data: bytes, chain_id: int) -> Microblock:
-    """A microblock from its bytes as peers send them, legacy or protobuf.
-
-    Raises a ``ChainError`` for anything else.
-    """
+    """Decode a microblock as peers send it, legacy or protobuf; raise a ``ChainError``."""
     if len(data) > MAX_BLOCK_BYTES:
         raise FormatError(f"{len(data)} bytes are more than a block can have ({MAX_BLOCK_BYTES})")
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
@@ -77,14 +74,14 @@ def decode(data: bytes, chain_id: int) -> Microblock:
 
 
 def encode(microblock: Microblock) -> bytes:
-    """The bytes as peers send them: legacy or protobuf, as the version."""
+    """Encode a microblock as peers send it: legacy or protobuf, depending on its version."""
     if microblock.version < PROTOBUF_VERSION:
         return microblock.signed + microblock.signature
     return encode_protobuf(microblock)
 
 
 def encode_protobuf(microblock: Microblock) -> bytes:
-    """The message of a microblock of any version."""
+    """Encode a microblock of any version as a message."""
     return protobuf.serialize(_message(microblock))
 
 
@@ -99,7 +96,7 @@ def assemble(
     total_block_id: bytes = b"",
     state_hash: bytes | None = None,
 ) -> Microblock:
-    """The microblock of these parts, with its signed bytes."""
+    """Assemble a microblock, with its signed bytes."""
     if version < PROTOBUF_VERSION:
         total_block_id = total_signature
     write = codec.encode if version < PROTOBUF_VERSION else codec.encode_protobuf
@@ -129,13 +126,13 @@ def assemble(
 
 
 def sign(microblock: Microblock, private_key: bytes, random: bytes | None = None) -> Microblock:
-    """The microblock, signed by its generator."""
+    """Return the microblock with its generator's signature."""
     signature = sign_bytes(private_key, microblock.signed, random)
     return msgspec.structs.replace(microblock, signature=signature)
 
 
 def signature_is_valid(microblock: Microblock) -> bool:
-    """Whether the generator signed it; a weak key never did."""
+    """Whether the generator's signature is valid; that of a weak key never is."""
     return not is_weak(microblock.generator) and verify(
         microblock.generator, microblock.signed, microblock.signature
     )
@@ -221,9 +218,9 @@ def _message(microblock: Microblock) -> block_pb2.SignedMicroBlock:
 
 
 def peek_total_id(data: bytes) -> bytes:
-    """The id of the block that a microblock makes, from its bytes as peers send them.
+    """Return the total block id of an encoded microblock without decoding the rest.
 
-    Nothing else is read. Raises a ``ChainError`` where it is not to be found.
+    Raises a ``ChainError``.
     """
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
         return protobuf.parse(block_pb2.SignedMicroBlock, data).total_block_id

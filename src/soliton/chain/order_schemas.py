@@ -1,6 +1,6 @@
-"""The JSON of an order as JSON schemas: as it is shown, and as clients send it.
+"""The JSON schemas of an order, as it is rendered and as clients send it.
 
-What lives here: the two schemas. What does not: reading and writing (``orders``).
+What does not live here: reading and writing (``orders``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from soliton.chain.json_schemas import (
 )
 
 _PAIR: Final = object_of({"amountAsset": ASSET_SCHEMA, "priceAsset": ASSET_SCHEMA})
-_WHAT: Final[dict[str, Schema]] = {
+_MEMBERS: Final[dict[str, Schema]] = {
     "matcherPublicKey": BASE58_SCHEMA,
     "assetPair": _PAIR,
     "orderType": {"type": "string", "enum": ["buy", "sell"]},
@@ -31,7 +31,7 @@ _WHAT: Final[dict[str, Schema]] = {
     "expiration": LONG_SCHEMA,
     "matcherFee": LONG_SCHEMA,
 }
-_LATER: Final[dict[str, Schema]] = {
+_LATER_MEMBERS: Final[dict[str, Schema]] = {
     "matcherFeeAssetId": described(ASSET_SCHEMA, "From version 3 on; null is the native coin"),
     "eip712Signature": described(or_null(TEXT_SCHEMA), "From version 4 on, hexadecimal after `0x`"),
     "priceMode": {
@@ -41,8 +41,8 @@ _LATER: Final[dict[str, Schema]] = {
     },
     "attachment": BASE58_SCHEMA,
 }
-_SENT_LATER: Final[dict[str, Schema]] = {
-    **_LATER,
+_SENT_LATER_MEMBERS: Final[dict[str, Schema]] = {
+    **_LATER_MEMBERS,
     "attachment": or_null(BASE58_SCHEMA),
     "version": or_null(INTEGER_SCHEMA),
     "senderPublicKey": described(or_null(BASE58_SCHEMA), "Or `eip712Signature`"),
@@ -58,18 +58,18 @@ ORDER_SCHEMA: Final = Named(
             "id": BASE58_SCHEMA,
             "sender": TEXT_SCHEMA,
             "senderPublicKey": BASE58_SCHEMA,
-            **_WHAT,
+            **_MEMBERS,
             "signature": described(BASE58_SCHEMA, "The first of the proofs"),
             "proofs": list_of(BASE58_SCHEMA),
         },
-        _LATER,
+        _LATER_MEMBERS,
     ),
 )
 SENT_ORDER_SCHEMA: Final = Named(
     "OrderToSend",
     object_of(
         {
-            **_WHAT,
+            **_MEMBERS,
             "assetPair": object_of(
                 {},
                 {
@@ -78,6 +78,6 @@ SENT_ORDER_SCHEMA: Final = Named(
                 },
             ),
         },
-        _SENT_LATER,
+        _SENT_LATER_MEMBERS,
     ),
 )

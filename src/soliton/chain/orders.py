@@ -4,8 +4,8 @@ Versions 1 to 3 are signed in a binary layout, version 4 as a protobuf message w
 or, by Ethereum wallets, as typed data (EIP-712) from whose signature the sender is recovered.
 
 What lives here: the value, its bytes, message and JSON, its id, and the rules on its own fields.
-What does not: the hash that wallets sign (``typed_data``), how two orders meet
-(``transactions.exchange``) and what was already filled (``soliton.ledger``).
+What does not: the hash that wallets sign (``typed_data``), the exchange of two orders
+(``transactions.exchange``) and fills (``soliton.ledger``).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/assets/exchange/{Order,OrderJson,EthOrders}.scala``,
@@ -71,12 +71,12 @@ _FEE_ASSET_VERSION: Final = 3
 _PROTOBUF_VERSION: Final = 4
 _NATIVE: Final = "WAVES"
 _MAX_HEX_CHARS: Final = 1_024
-"""Longer than any signature; how long it may be is a rule."""
+"""The limit for reading; a rule checks the length of a signature later."""
 
-AMOUNT_WORDS: Final = f"amount should be in interval (0; {MAX_AMOUNT}]"
-PRICE_WORDS: Final = "price should be > 0"
-_WALLET_WORDS: Final = "eip712Signature available only in V4"
-MATCHER_FEE_WORDS: Final = f"matcher fee should be in interval (0; {MAX_AMOUNT})"
+AMOUNT_ERROR: Final = f"amount should be in interval (0; {MAX_AMOUNT}]"
+PRICE_ERROR: Final = "price should be > 0"
+_WALLET_ERROR: Final = "eip712Signature available only in V4"
+MATCHER_FEE_ERROR: Final = f"matcher fee should be in interval (0; {MAX_AMOUNT})"
 
 
 class Side(IntEnum):
@@ -87,7 +87,7 @@ class Side(IntEnum):
 
 
 class PriceMode(IntEnum):
-    """How many decimals a price has: 8, or those that follow from the pair's assets."""
+    """How many decimals a price has: 8, or a number that follows from the pair's assets."""
 
     DEFAULT = 0
     FIXED_DECIMALS = 1
@@ -102,16 +102,16 @@ MODE_NAMES: Final = {
     PriceMode.FIXED_DECIMALS: "fixedDecimals",
     PriceMode.ASSET_DECIMALS: "assetDecimals",
 }
-"""The modes by their names in JSON, where the first has none."""
+"""The names of the modes in JSON; the default mode has none."""
 _MODES: Final = {name: mode for mode, name in MODE_NAMES.items() if name is not None}
 
 
 class Order(msgspec.Struct, frozen=True, gc=False):
     """An order of any version. Build one with ``build``, which fills ``body`` and ``id``.
 
-    ``amount`` of ``amount_asset`` for at most (selling: at least) ``price`` of ``price_asset`` for
-    each, until ``expiration``; times in milliseconds. ``sender_public_key`` has 64 bytes when an
-    Ethereum wallet signed, and none when no key can be recovered from ``eip712_signature``.
+    ``amount`` of ``amount_asset`` for at most (selling: at least) ``price`` of ``price_asset``
+    each, until ``expiration``; times in milliseconds. ``sender_public_key`` has 64 bytes for an
+    Ethereum wallet, and is empty if no key can be recovered from ``eip712_signature``.
     """
 
     version: int
@@ -136,10 +136,10 @@ class Order(msgspec.Struct, frozen=True, gc=False):
 
 
 def build(draft: Order) -> Order:
-    """The order with its signed bytes, its id and, after an EIP-712 signature, its sender.
+    """Return the order with its signed bytes, its id and, for an EIP-712 signature, its sender.
 
-    Raises ``FormatError`` for values that its version cannot hold, ``OrderInvalid`` for a wallet's
-    signature of an older version.
+    Raises ``FormatError`` for values that its version cannot represent, and ``OrderInvalid`` for a
+    wallet's signature in an older version.
     """
     if draft.eip712_signature is not None:
         sender = recover_sender(draft, draft.eip712_signature) or b""
@@ -149,7 +149,7 @@ def build(draft: Order) -> Order:
 
 
 def sign(order: Order, private_key: bytes, random: bytes | None = None) -> Order:
-    """The order with one proof: the signature of its body."""
+    """Return the order with one proof, the signature of its body."""
     proof = sign_bytes(private_key, order.body, random)
     return msgspec.structs.replace(order, proofs=(proof,))
 
@@ -161,7 +161,7 @@ def signature_is_valid(order: Order) -> bool:
 
 
 def signature_claim(order: Order) -> SignedMessage | bool:
-    """What has to be verified for ``signature_is_valid``, or the answer where nothing has to be."""
+    """Return the signature to verify for ``signature_is_valid``, or its result if there is none."""
     if order.eip712_signature is not None:
         return order.sender_public_key != b""
     if len(order.sender_public_key) != PUBLIC_KEY_LENGTH or not order.proofs:
@@ -197,7 +197,7 @@ def _body(order: Order) -> bytes:
     if layout is None:
         return protobuf.serialize(to_message(order, with_proofs=False))
     if order.eip712_signature is not None:
-        raise OrderInvalid(order, _WALLET_WORDS)
+        raise OrderInvalid(order, _WALLET_ERROR)
     for key in (order.sender_public_key, order.matcher_public_key):
         if len(key) != PUBLIC_KEY_LENGTH:
             raise FormatError(f"a key of {len(key)} bytes in an order of version {order.version}")
@@ -206,7 +206,7 @@ def _body(order: Order) -> bytes:
 
 
 def to_bytes(order: Order) -> bytes:
-    """The binary form of versions 1 to 3; raises ``FormatError`` for others."""
+    """Return the binary form of versions 1 to 3; raise ``FormatError`` for others."""
     if order.version not in _LAYOUTS:
         raise FormatError(f"orders of version {order.version} have no binary form")
     if order.version > 1:
@@ -237,7 +237,7 @@ def from_bytes(version: int, data: bytes, chain_id: int) -> Order:
         row = (*row, None)
     sender, matcher, amount_asset, price_asset, side, price, amount = row[:7]
     timestamp, expiration, fee, fee_asset = row[7:]
-    # By position: it takes a sixth of the time, and journals have millions of orders.
+    # Positional arguments take a sixth of the time, and journals contain millions of orders.
     return Order(
         version,
         chain_id,
@@ -272,14 +272,14 @@ def _side(number: int) -> Side:
 
 
 def to_message(order: Order, *, with_proofs: bool = True) -> order_pb2.Order:
-    """The ``Order`` message of any version."""
+    """Return the ``Order`` message of an order of any version."""
     message = order_pb2.Order()
     fill_message(message, order, with_proofs=with_proofs)
     return message
 
 
 def fill_message(message: order_pb2.Order, order: Order, *, with_proofs: bool = True) -> None:
-    """Make an empty message that of an order."""
+    """Fill an empty ``Order`` message."""
     message.chain_id = order.chain_id
     message.matcher_public_key = order.matcher_public_key
     message.order_side = int(order.side)  # type: ignore[assignment]  # the generated type is nominal
@@ -308,7 +308,7 @@ def fill_message(message: order_pb2.Order, order: Order, *, with_proofs: bool = 
 
 
 def from_message(message: order_pb2.Order, chain_id: int) -> Order:
-    """An ``Order`` message; the chain id in it does not count, the one given does.
+    """Convert an ``Order`` message; its own chain id is ignored.
 
     Raises ``FormatError`` or ``OrderInvalid``.
     """
@@ -363,17 +363,17 @@ def _check_key_length(key: bytes) -> None:
 
 
 def check_ranges(order: Order) -> None:
-    """Amount, price and matcher fee within their bounds, or ``ValueRuleError``."""
+    """Raise ``ValueRuleError`` unless amount, price and matcher fee are within their bounds."""
     if not 0 < order.amount <= MAX_AMOUNT:
-        raise ValueRuleError(AMOUNT_WORDS)
+        raise ValueRuleError(AMOUNT_ERROR)
     if order.price <= 0:
-        raise ValueRuleError(PRICE_WORDS)
+        raise ValueRuleError(PRICE_ERROR)
     if not 0 < order.matcher_fee < MAX_AMOUNT:
-        raise ValueRuleError(MATCHER_FEE_WORDS)
+        raise ValueRuleError(MATCHER_FEE_ERROR)
 
 
 def fault(order: Order, now: int) -> str | None:
-    """The first rule that the order breaks at a time, in the words of the reference node."""
+    """Return the reference node's message for the first rule that an order violates at a time."""
     signature, attachment, proofs = order.eip712_signature, order.attachment, order.proofs
     longest = max(map(len, proofs), default=0)
     rules = (
@@ -388,7 +388,7 @@ def fault(order: Order, now: int) -> str | None:
         (0 < order.version <= MAX_VERSION, "invalid version"),
         (
             signature is None or order.version >= _PROTOBUF_VERSION,
-            _WALLET_WORDS,
+            _WALLET_ERROR,
         ),
         (
             signature is None or len(signature) in EIP712_SIGNATURE_LENGTHS,
@@ -416,19 +416,19 @@ def fault(order: Order, now: int) -> str | None:
         ),
         (attachment != b"", "attachment size should be > 0"),
     )
-    return next((words for holds, words in rules if not holds), None)
+    return next((message for holds, message in rules if not holds), None)
 
 
 # --- wallets -------------------------------------------------------------------------------------
 
 
 def typed_data_hash(order: Order) -> bytes:
-    """What an Ethereum wallet signs: the hash of the order as typed data."""
+    """Return the hash of the order as typed data, which an Ethereum wallet signs."""
     return typed_data.order_hash(order)
 
 
 def recover_sender(order: Order, signature: bytes) -> bytes | None:
-    """The 64-byte key behind an EIP-712 signature (``r``, ``s`` and ``v``), or ``None``."""
+    """Recover the 64-byte key from an EIP-712 signature (``r``, ``s`` and ``v``), or ``None``."""
     if len(signature) not in EIP712_SIGNATURE_LENGTHS:
         return None
     size = len(signature) // 2
@@ -439,8 +439,8 @@ def recover_sender(order: Order, signature: bytes) -> bytes | None:
 
 
 def recovery_id(v: int, chain_id: int) -> int:
-    """The recovery id in the last number of a signature: plain, with 27 added, or with the chain id
-    as in EIP-155. It may come out impossible.
+    """Return the recovery id in the last number of a signature: plain, plus 27, or with the chain
+    id as in EIP-155. The result may be invalid.
     """
     if v in (0, 1):
         return v
@@ -451,7 +451,7 @@ def recovery_id(v: int, chain_id: int) -> int:
 
 
 def to_json(order: Order) -> dict[str, Any]:
-    """The order as the reference node prints it."""
+    """Return the order in the JSON of the reference node."""
     sender = order.sender_public_key
     proofs = [base58.encode(proof) for proof in order.proofs]
     out: dict[str, Any] = {
@@ -485,9 +485,9 @@ def to_json(order: Order) -> dict[str, Any]:
 
 
 def from_json(obj: object, chain_id: int) -> Order:
-    """The inverse of ``to_json``; its id and sender are made anew.
+    """The inverse of ``to_json``; id and sender are computed.
 
-    Raises ``JsonFieldError`` with the path of what is wrong.
+    Raises ``JsonFieldError`` with the path of an invalid member.
     """
     if not isinstance(obj, dict):
         raise JsonFieldError("", f"Order object expected: {str(obj)[:80]}")

@@ -1,7 +1,7 @@
-"""Protobuf messages to values and back: the pieces that the declared protobuf forms are made of.
+"""Conversion of protobuf messages to values and back.
 
 What lives here: recipients, amounts and data entries as messages, and parsing with typed errors.
-What does not: the schema (``proto/*.proto``) and which message a transaction type uses (its own
+What does not: the schema (``proto/*.proto``) and the message of a transaction type (its own
 module).
 
 Sources: wavesplatform/protobuf-schemas ``proto/waves``; wavesplatform/Waves
@@ -43,7 +43,7 @@ _MAX_LENGTH_BITS: Final = 35
 
 
 def parse(message_type: type[M], data: bytes) -> M:
-    """The message in ``data``; raises ``FormatError`` for anything that is not one."""
+    """Parse a message; raise ``FormatError``."""
     try:
         return message_type.FromString(data)
     except (DecodeError, RecursionError, ValueError) as error:
@@ -51,7 +51,7 @@ def parse(message_type: type[M], data: bytes) -> M:
 
 
 def serialize(message: Message) -> bytes:
-    """Deterministic bytes: fields in tag order, defaults left out."""
+    """Serialize a message deterministically: fields in tag order, without defaults."""
     try:
         return message.SerializeToString(deterministic=True)
     except (EncodeError, ValueError) as error:
@@ -59,7 +59,7 @@ def serialize(message: Message) -> bytes:
 
 
 def delimited(field: int, data: bytes) -> bytes:
-    """A bytes or message field on the wire: its tag, the length, the bytes."""
+    """Encode a bytes or message field: its tag, the length, the bytes."""
     length = len(data)
     if length <= 0x7F:
         return bytes((field << 3 | _LENGTH_DELIMITED, length)) + data
@@ -73,7 +73,7 @@ def delimited(field: int, data: bytes) -> bytes:
 
 
 def read_length(data: bytes, offset: int) -> tuple[int, int]:
-    """The length of a field on the wire, and the offset behind it; raises ``FormatError``."""
+    """Return an encoded length and the offset after it; raise ``FormatError``."""
     value = shift = 0
     try:
         while shift < _MAX_LENGTH_BITS:
@@ -89,8 +89,8 @@ def read_length(data: bytes, offset: int) -> tuple[int, int]:
 
 
 def spans(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Of each member with bytes its field, where these begin and where they end; other members are
-    passed over. Nothing is made of what stands there; raises ``FormatError``.
+    """Yield field number, start and end of each length-delimited member, without decoding it; other
+    members are skipped. Raises ``FormatError``.
     """
     offset, size = 0, len(data)
     while offset < size:
@@ -111,15 +111,14 @@ def spans(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def refuse_unknown_fields(message: Message) -> None:
-    """Raise ``FormatError`` when the message holds fields that the schema does not know."""
+    """Raise ``FormatError`` if the message contains fields that are not in the schema."""
     if len(UnknownFieldSet(message)):
         raise FormatError(f"{message.DESCRIPTOR.name} has unknown fields")
 
 
 def read_asset(asset_id: bytes, _chain_id: int = 0) -> bytes | None:
-    """Empty bytes stand for the native coin; raises ``FormatError`` for another length than 32.
-
-    Whoever reads members of all kinds hands the chain id to each reader, needed or not.
+    """Convert an asset id; empty bytes are the native coin. Raises ``FormatError`` unless it has 32
+    bytes. All readers of members take a chain id.
     """
     if not asset_id:
         return None
@@ -129,16 +128,16 @@ def read_asset(asset_id: bytes, _chain_id: int = 0) -> bytes | None:
 
 
 def read_asset_id(asset_id: bytes, _chain_id: int = 0) -> bytes:
-    """The id of an asset that cannot be the native coin; raises ``FormatError``."""
+    """Check the id of an asset, which cannot be the native coin; raise ``FormatError``."""
     if len(asset_id) != DIGEST_LENGTH:
         raise FormatError(f"asset id of {len(asset_id)} bytes")
     return asset_id
 
 
 def read_recipient(message: recipient_pb2.Recipient, chain_id: int) -> Recipient:
-    """A ``Recipient`` message.
+    """Convert a ``Recipient`` message.
 
-    The hash member also takes a whole address or a public key, as the reference node does. Raises
+    The hash member may also contain an address or a public key, as in the reference node. Raises
     ``FormatError`` or ``AddressError``.
     """
     match message.WhichOneof("recipient"):
@@ -151,7 +150,7 @@ def read_recipient(message: recipient_pb2.Recipient, chain_id: int) -> Recipient
 
 
 def read_address(data: bytes, chain_id: int) -> Address:
-    """An address from its 20-byte hash, its 26 bytes or a 32-byte public key."""
+    """Return an address from its 20-byte hash, its 26 bytes or a 32-byte public key."""
     match len(data):
         case n if n == PUBLIC_KEY_HASH_LENGTH:
             return from_public_key_hash(data, chain_id)
@@ -172,7 +171,7 @@ def write_recipient(message: recipient_pb2.Recipient, recipient: Recipient) -> N
 
 
 def write_amount(message: amount_pb2.Amount, asset_id: bytes | None, amount: int) -> None:
-    """Fill an ``Amount`` message; it is written even when both members are empty."""
+    """Fill an ``Amount`` message; it is written even if both members are empty."""
     message.SetInParent()
     if asset_id is not None:
         message.asset_id = asset_id
@@ -180,7 +179,7 @@ def write_amount(message: amount_pb2.Amount, asset_id: bytes | None, amount: int
 
 
 def read_data_entry(message: transaction_pb2.DataEntry, _chain_id: int = 0) -> DataEntry:
-    """A ``DataEntry`` message; no value means deletion."""
+    """Convert a ``DataEntry`` message; without a value it is a deletion."""
     member = message.WhichOneof("value")
     value: DataValue = None if member is None else getattr(message, member)
     return DataEntry(message.key, value)

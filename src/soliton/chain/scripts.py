@@ -1,6 +1,6 @@
-"""The first bytes of a serialised script: all that formats and rules without state ask of it.
+"""The first bytes of a serialised script, which formats and rules without state inspect.
 
-What does not live here: the language (``soliton.ride``); to everything else a script is bytes.
+What does not live here: the language (``soliton.ride``).
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/script/ScriptReader.scala``.
@@ -16,10 +16,10 @@ _DAPP_KIND: Final = 2
 
 
 def is_dapp(script: bytes) -> bool:
-    """Whether these bytes say of themselves that they are a dApp and no plain expression.
+    """Whether a script is a dApp, and not an expression, according to its first two bytes.
 
-    Up to version 5 of the language a zero comes first, from version 6 on the version; the kind is
-    the second byte.
+    The first byte is zero up to version 5 of the language, and the version from 6 on; the second
+    byte is the kind.
     """
     if len(script) < 2:
         return False

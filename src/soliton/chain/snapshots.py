@@ -1,9 +1,9 @@
-"""Snapshots: what a transaction changed, as light nodes send and receive it in place of rules.
+"""Snapshots: the state changes of a transaction, which light nodes exchange instead of executing.
 
 All values are those after the transaction, not differences.
 
-What lives here: the records and their messages. What does not: how they come from changes of the
-state and how they are hashed (``soliton.ledger``).
+What lives here: the records and their messages. What does not: conversion from and to changes of
+the state, and hashing (``soliton.ledger``).
 
 Sources: wavesplatform/protobuf-schemas ``proto/waves/transaction_state_snapshot.proto``;
 wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/protobuf/PBSnapshots.scala``.
@@ -27,13 +27,13 @@ from soliton.chain.proto import state_snapshot_pb2, transaction_state_snapshot_p
 from soliton.chain.values import AssetId, DataEntry
 
 MAX_SNAPSHOT_BYTES: Final = 16_777_216
-"""Of a whole block's snapshots; far above what a block's transactions can change."""
+"""The limit for the snapshots of a block; far above what its transactions can change."""
 MAX_BYTES_OF_ONE: Final = 1_048_576
-"""Of the snapshot of one transaction; the largest hold a script or the data of an account. Members
-that are empty take two bytes there, and a hundred once they are read.
+"""The limit for the snapshot of one transaction; the largest contain a script or account data.
+Empty members take two bytes there, and a hundred when decoded.
 """
 MAX_VOLUME_BYTES: Final = 32
-"""Volumes fit in 64 bits, but for a few of the first years that overflowed."""
+"""Volumes fit in 64 bits, except for a few that overflowed in early history."""
 
 _ID_FIELD: Final = 1
 _SNAPSHOTS_FIELD: Final = 2
@@ -44,7 +44,7 @@ _Message = transaction_state_snapshot_pb2.TransactionStateSnapshot
 
 
 class Status(IntEnum):
-    """What became of a transaction."""
+    """The status of a transaction."""
 
     SUCCEEDED = 0
     FAILED = 1
@@ -52,7 +52,7 @@ class Status(IntEnum):
 
 
 class Balance(msgspec.Struct, frozen=True, gc=False):
-    """How much of an asset (``None``: the native coin) an account has."""
+    """An account's balance of an asset (``None``: the native coin)."""
 
     address: Address
     asset_id: AssetId | None
@@ -68,7 +68,7 @@ class LeaseBalance(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewLease(msgspec.Struct, frozen=True, gc=False):
-    """A lease that began."""
+    """A new lease."""
 
     lease_id: bytes
     sender_public_key: bytes
@@ -77,7 +77,7 @@ class NewLease(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewAsset(msgspec.Struct, frozen=True, gc=False):
-    """What never changes about an asset; ``issuer`` is a public key."""
+    """The constant properties of a new asset; ``issuer`` is a public key."""
 
     asset_id: AssetId
     issuer: bytes
@@ -86,7 +86,7 @@ class NewAsset(msgspec.Struct, frozen=True, gc=False):
 
 
 class AssetVolume(msgspec.Struct, frozen=True, gc=False):
-    """How much of an asset there is, and whether there can be more."""
+    """The quantity of an asset, and whether it can be increased."""
 
     asset_id: AssetId
     reissuable: bool
@@ -94,7 +94,7 @@ class AssetVolume(msgspec.Struct, frozen=True, gc=False):
 
 
 class AssetName(msgspec.Struct, frozen=True, gc=False):
-    """What an asset is called."""
+    """The name and description of an asset."""
 
     asset_id: AssetId
     name: bytes
@@ -109,14 +109,14 @@ class AssetScript(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewAlias(msgspec.Struct, frozen=True, gc=False):
-    """A name that an account took."""
+    """A new alias of an account."""
 
     address: Address
     name: str
 
 
 class OrderFill(msgspec.Struct, frozen=True, gc=False):
-    """How much of an order was executed, and how much of its matcher fee was paid."""
+    """The executed amount of an order, and the matcher fee that was paid."""
 
     order_id: bytes
     volume: int
@@ -124,7 +124,7 @@ class OrderFill(msgspec.Struct, frozen=True, gc=False):
 
 
 class AccountScript(msgspec.Struct, frozen=True, gc=False):
-    """The script of an account; empty when it was removed."""
+    """The script of an account, empty if it was removed."""
 
     public_key: bytes
     script: bytes
@@ -139,7 +139,7 @@ class AccountData(msgspec.Struct, frozen=True, gc=False):
 
 
 class Sponsorship(msgspec.Struct, frozen=True, gc=False):
-    """What an asset's smallest fee is worth a unit of; 0 when it is not sponsored."""
+    """The amount of an asset that is worth a unit of fees; 0 if it is not sponsored."""
 
     asset_id: AssetId
     min_fee: int
@@ -153,7 +153,7 @@ class GenerationCommitment(msgspec.Struct, frozen=True, gc=False):
 
 
 class Snapshot(msgspec.Struct, frozen=True, gc=False):
-    """What one transaction changed."""
+    """The state changes of one transaction."""
 
     balances: tuple[Balance, ...] = ()
     lease_balances: tuple[LeaseBalance, ...] = ()
@@ -173,9 +173,9 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
 
 
 class BlockSnapshot(msgspec.Struct, frozen=True, gc=False):
-    """The snapshots of a block's transactions, in their order.
+    """The snapshots of a block's transactions, in order.
 
-    For a microblock the id is that of the whole block that results.
+    For a microblock the id is that of the resulting block.
     """
 
     block_id: bytes
@@ -211,7 +211,7 @@ def _volume(data: bytes, _chain_id: int) -> int:
 
 
 def volume_bytes(quantity: int) -> bytes:
-    """Big-endian two's complement, as short as possible."""
+    """Return the big-endian two's complement of minimal length."""
     positive = quantity if quantity >= 0 else ~quantity
     return quantity.to_bytes(positive.bit_length() // 8 + 1, "big", signed=True)
 
@@ -329,36 +329,36 @@ _FIELDS: Final = (
 # --- snapshots ------------------------------------------------------------------------------------
 
 from_message: Callable[[_Message, int], Snapshot] = fields.message_reader(Snapshot, _FIELDS)
-"""A snapshot from its message; raises ``FormatError`` or ``AddressError``."""
+"""Converts a message to a snapshot; raises ``FormatError`` or ``AddressError``."""
 _fill: Final = fields.message_writer(Snapshot, _FIELDS)
 
 
 def to_message(snapshot: Snapshot) -> _Message:
-    """The message of a snapshot."""
+    """Return the message of a snapshot."""
     message = _Message()
     _fill(message, snapshot)
     return message
 
 
 def encode(snapshot: Snapshot) -> bytes:
-    """The deterministic bytes of a snapshot."""
+    """Return the deterministic bytes of a snapshot."""
     return protobuf.serialize(to_message(snapshot))
 
 
 def decode(data: bytes, chain_id: int) -> Snapshot:
-    """A snapshot from its bytes; raises ``FormatError`` or ``AddressError``."""
+    """Decode a snapshot; raise ``FormatError`` or ``AddressError``."""
     return from_message(_parsed(_Message, data), chain_id)
 
 
 def encode_block(block: BlockSnapshot) -> bytes:
-    """The bytes of a block's snapshots."""
+    """Encode the snapshots of a block."""
     message = state_snapshot_pb2.BlockSnapshot(block_id=block.block_id)
     message.snapshots.extend(map(to_message, block.snapshots))
     return protobuf.serialize(message)
 
 
-class BlockSnapshots:
-    """The bytes of a block's snapshots, put together one by one."""
+class BlockSnapshotEncoder:
+    """Encodes the snapshots of a block, which are added one by one."""
 
     __slots__ = ("_message",)
 
@@ -366,55 +366,55 @@ class BlockSnapshots:
         self._message = state_snapshot_pb2.BlockSnapshot(block_id=block_id)
 
     def add(self, snapshot: Snapshot) -> None:
-        """That of the next transaction."""
+        """Add the snapshot of the next transaction."""
         _fill(self._message.snapshots.add(), snapshot)
 
     def encode(self) -> bytes:
-        """All of them."""
+        """Return the bytes of all snapshots."""
         return protobuf.serialize(self._message)
 
 
 def decode_block(data: bytes, chain_id: int) -> BlockSnapshot:
-    """The snapshots of a block; raises ``FormatError`` or ``AddressError``."""
+    """Decode the snapshots of a block; raise ``FormatError`` or ``AddressError``."""
     message = _parsed(state_snapshot_pb2.BlockSnapshot, data)
     return BlockSnapshot(message.block_id, _snapshots(message.snapshots, chain_id))
 
 
 def encode_microblock(block: BlockSnapshot) -> bytes:
-    """The bytes of a microblock's snapshots."""
+    """Encode the snapshots of a microblock."""
     message = state_snapshot_pb2.MicroBlockSnapshot(total_block_id=block.block_id)
     message.snapshots.extend(map(to_message, block.snapshots))
     return protobuf.serialize(message)
 
 
 def decode_microblock(data: bytes, chain_id: int) -> BlockSnapshot:
-    """The snapshots of a microblock; raises ``FormatError`` or ``AddressError``."""
+    """Decode the snapshots of a microblock; raise ``FormatError`` or ``AddressError``."""
     message = _parsed(state_snapshot_pb2.MicroBlockSnapshot, data)
     return BlockSnapshot(message.total_block_id, _snapshots(message.snapshots, chain_id))
 
 
-class Unread:
-    """The snapshots of a block or microblock, of which each is read when its turn comes: a whole
-    block's take their time. Iterating raises ``FormatError`` or ``AddressError``.
+class LazySnapshots:
+    """The snapshots of a block or microblock, decoded lazily, because those of a block may take
+    long. Iterating raises ``FormatError`` or ``AddressError``.
     """
 
     __slots__ = ("_chain_id", "_data", "_spans", "block_id")
 
     def __init__(self, data: bytes, chain_id: int) -> None:
-        """Raises ``FormatError`` for bytes that are no such message."""
+        """Raises ``FormatError`` if the bytes are not such a message."""
         if len(data) > MAX_SNAPSHOT_BYTES:
             raise FormatError(f"{len(data)} bytes are more than snapshots can have")
         self._data, self._chain_id = data, chain_id
         self.block_id = b""
         self._spans: list[tuple[int, int]] = []
-        # Those of a microblock have the same form.
+        # The message of a microblock has the same form.
         for field, start, end in protobuf.spans(data):
             if field == _ID_FIELD:
                 self.block_id = data[start:end]
             elif field == _SNAPSHOTS_FIELD:
-                self._note(start, end)
+                self._add_span(start, end)
 
-    def _note(self, start: int, end: int) -> None:
+    def _add_span(self, start: int, end: int) -> None:
         if len(self._spans) == MAX_TRANSACTIONS:
             raise FormatError(f"snapshots of more than {MAX_TRANSACTIONS} transactions")
         if end - start > MAX_BYTES_OF_ONE:
@@ -429,8 +429,8 @@ class Unread:
 
 
 def peek_id(data: bytes) -> bytes:
-    """The id of the block that snapshots belong to, from their bytes as peers send them, where it
-    stands first, as everybody writes it. Nothing else is read; raises ``FormatError``.
+    """Return the block id of encoded snapshots, which all encoders write first, without decoding
+    the rest. Raises ``FormatError``.
     """
     size = data[1] if len(data) > 1 and data[0] == _ID_FIRST_BYTE else 0
     if not 0 < size <= _MAX_ID_BYTES or len(data) < 2 + size:

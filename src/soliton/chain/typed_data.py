@@ -1,4 +1,4 @@
-"""EIP-712: the hash of an order as the typed data that an Ethereum wallet shows and signs.
+"""EIP-712: the hash of an order as typed data, which an Ethereum wallet displays and signs.
 
 Sources: EIP-712; wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/assets/exchange/EthOrders.scala``.
@@ -32,7 +32,7 @@ _DOMAIN_VERSIONS: Final = (keccak256(b"1"), keccak256(b"2"))
 
 
 def order_hash(order: Order) -> bytes:
-    """What an Ethereum wallet signs: the hash of the order as typed data."""
+    """Return the hash of the order as typed data."""
     mode = order.price_mode.name
     if mode == "DEFAULT":
         mode = "FIXED_DECIMALS" if order.version >= _FIXED_DECIMALS_VERSION else "ASSET_DECIMALS"

@@ -1,7 +1,6 @@
-"""Small values that transactions and blocks are made of, with their limits.
+"""Small values of transactions and blocks, with their limits: assets and data entries.
 
-What lives here: assets, data entries and the numbers that bound them. Addresses have their own
-module.
+What does not live here: addresses (``addresses``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/DataEntry.scala`` and
 ``transaction/Asset.scala``.
@@ -20,15 +19,14 @@ MAX_I64: Final = 2**63 - 1
 MIN_I64: Final = -(2**63)
 
 AssetId = bytes
-"""32 bytes: the id of the transaction that issued the asset. ``None`` stands for the native coin.
-"""
+"""32 bytes: the id of the transaction that issued the asset. ``None`` is the native coin."""
 
 DataValue = int | bool | bytes | str | None
 """``None`` in an entry deletes the key."""
 
 _INTEGER, _BOOLEAN, _BINARY, _STRING = range(4)
 DELETED_VALUE: Final = b"\xff"
-"""How a deleted entry is written where state is hashed."""
+"""The bytes of a deleted entry in state hashes."""
 
 
 class DataEntry(msgspec.Struct, frozen=True, gc=False):
@@ -39,7 +37,7 @@ class DataEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 def value_bytes(value: DataValue) -> bytes:
-    """The typed bytes of a value: the type byte, then the value."""
+    """Return the bytes of a value: the type byte, then the value."""
     match value:
         case bool():
             return b"\1\1" if value else b"\1\0"
@@ -54,7 +52,7 @@ def value_bytes(value: DataValue) -> bytes:
 
 
 def entry_bytes(entry: DataEntry) -> bytes:
-    """``u16 key length ‖ key ‖ typed value``."""
+    """Return ``u16 key length ‖ key ‖ typed value``."""
     return write_bytes16(entry.key.encode()) + value_bytes(entry.value)
 
 
@@ -67,7 +65,7 @@ def read_entry(data: bytes, offset: int) -> tuple[DataEntry, int]:
 
 
 def read_value(data: bytes, offset: int) -> tuple[DataValue, int]:
-    """A typed value as ``value_bytes`` writes it, deletions aside; raises ``FormatError``."""
+    """The inverse of ``value_bytes``, without deletions; raises ``FormatError``."""
     kind = take(data, offset, 1)[0]
     offset += 1
     if kind == _INTEGER:
@@ -85,7 +83,7 @@ def read_value(data: bytes, offset: int) -> tuple[DataValue, int]:
 
 
 def payload_size(entries: tuple[DataEntry, ...]) -> int:
-    """Bytes of keys and values alone, as size and fee rules count them since feature 17."""
+    """Return the size of keys and values, as size and fee rules count it since feature 17."""
     return sum(len(entry.key.encode()) + _value_size(entry.value) for entry in entries)
 
 

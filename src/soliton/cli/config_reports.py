@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from soliton.chain import networks
-from soliton.chain.networks.sections import Answer, SettingRefused
+from soliton.chain.networks.sections import EffectiveSetting, InvalidSetting
 from soliton.cli.matcher_config import has_matcher, read_matcher
 from soliton.errors import InputError
 from soliton.node.settings import (
@@ -110,7 +110,7 @@ def _problems(
     for _ in range(MAX_PROBLEMS):
         try:
             unknown = read(tried, again)
-        except SettingRefused as error:
+        except InvalidSetting as error:
             if error.key not in seen:
                 yield Problem(error.key, str(error))
             if _take_out(tried.tree, error.key):
@@ -190,10 +190,10 @@ def _node_rows(
         "db.directory": str(settings.db.directory),
         "wallet.file": None if settings.wallet.file is None else str(settings.wallet.file),
     }
-    answers = [answer for section in reading.sections for answer in section.answers()]
+    answers = [answer for section in reading.sections for answer in section.effective()]
     if all(not answer.key.endswith("blockchain.type") for answer in answers):
         root = reading.sections[0].path
-        answers.insert(0, Answer(f"{root}.blockchain.type", "", False))
+        answers.insert(0, EffectiveSetting(f"{root}.blockchain.type", "", False))
     for answer in answers:
         name = answer.key.partition(".")[2]
         if name in _OLDER and not answer.written:
@@ -217,7 +217,7 @@ def _matcher_rows(
     meanings: Mapping[str, str],
 ) -> Iterator[_Row]:
     reading = read_matcher(file, around, network, data_dir, {})
-    for answer in reading.section.answers():
+    for answer in reading.section.effective():
         name = answer.key.removeprefix(f"{reading.section.path}.")
         value = answer.value
         if name == "data-directory":
@@ -229,7 +229,7 @@ def _matcher_rows(
 _DEFAULT: Final = "default"
 
 
-def _origin(answer: Answer, file: ConfigFile | None, given: Collection[str]) -> str:
+def _origin(answer: EffectiveSetting, file: ConfigFile | None, given: Collection[str]) -> str:
     if answer.key in given:
         return "command line"
     place = file.places.get(answer.key) if file is not None and answer.written else None

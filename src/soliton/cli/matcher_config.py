@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from soliton.chain import networks
 from soliton.chain.networks.model import Network
-from soliton.chain.networks.sections import Section, SettingRefused, near
+from soliton.chain.networks.sections import InvalidSetting, Section, suggestion
 from soliton.crypto.public_secrets import is_public_account, is_public_api_key
 from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.settings import MatcherSettings, read
@@ -61,7 +61,7 @@ def matcher_settings(
         )
     try:
         reading = read_matcher(file, node_settings, network, data_dir, overrides or {})
-    except SettingRefused as error:
+    except InvalidSetting as error:
         place = "command line" if file is None else file.place(error.key) or config
         raise MatcherSettingsError(f"{place}: {error}") from error
     refuse_unknown(file, reading.unknown)
@@ -94,7 +94,7 @@ def read_matcher(
     data_dir: Path | None,
     overrides: Mapping[str, object],
 ) -> MatcherReading:
-    """Read the settings in a parsed file, next to those of a node; raises ``SettingRefused``."""
+    """Read the settings in a parsed file, next to those of a node; raises ``InvalidSetting``."""
     found = None if file is None else _section_of(file.tree)
     place, tree = found or (_PLACES[-1], {})
     tree = deepcopy(tree)
@@ -108,8 +108,8 @@ def read_matcher(
     chosen = _network_of(node_settings, network, section)
     directory = data_dir or Path.home() / ".soliton" / chosen.name
     settings = read(section, chosen, directory)
-    known = set(section.asked())
-    unknown = tuple((key, near(key, known)) for key in section.unknown())
+    known = set(section.known_keys())
+    unknown = tuple((key, suggestion(key, known)) for key in section.unknown())
     return MatcherReading(settings, section, file, frozenset(given), unknown)
 
 

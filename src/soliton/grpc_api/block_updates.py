@@ -71,7 +71,7 @@ class BlockSteps:
         chain, height = self.chain, self.height
         pieces = blocks.transaction_pieces(self.data)
         legacy = self.data[0] < blocks.PROTOBUF_VERSION
-        decode = codec.decode_legacy if legacy else codec.decode_own
+        decode = codec.decode_legacy if legacy else codec.decode_trusted
         for index, piece in enumerate(pieces):
             if count is not None and index >= count:
                 break

@@ -169,7 +169,7 @@ async def get_unconfirmed(
         part = ids[start : start + MAX_IDS]
         # A repeated id is answered repeatedly, but requested once.
         found = await _waiting(node, FindUnconfirmed(b"", list(dict.fromkeys(part))))
-        by_id = {codec.decode_own(data, chain_id).id: data for data in found}
+        by_id = {codec.decode_trusted(data, chain_id).id: data for data in found}
         for name in part:
             if name in by_id:
                 response = pb.TransactionResponse(id=name)

@@ -22,7 +22,7 @@ from soliton.chain import blocks
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.blocks import Block, ChallengedHeader, Encoded
 from soliton.chain.features import Feature
-from soliton.chain.snapshots import Snapshot, Unread
+from soliton.chain.snapshots import LazySnapshots, Snapshot
 from soliton.chain.snapshots import Status as SnapshotStatus
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
@@ -65,7 +65,7 @@ from soliton.steps import Steps, run_steps
 STEP_TRANSACTIONS: Final = 8
 """Transactions per step, which take some two milliseconds, or more with scripts."""
 
-SnapshotsOfBlock = Sequence[Snapshot] | Unread
+SnapshotsOfBlock = Sequence[Snapshot] | LazySnapshots
 """One for each transaction of a block or microblock."""
 _ELIDED: Final = Snapshot(status=SnapshotStatus.ELIDED)
 

@@ -51,7 +51,7 @@ class DataEdit(_Record, frozen=True, tag="data"):
 
 
 class ScriptEdit(_Record, frozen=True, tag="script"):
-    """Sets or removes an account's script (base64); ``public_key`` if the chain does not know it."""
+    """Sets or removes an account's script (base64); ``public_key`` if it is not known yet."""
 
     address: str
     script: str | None

@@ -6,7 +6,7 @@ the table of codes that clients see (``soliton.matching.errors``).
 
 from __future__ import annotations
 
-from soliton.chain.networks.sections import SettingRefused
+from soliton.chain.networks.sections import InvalidSetting
 from soliton.errors import EnvironmentProblem
 
 
@@ -14,7 +14,7 @@ class NodeUnavailable(EnvironmentProblem):
     """The node sent no response, or an invalid one; the request can be retried later."""
 
 
-class MatcherSettingsError(SettingRefused):
+class MatcherSettingsError(InvalidSetting):
     """A setting of the matcher is invalid or missing."""
 
 

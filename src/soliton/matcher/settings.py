@@ -201,7 +201,7 @@ def read(section: Section, network: Network, directory: Path) -> MatcherSettings
     for foreign in _FOREIGN:
         section.has(foreign)
     actor, book = section.section("address-actor"), section.section("order-book-http")
-    ranges = book.wholes("depth-ranges", 1, 1_000_000) or (10, 100)
+    ranges = book.integers("depth-ranges", 1, 1_000_000) or (10, 100)
     written = section.text("data-directory", "")
     section.has("address-scheme-character")
     return MatcherSettings(
@@ -214,12 +214,12 @@ def read(section: Section, network: Network, directory: Path) -> MatcherSettings
         settlement=_settlement(section.section("exchange-transaction-broadcast")),
         node=_node(section.section("node")),
         trading=read_trading(section, network.chain_id),
-        max_active_orders=actor.whole("max-active-orders", 400, 1, MAX_COUNT),
-        max_finalized_orders=section.section("order-db").whole("max-orders", 100, 0, MAX_COUNT),
+        max_active_orders=actor.integer("max-active-orders", 400, 1, MAX_COUNT),
+        max_finalized_orders=section.section("order-db").integer("max-orders", 100, 0, MAX_COUNT),
         batch_cancel_timeout_ms=actor.duration_ms("batch-cancel-timeout", 18_000),
-        snapshots_interval=section.whole("snapshots-interval", 1_000_000, 1, MAX_COUNT),
+        snapshots_interval=section.integer("snapshots-interval", 1_000_000, 1, MAX_COUNT),
         depth_ranges=tuple(sorted(ranges)),
-        default_depth=book.whole("default-depth", 100, 1, 1_000_000),
+        default_depth=book.integer("default-depth", 100, 1, 1_000_000),
         account=_account(section.section("account-storage")),
         clock=SteadyClock(),
     )
@@ -275,24 +275,24 @@ def _rest_api(section: Section) -> RestApi:
         hashes.append(key_hash)
     return RestApi(
         address=section.text("address", "127.0.0.1"),
-        port=section.whole("port", MATCHER_PORT, 0, MAX_PORT),
+        port=section.integer("port", MATCHER_PORT, 0, MAX_PORT),
         api_key_hashes=tuple(hashes),
-        cors=section.truth("cors", True),
-        api_key_different_host=section.truth("api-key-different-host", False),
+        cors=section.boolean("cors", True),
+        api_key_different_host=section.boolean("api-key-different-host", False),
         signature_window_ms=section.duration_ms("signature-window", 3_600_000),
         cancel_all_window_ms=section.duration_ms("cancel-all-window", 300_000),
         request_timeout_ms=section.duration_ms("request-timeout", 20_000),
-        max_body_bytes=section.whole("max-body-bytes", 100_000, 1_000, MAX_COUNT),
+        max_body_bytes=section.integer("max-body-bytes", 100_000, 1_000, MAX_COUNT),
         limits=_limits(section.section("limits")),
-        workers=section.whole("workers", 0, 0, MAX_WORKERS),
+        workers=section.integer("workers", 0, 0, MAX_WORKERS),
     )
 
 
 def _limits(section: Section) -> Limits:
     return Limits(
-        requests_per_second=section.whole("requests-per-second", 10_000, 0, MAX_COUNT),
-        burst=section.whole("burst", 20_000, 1, MAX_COUNT),
-        local_clients=section.truth("local-clients", False),
+        requests_per_second=section.integer("requests-per-second", 10_000, 0, MAX_COUNT),
+        burst=section.integer("burst", 20_000, 1, MAX_COUNT),
+        local_clients=section.boolean("local-clients", False),
     )
 
 
@@ -309,9 +309,9 @@ def _web_sockets(section: Section, actor: Section) -> WebSockets:
         messages_interval_ms=external.duration_ms("messages-interval", 100),
         internal_messages_interval_ms=broadcast.duration_ms("messages-interval", 1_000),
         max_connection_lifetime_ms=external.duration_ms("max-connection-lifetime", 86_400_000),
-        max_connections=section.whole("max-connections", 10_000, 1, MAX_COUNT),
-        max_order_books=limits.whole("max-order-book-number", 10, 1, MAX_COUNT),
-        max_addresses=limits.whole("max-address-number", 10, 1, MAX_COUNT),
+        max_connections=section.integer("max-connections", 10_000, 1, MAX_COUNT),
+        max_order_books=limits.integer("max-order-book-number", 10, 1, MAX_COUNT),
+        max_addresses=limits.integer("max-address-number", 10, 1, MAX_COUNT),
         jwt_public_key=external.text("jwt-public-key", ""),
         realtime_accounts=actor.texts("realtime-ws-accounts"),
     )
@@ -337,19 +337,19 @@ def _queue(section: Section) -> Queue:
     if not 0 < len(group.encode()) <= MAX_NAME_BYTES:
         kafka.refuse("group", f"a name of at most {MAX_NAME_BYTES} bytes")
     # The reference's way to configure a read-only matcher.
-    standby = not producer.truth("enable", True)
+    standby = not producer.boolean("enable", True)
     return Queue(
         type=kind,
         sync=_one_of(local, "sync", SYNCS),
         sync_interval_ms=local.duration_ms("sync-interval", 100),
-        segment_bytes=local.whole("segment-bytes", 64 * 1024 * 1024, 4_096, MAX_COUNT),
+        segment_bytes=local.integer("segment-bytes", 64 * 1024 * 1024, 4_096, MAX_COUNT),
         servers=servers,
         topic=kafka.text("topic", "dex-events"),
         group=group,
         lease_ms=kafka.duration_ms("lease", 10_000),
         role="standby" if standby else _one_of(kafka, "role", ROLES),
         delivery_ms=kafka.duration_ms("delivery-timeout", 15_000),
-        replicas=kafka.whole("replicas", 1, 1, 100),
+        replicas=kafka.integer("replicas", 1, 1, 100),
         security=_kafka_security(kafka.section("security")),
     )
 
@@ -383,7 +383,7 @@ def _settlement(section: Section) -> Settlement:
         section.has(foreign)
     return Settlement(
         interval_ms=section.duration_ms("interval", 7_000),
-        parallelism=section.whole("parallelism", 16, 1, 1_024),
+        parallelism=section.integer("parallelism", 16, 1, 1_024),
     )
 
 

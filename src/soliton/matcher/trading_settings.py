@@ -110,14 +110,14 @@ def read_trading(section: Section, chain_id: int) -> TradingSettings:
         distinct_timestamps_start_offset=_offset(section, "exchange-tx-ts-start-offset", NEVER),
         pass_execution_parameters_start_offset=_offset(parameters, "since-offset", NEVER),
         lp_accounts=_keys(pools, "public-keys"),
-        exchange_base_fee=section.whole("exchange-tx-base-fee", BASE_FEE, BASE_FEE, MAX_I64),
+        exchange_base_fee=section.integer("exchange-tx-base-fee", BASE_FEE, BASE_FEE, MAX_I64),
         placement=_placement(section, price_assets, chain_id),
     )
 
 
 def _offset(section: Section, key: str, default: int) -> int:
     # The reference's own file has 2**63 for "never".
-    return min(section.whole(key, default, -1, NEVER + 1), NEVER)
+    return min(section.integer(key, default, -1, NEVER + 1), NEVER)
 
 
 # --- fees -----------------------------------------------------------------------------------------
@@ -172,13 +172,13 @@ def _simple_fee(section: Section) -> SimpleFee:
     if mode == "dynamic":
         dynamic = section.section("dynamic")
         return DynamicFee(
-            dynamic.whole("base-maker-fee", 300_000, 1, MAX_I64),
-            dynamic.whole("base-taker-fee", 300_000, 1, MAX_I64),
+            dynamic.integer("base-maker-fee", 300_000, 1, MAX_I64),
+            dynamic.integer("base-taker-fee", 300_000, 1, MAX_I64),
             _keys(dynamic, "zero-fee-accounts"),
         )
     if mode == "fixed":
         fixed = section.section("fixed")
-        return FixedFee(_asset(fixed, "asset"), fixed.whole("min-fee", 300_000, 1, MAX_I64))
+        return FixedFee(_asset(fixed, "asset"), fixed.integer("min-fee", 300_000, 1, MAX_I64))
     percent = section.section("percent")
     text = percent.text("asset-type", "amount")
     if text not in [each.value for each in AssetType]:
@@ -186,7 +186,7 @@ def _simple_fee(section: Section) -> SimpleFee:
     return PercentFee(
         AssetType(text),
         _decimal(percent, "min-fee", "0.1"),
-        percent.whole("min-fee-in-waves", 300_000, 1, MAX_I64),
+        percent.integer("min-fee-in-waves", 300_000, 1, MAX_I64),
     )
 
 
@@ -214,9 +214,9 @@ def _placement(
         blacklisted_assets=frozenset(_assets(section, "blacklisted-assets")),
         blacklisted_names=tuple(_patterns(section)),
         blacklisted_addresses=frozenset(addresses),
-        white_list_only=section.truth("white-list-only", False),
+        white_list_only=section.boolean("white-list-only", False),
         allowed_pairs=frozenset(pairs),
-        allowed_versions=section.wholes("allowed-order-versions", 1, 4) or ORDER_VERSIONS,
+        allowed_versions=section.integers("allowed-order-versions", 1, 4) or ORDER_VERSIONS,
         deviations=_deviations(section.section("max-price-deviations")),
         restrictions=_restrictions(section.section("order-restrictions")),
     )
@@ -238,7 +238,7 @@ def _deviations(section: Section) -> Deviations | None:
         max_price_loss=_decimal(section, "max-price-loss", "1000000"),
         max_fee_deviation=_decimal(section, "max-fee-deviation", "1000000"),
     )
-    return found if section.truth("enable", False) else None
+    return found if section.boolean("enable", False) else None
 
 
 def _restrictions(section: Section) -> dict[AssetPair, Restrictions]:
@@ -259,7 +259,7 @@ def _tick_sizes(section: Section) -> TickSizes:
     found = {}
     for key, pair in _pair_keys(section):
         steps = [
-            (step.whole("start-offset", 0, 0, NEVER), _decimal(step, "tick-size", None))
+            (step.integer("start-offset", 0, 0, NEVER), _decimal(step, "tick-size", None))
             for step in section.sections(key)
         ]
         if [start for start, _ in steps] != sorted({start for start, _ in steps}):

@@ -162,7 +162,7 @@ class Blockchain:
             raise DamagedStore(f"block {height} of an indexed transaction is missing")
         first_byte, piece = found
         legacy = first_byte < blocks.PROTOBUF_VERSION
-        decode = codec.decode_legacy if legacy else codec.decode_own
+        decode = codec.decode_legacy if legacy else codec.decode_trusted
         try:
             transaction = decode(piece, self.network.chain_id)
         except UNREADABLE as error:

@@ -80,22 +80,22 @@ def read(root: Section, notes: list[str]) -> GrpcSettings:
         for section in (own, updates)
         for key in section.written(*_WITHOUT_EFFECT)
     )
-    port = own.whole("port", 6_870, 0, MAX_PORT)
-    updates_port = updates.whole("grpc-port", 6_881, 0, MAX_PORT)
+    port = own.integer("port", 6_870, 0, MAX_PORT)
+    updates_port = updates.integer("grpc-port", 6_881, 0, MAX_PORT)
     # Other keys of ``dex`` are the matcher's.
     dex = root.part("dex", "grpc", "lp-accounts", "order-script-validation")
     matcher, pools = dex.section("grpc").section("integration"), dex.section("lp-accounts")
-    matcher_port = matcher.whole("port", 6_887, 0, MAX_PORT)
-    by_matcher = matcher.truth("enable", MATCHER in extensions)
+    matcher_port = matcher.integer("port", 6_887, 0, MAX_PORT)
+    by_matcher = matcher.boolean("enable", MATCHER in extensions)
     scripts = dex.section("order-script-validation")
     return GrpcSettings(
         host=bind_address(own, "host"),
-        port=port if own.truth("enable", NODE_API in extensions) else None,
+        port=port if own.boolean("enable", NODE_API in extensions) else None,
         updates_host=bind_address(updates, "host", "0.0.0.0"),  # noqa: S104 - as above
-        updates_port=updates_port if updates.truth("enable", UPDATES in extensions) else None,
+        updates_port=updates_port if updates.boolean("enable", UPDATES in extensions) else None,
         # The Scala matcher asks every 10 seconds; its extension allows for it.
         keep_alive_ms=updates.duration_ms("min-keep-alive", 2_000 if by_matcher else 300_000),
-        workers=own.whole("workers", 1, 1, MAX_WORKERS),
+        workers=own.integer("workers", 1, 1, MAX_WORKERS),
         matcher_host=bind_address(matcher, "host"),
         matcher_port=matcher_port if by_matcher else None,
         matcher_pools=_keys(pools, "public-keys") | _keys_in_file(pools, "file-path"),
@@ -107,10 +107,10 @@ def read(root: Section, notes: list[str]) -> GrpcSettings:
 def _limits(section: Section) -> GrpcLimits:
     usual = GrpcLimits()
     return GrpcLimits(
-        section.whole("requests-per-client", usual.requests_per_client, 1, MAX_CALLS),
-        section.whole("streams-per-client", usual.streams_per_client, 1, MAX_CALLS),
+        section.integer("requests-per-client", usual.requests_per_client, 1, MAX_CALLS),
+        section.integer("streams-per-client", usual.streams_per_client, 1, MAX_CALLS),
         section.duration_ms("read-timeout", usual.read_ms),
-        section.truth("local-clients", usual.local_clients),
+        section.boolean("local-clients", usual.local_clients),
     )
 
 

@@ -42,19 +42,19 @@ class Miner(msgspec.Struct, frozen=True):
 def read_miner(section: Section, family: str) -> Miner:
     """Read the section for a network of this family."""
     interval, age = MICROBLOCK_TIMES.get(family, MICROBLOCK_TIMES["waves"])
-    quorum = section.whole("quorum", 1, 0, MAX_INT)
+    quorum = section.integer("quorum", 1, 0, MAX_INT)
     if quorum == 0:
         # Without peers, blocks may come faster than this age: no microblock would ever be kept.
         age = 0
     return Miner(
-        enable=section.truth("enable", True),
+        enable=section.boolean("enable", True),
         quorum=quorum,
         interval_after_last_block_ms=section.duration_ms(
             "interval-after-last-block-then-generation-is-allowed", 86_400_000
         ),
         micro_block_interval_ms=section.duration_ms("micro-block-interval", interval),
         min_micro_block_age_ms=section.duration_ms("min-micro-block-age", age),
-        max_transactions_in_micro_block=section.whole(
+        max_transactions_in_micro_block=section.integer(
             "max-transactions-in-micro-block", 255, 1, MAX_INT
         ),
         no_quorum_delay_ms=section.duration_ms("no-quorum-mining-delay", 5_000),

@@ -103,20 +103,20 @@ def read_network(section: Section, network: Network, directory: Path) -> Network
     file = section.text("file", "")
     only = section.text("only-peer", "")
     return NetworkSettings(
-        enable=section.truth("enable", True),
+        enable=section.boolean("enable", True),
         only_peer=_peer(section, "only-peer", only) if only else None,
         bind_address=bind_address,
-        port=section.whole("port", network.peer_port, 0, MAX_PORT),
+        port=section.integer("port", network.peer_port, 0, MAX_PORT),
         declared=_peer(section, "declared-address", declared) if declared else None,
         node_name=name or None,
-        nonce=section.whole("nonce", None, -MAX_LONG, MAX_LONG) if section.has("nonce") else None,
+        nonce=section.integer("nonce", None, -MAX_LONG, MAX_LONG) if section.has("nonce") else None,
         known_peers=tuple(_peer(section, "known-peers", each) for each in known),
         file=Path(file).expanduser() if file else directory / "peers.dat",
-        max_inbound=section.whole("max-inbound-connections", 100, 0, MAX_CONNECTIONS),
-        max_outbound=section.whole("max-outbound-connections", 100, 0, MAX_CONNECTIONS),
-        max_of_host=section.whole("max-single-host-connections", 3, 1, MAX_CONNECTIONS),
-        min_connections=section.whole("min-connections", 0, 0, MAX_CONNECTIONS),
-        max_candidates=section.whole("max-unverified-peers", 100, 0, MAX_CONNECTIONS),
+        max_inbound=section.integer("max-inbound-connections", 100, 0, MAX_CONNECTIONS),
+        max_outbound=section.integer("max-outbound-connections", 100, 0, MAX_CONNECTIONS),
+        max_of_host=section.integer("max-single-host-connections", 3, 1, MAX_CONNECTIONS),
+        min_connections=section.integer("min-connections", 0, 0, MAX_CONNECTIONS),
+        max_candidates=section.integer("max-unverified-peers", 100, 0, MAX_CONNECTIONS),
         residence_ms=section.duration_ms("peers-data-residence-time", 86_400_000),
         blacklist_ms=section.duration_ms("black-list-residence-time", 900_000),
         suspension_ms=section.duration_ms("suspension-residence-time", 60_000),
@@ -124,8 +124,8 @@ def read_network(section: Section, network: Network, directory: Path) -> Network
         connection_ms=section.duration_ms("connection-timeout", 30_000),
         handshake_ms=section.duration_ms("handshake-timeout", 30_000),
         ask_every_ms=section.duration_ms("peers-broadcast-interval", 120_000),
-        exchange=section.truth("enable-peers-exchange", True),
-        blacklisting=section.truth("enable-blacklisting", True),
+        exchange=section.boolean("enable-peers-exchange", True),
+        blacklisting=section.boolean("enable-blacklisting", True),
     )
 
 
@@ -144,7 +144,7 @@ def read_synchronization(section: Section, *, light: bool = False) -> Synchroniz
     return Synchronization(
         loader=LoaderSettings(
             timeout=section.duration_ms("synchronization-timeout", 60_000),
-            max_rollback=section.whole("max-rollback", 100, 1, 100),
+            max_rollback=section.integer("max-rollback", 100, 1, 100),
             snapshots=light,
         ),
         scores=ScoreSettings(ttl=section.duration_ms("score-ttl", 90_000)),
@@ -155,11 +155,11 @@ def read_synchronization(section: Section, *, light: bool = False) -> Synchroniz
             snapshots=light,
         ),
         relay=RelaySettings(
-            seen=relay.whole("network-tx-cache-size", 1_000_000, 1, MAX_INT),
-            queue=relay.whole("max-queue-size", 5_000, 1, MAX_INT),
+            seen=relay.integer("network-tx-cache-size", 1_000_000, 1, MAX_INT),
+            queue=relay.integer("max-queue-size", 5_000, 1, MAX_INT),
         ),
         invalid_ms=invalid.duration_ms("timeout", 300_000),
-        max_base_target=section.whole("max-base-target", None, 1, MAX_LONG)
+        max_base_target=section.integer("max-base-target", None, 1, MAX_LONG)
         if section.has("max-base-target")
         else None,
     )

@@ -155,19 +155,19 @@ def read(section: Section, network: Network, notes: list[str]) -> RestApi:
     """Read the section ``rest-api``; notes for the operator are added to ``notes``."""
 
     def limit(key: str, default: int) -> int:
-        return section.whole(key, default, 1, MAX_REQUEST_LIMIT)
+        return section.integer(key, default, 1, MAX_REQUEST_LIMIT)
 
     settings = RestApi(
-        enable=section.truth("enable", True),
+        enable=section.boolean("enable", True),
         bind_address=bind_address(section),
-        port=section.whole("port", network.rest_port, 0, MAX_PORT),
+        port=section.integer("port", network.rest_port, 0, MAX_PORT),
         api_key_hash_text=section.text("api-key-hash", ""),
-        cors=section.truth("cors", True),
-        api_key_different_host=section.truth("api-key-different-host", False),
+        cors=section.boolean("cors", True),
+        api_key_different_host=section.boolean("api-key-different-host", False),
         cors_headers=_cors_headers(section.section("cors-headers")),
-        minimum_peers=section.whole("minimum-peers", 0, 0, MAX_INT),
+        minimum_peers=section.integer("minimum-peers", 0, 0, MAX_INT),
         max_block_age_ms=section.duration_ms("max-block-age", DEFAULT_BLOCK_AGE_MS),
-        max_lag=section.whole("max-lag", DEFAULT_LAG, 0, MAX_INT),
+        max_lag=section.integer("max-lag", DEFAULT_LAG, 0, MAX_INT),
         transactions_by_address_limit=limit(
             "transactions-by-address-limit", 10_000 if network.family == "zbs" else 1_000
         ),
@@ -176,13 +176,13 @@ def read(section: Section, network: Network, notes: list[str]) -> RestApi:
         data_keys_request_limit=limit("data-keys-request-limit", 1_000),
         asset_details_limit=limit("asset-details-limit", 100),
         transaction_snapshots_limit=limit("transaction-snapshots-limit", 100),
-        evaluate_script_complexity_limit=section.whole(
+        evaluate_script_complexity_limit=section.integer(
             "evaluate-script-complexity-limit",
             4_000 if network.family == "tn" else 52_000,
             1,
             MAX_EVALUATION,
         ),
-        workers=section.whole("workers", 0, 0, MAX_WORKERS),
+        workers=section.integer("workers", 0, 0, MAX_WORKERS),
         limits=_limits(section.section("limits")),
         named_keys=_named_keys(section),
     )
@@ -230,7 +230,7 @@ def _cors_headers(section: Section) -> CorsHeaders:
         origin=origin,
         headers=names("access-control-allow-headers", default.headers),
         methods=names("access-control-allow-methods", default.methods),
-        credentials=section.truth("access-control-allow-credentials", default.credentials),
+        credentials=section.boolean("access-control-allow-credentials", default.credentials),
     )
 
 
@@ -238,13 +238,13 @@ def _limits(section: Section) -> ApiLimits:
     usual = ApiLimits()
 
     def limit(key: str, default: int) -> int:
-        return section.whole(key, default, 1, MAX_REQUEST_LIMIT)
+        return section.integer(key, default, 1, MAX_REQUEST_LIMIT)
 
     return ApiLimits(
-        body_bytes=section.whole("body-bytes", usual.body_bytes, 1, MAX_INT),
-        client_percent=section.whole("client-percent", usual.client_percent, 0, 100),
+        body_bytes=section.integer("body-bytes", usual.body_bytes, 1, MAX_INT),
+        client_percent=section.integer("client-percent", usual.client_percent, 0, 100),
         client_burst_ms=section.duration_ms("client-burst", usual.client_burst_ms),
-        local_clients=section.truth("local-clients", usual.local_clients),
+        local_clients=section.boolean("local-clients", usual.local_clients),
         long_answers=limit("long-answers", usual.long_answers),
         long_answers_per_client=limit("long-answers-per-client", usual.long_answers_per_client),
         connections=limit("connections", usual.connections),

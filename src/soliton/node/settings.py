@@ -22,7 +22,7 @@ from soliton.chain import networks
 from soliton.chain.networks.custom import MAX_FEATURE_ID, MAX_INT, MAX_LONG
 from soliton.chain.networks.custom import read as read_custom
 from soliton.chain.networks.model import Network
-from soliton.chain.networks.sections import Section, SettingRefused, near
+from soliton.chain.networks.sections import Section, InvalidSetting, suggestion
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.public_secrets import is_public_seed
@@ -251,7 +251,7 @@ def read_settings(
     file = None if config is None else read_file(config)
     try:
         return read_tree(file, chosen, data_dir, overrides or {})
-    except SettingRefused as error:
+    except InvalidSetting as error:
         raise SettingsError(f"{_source(file, config, error.key)}: {error}") from error
 
 
@@ -273,7 +273,7 @@ def known_keys() -> tuple[str, ...]:
     """Return all known settings, by key without the root, except those of ``custom``."""
     root = Section({}, "", SettingsError)
     _settings(root, root, "waves", None, [])
-    return tuple(sorted(root.asked()))
+    return tuple(sorted(root.known_keys()))
 
 
 def read_tree(
@@ -282,7 +282,7 @@ def read_tree(
     data_dir: Path | None,
     overrides: Mapping[str, object],
 ) -> Reading:
-    """Read the settings of a parsed file; raises ``SettingRefused``."""
+    """Read the settings of a parsed file; raises ``InvalidSetting``."""
     tree = {} if file is None else deepcopy(file.tree)
     roots = [root for root in _FAMILIES if root in tree]
     if len(roots) > 1:
@@ -328,11 +328,11 @@ def _unknown(
     own = {path.split(".")[0] for path in file.referenced} if file is not None else set()
     for name in tree:
         if name not in roots and name not in own:
-            yield name, near(name, roots)
-    known = {key for section in sections for key in section.asked()}
+            yield name, suggestion(name, roots)
+    known = {key for section in sections for key in section.known_keys()}
     names = (name for section in sections for name in section.unknown())
     for number, name in enumerate(names):
-        yield name, near(name, known) if number < MAX_SUGGESTIONS else ""
+        yield name, suggestion(name, known) if number < MAX_SUGGESTIONS else ""
 
 
 def _settings(
@@ -351,7 +351,7 @@ def _settings(
     miner = root.section("miner")
     notes.extend(_without_effect(miner, "miner"))
     peers, synchronization = root.section("network"), root.section("synchronization")
-    light = root.truth("enable-light-mode", False)
+    light = root.boolean("enable-light-mode", False)
     settings = Settings(
         network=network,
         directory=directory,
@@ -360,19 +360,19 @@ def _settings(
         miner=read_miner(miner, family),
         db=_database(root, directory, notes),
         features=Features(
-            supported=features.wholes("supported", 1, MAX_FEATURE_ID),
-            auto_shutdown_on_unsupported_feature=features.truth(
+            supported=features.integers("supported", 1, MAX_FEATURE_ID),
+            auto_shutdown_on_unsupported_feature=features.boolean(
                 "auto-shutdown-on-unsupported-feature", True
             ),
         ),
-        rewards_desired=rewards.whole("desired", None, 0, MAX_LONG)
+        rewards_desired=rewards.integer("desired", None, 0, MAX_LONG)
         if rewards.has("desired")
         else None,
         utx=Utx(
-            max_size=utx.whole("max-size", 100_000, 1, MAX_INT),
-            max_bytes_size=utx.whole("max-bytes-size", 52_428_800, 1, MAX_LONG),
-            max_scripted_size=utx.whole("max-scripted-size", 5_000, 0, MAX_INT),
-            always_unlimited_execution=utx.truth("always-unlimited-execution", False),
+            max_size=utx.integer("max-size", 100_000, 1, MAX_INT),
+            max_bytes_size=utx.integer("max-bytes-size", 52_428_800, 1, MAX_LONG),
+            max_scripted_size=utx.integer("max-scripted-size", 5_000, 0, MAX_INT),
+            always_unlimited_execution=utx.boolean("always-unlimited-execution", False),
         ),
         signer=read_signer(own.section("signer"), _own_node(rest_api), directory, notes),
         logging=log_settings.read(own.section("logging")),
@@ -416,7 +416,7 @@ def _network(section: Section, family: str, chosen: Network | None, notes: list[
             "type",
             f"{', '.join(kinds)}, CUSTOM (with a section custom), "
             f"or one of {', '.join(networks.names())}"
-            f"{near(written, (*kinds, *networks.names()))}",
+            f"{suggestion(written, (*kinds, *networks.names()))}",
         )
     if chosen is None:
         assert network is not None
@@ -470,11 +470,11 @@ def _database(root: Section, directory: Path, notes: list[str]) -> Database:
     notes.extend(_without_effect(section, "db"))
     # Two keys have older names, one level up.
     older_directory = _path(root, "data-directory")
-    older_depth = root.whole("max-rollback-depth", 2_000, 1, MAX_INT)
+    older_depth = root.integer("max-rollback-depth", 2_000, 1, MAX_INT)
     return Database(
         directory=_path(section, "directory") or older_directory or directory / "data",
-        max_rollback_depth=section.whole("max-rollback-depth", older_depth, 1, MAX_INT),
-        store_state_hashes=section.truth("store-state-hashes", True),
+        max_rollback_depth=section.integer("max-rollback-depth", older_depth, 1, MAX_INT),
+        store_state_hashes=section.boolean("store-state-hashes", True),
     )
 
 

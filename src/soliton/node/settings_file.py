@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from soliton.chain.networks.sections import SettingRefused
+from soliton.chain.networks.sections import InvalidSetting
 from soliton.node.hocon import HoconError, Place, parse
 from soliton.node.hocon_resolving import resolve
 
@@ -25,7 +25,7 @@ MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 _ENDINGS: Final = ("", ".conf", ".json")
 
 
-class SettingsError(SettingRefused):
+class SettingsError(InvalidSetting):
     """A configuration file cannot be read, or a setting has an invalid value."""
 
 

@@ -128,7 +128,7 @@ def read_signer(section: Section, own_node: str, directory: Path, notes: list[st
         section.refuse("node-url", "an address that begins with http:// or https://")
     return Signer(
         bind_address=bind_address(section),
-        port=section.whole("port", SIGNER_PORT, 0, MAX_PORT),
+        port=section.integer("port", SIGNER_PORT, 0, MAX_PORT),
         node_url=node_url.rstrip("/"),
         keys=_keys(section, directory, notes),
         unix_socket=_file(section, "unix-socket"),
@@ -155,7 +155,7 @@ def _keys(section: Section, directory: Path, notes: list[str]) -> SignerKeys | N
     keys, policy = section.text("keys-directory", ""), section.text("policy-file", "")
     state, policy_hash = section.text("state-directory", ""), section.text("policy-hash", "")
     callers, hosts = _callers(section), section.texts("hosts")
-    sync = section.truth("audit-sync", True)
+    sync = section.boolean("audit-sync", True)
     (stores, fetched), webhook = _stores(section), _webhook(section)
     origins = section.texts("origins")
     if len(origins) > MAX_HOSTS or not all(map(_ORIGIN.fullmatch, origins)):
@@ -262,7 +262,7 @@ def _callers(section: Section) -> tuple[SignerCaller, ...]:
         name = item.text("name", None)
         if not KEY_NAME.fullmatch(name) or any(name == each.name for each in found):
             item.refuse("name", "a name of its own, of letters, digits and ._-")
-        uid = item.whole("uid", -1, -1, MAX_UID)
+        uid = item.integer("uid", -1, -1, MAX_UID)
         certificate = item.text("certificate", "").lower().replace(":", "")
         is_peer = uid >= 0 or bool(certificate)
         hashed = b"" if is_peer and not item.has("key-hash") else _hashed(item, found)
@@ -275,7 +275,7 @@ def _callers(section: Section) -> tuple[SignerCaller, ...]:
         may = item.texts("may")
         if not may or not set(may) <= set(SIGNER_SCOPES):
             item.refuse("may", f"a list of {', '.join(SIGNER_SCOPES)}")
-        rate = item.whole("rate", 0, 0, MAX_RATE)
+        rate = item.integer("rate", 0, 0, MAX_RATE)
         found.append(SignerCaller(name, hashed, frozenset(may), rate, uid, certificate))
     if len(found) > MAX_NAMED_KEYS:
         section.refuse("callers", f"at most {MAX_NAMED_KEYS} callers", show=False)

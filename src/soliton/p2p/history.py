@@ -15,7 +15,7 @@ from typing import Final
 
 from soliton.chain import blocks, snapshots
 from soliton.chain.blocks import Block
-from soliton.chain.snapshots import BlockSnapshot, BlockSnapshots
+from soliton.chain.snapshots import BlockSnapshot, BlockSnapshotEncoder
 from soliton.chain.transactions import codec
 from soliton.ledger.apply import Outcome
 from soliton.ledger.snapshots import snapshot_of
@@ -146,7 +146,7 @@ class NodeHistory:
         if height is None:
             return None
         forms = self._chain.liquid_outcomes(block_id)
-        encoder = BlockSnapshots(block_id)
+        encoder = BlockSnapshotEncoder(block_id)
         if forms:
             for number, outcome in enumerate(chain.from_iterable(forms), 1):
                 encoder.add(snapshot_of(outcome.changes, outcome.status))
@@ -156,14 +156,14 @@ class NodeHistory:
             return None
         return messages.BlockSnapshot(encoder.encode())
 
-    def _add_stored(self, height: int, encoder: BlockSnapshots) -> Steps[bool]:
+    def _add_stored(self, height: int, encoder: BlockSnapshotEncoder) -> Steps[bool]:
         """Add the stored changes of a block's transactions; return whether all exist."""
         store, chain_id = self._chain.store, self._chain.network.chain_id
         data = store.block_data(height) if self._chain.meta(height).transaction_count else None
         if data is None:
             return True
         legacy = data[0] < blocks.PROTOBUF_VERSION
-        decode = codec.decode_legacy if legacy else codec.decode_own
+        decode = codec.decode_legacy if legacy else codec.decode_trusted
         for number, piece in enumerate(blocks.transaction_pieces(data)):
             place = TransactionLocation(height, number, 0, 0, 0, 0)
             location = store.transaction_location(decode(piece, chain_id).id)

@@ -26,7 +26,7 @@ from soliton.chain import blocks, microblocks
 from soliton.chain.blocks import Block, SignedHeader
 from soliton.chain.errors import ChainError
 from soliton.chain.microblocks import Microblock
-from soliton.chain.snapshots import Unread
+from soliton.chain.snapshots import LazySnapshots
 from soliton.consensus import pos
 from soliton.consensus.header_check import MAX_TIME_DRIFT_MS
 from soliton.crypto.curve25519 import SignedMessage
@@ -409,8 +409,8 @@ class Receiver:
             raise _Stop(_refusal(height, received.head, bad_id, error)) from error
         return block, applied
 
-    def _unread(self, data: bytes) -> Unread:
-        return Unread(data, self._chain.network.chain_id)
+    def _unread(self, data: bytes) -> LazySnapshots:
+        return LazySnapshots(data, self._chain.network.chain_id)
 
     def _follow(
         self, new: Sequence[Block], removed: Sequence[Block], changes: Changes | None

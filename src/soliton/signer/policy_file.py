@@ -26,7 +26,7 @@ from soliton.chain.addresses import (
 )
 from soliton.chain.blocks import PROTOBUF_VERSION
 from soliton.chain.errors import ChainError
-from soliton.chain.transactions.model import WholeForm
+from soliton.chain.transactions.model import ForeignForm
 from soliton.chain.transactions.table import registered
 from soliton.chain.values import MAX_I64, AssetId
 from soliton.crypto import base58
@@ -164,7 +164,7 @@ def _forms() -> dict[str, tuple[str, range]]:
     """Return what can be signed: name and versions, by name or type number."""
     found: dict[str, tuple[str, range]] = {}
     for kind in registered():
-        if kind.versioned and not isinstance(kind.protobuf, WholeForm):
+        if kind.versioned and not isinstance(kind.protobuf, ForeignForm):
             versions = range(1, kind.max_version + 1)
             found[kind.name] = found[str(kind.type_id)] = kind.name, versions
     found[Kind.ORDER.value] = Kind.ORDER.value, range(1, 5)

@@ -34,7 +34,7 @@ def test_bytes_round_trip(transaction: AnyTransaction) -> None:
 def test_protobuf_round_trip(transaction: AnyTransaction) -> None:
     data = codec.encode_protobuf(transaction)
     assert codec.decode_protobuf(data, transaction.chain_id) == transaction
-    assert codec.decode_own(data, transaction.chain_id) == transaction
+    assert codec.decode_trusted(data, transaction.chain_id) == transaction
 
 
 def test_only_own_bytes_are_taken_as_they_are() -> None:

@@ -12,8 +12,8 @@ from soliton.chain.transactions import codec, json_reader
 from soliton.crypto import base58
 from tests.chain.transactions.cases import ABSENT, ASSET, KEY, OTHER_KEY, T, order, outcome, signed
 
-AMOUNT_WORDS = "amount should be in interval (0; 1000000000000000000]"
-PRICE_WORDS = "price should be in interval (0; 1000000000000000000]"
+AMOUNT_ERROR = "amount should be in interval (0; 1000000000000000000]"
+PRICE_ERROR = "price should be in interval (0; 1000000000000000000]"
 LIFETIME = 30 * 86_400_000
 ATTACHMENT_WORDS = "non-empty attachment field is allowed only for version >= V4"
 ALL_V1 = {"order1.version": 1, "order2.version": 1}
@@ -36,11 +36,11 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"fee": MAX_AMOUNT + 1}, "ValueRuleError fee too large"),
     ({"senderPublicKey": ABSENT}, "ValueRuleError invalid.senderPublicKey"),
     ({"timestamp": ABSENT}, "ok"),
-    ({"amount": 0}, f"ValueRuleError {AMOUNT_WORDS}"),
+    ({"amount": 0}, f"ValueRuleError {AMOUNT_ERROR}"),
     ({"amount": MAX_AMOUNT}, "ok"),
-    ({"amount": MAX_AMOUNT + 1}, f"ValueRuleError {AMOUNT_WORDS}"),
-    ({"price": 0}, f"ValueRuleError {PRICE_WORDS}"),
-    ({"price": MAX_AMOUNT + 1}, f"ValueRuleError {PRICE_WORDS}"),
+    ({"amount": MAX_AMOUNT + 1}, f"ValueRuleError {AMOUNT_ERROR}"),
+    ({"price": 0}, f"ValueRuleError {PRICE_ERROR}"),
+    ({"price": MAX_AMOUNT + 1}, f"ValueRuleError {PRICE_ERROR}"),
     ({"sellMatcherFee": MAX_AMOUNT + 1}, "ValueRuleError sellMatcherFee too large"),
     (
         {"sellMatcherFee": MAX_AMOUNT + 1, "buyMatcherFee": MAX_AMOUNT + 1},
@@ -120,7 +120,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
         {"version": 2, "order1.version": 4},
         "ValueRuleError can only contain orders of version < 4",
     ),
-    ({"order1.amount": 0}, f"JsonFieldErrors obj.order1: {AMOUNT_WORDS}"),
+    ({"order1.amount": 0}, f"JsonFieldErrors obj.order1: {AMOUNT_ERROR}"),
     ({"order1.price": 0}, "JsonFieldErrors obj.order1: price should be > 0"),
     ({"order1.price": 2**63 - 1}, "ok"),
     (
@@ -175,7 +175,7 @@ def test_an_invalid_order_comes_with_its_refusal() -> None:
     obj = signed(7, {"order2.timestamp": 0})
     with pytest.raises(OrderInvalid) as caught:
         json_reader.read_signed(obj, T)
-    assert caught.value.words == "timestamp should be > 0"
+    assert caught.value.reason == "timestamp should be > 0"
 
 
 def test_orders_of_version_1_are_marked_in_version_2() -> None:

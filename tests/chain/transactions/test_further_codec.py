@@ -51,7 +51,7 @@ def test_bytes_round_trip(transaction: AnyTransaction) -> None:
 def test_protobuf_round_trip(transaction: AnyTransaction) -> None:
     data = codec.encode_protobuf(transaction)
     assert codec.decode_protobuf(data, transaction.chain_id) == transaction
-    assert codec.decode_own(data, transaction.chain_id) == transaction
+    assert codec.decode_trusted(data, transaction.chain_id) == transaction
 
 
 @given(further_transactions(kinds=(3, 5, 6, 8, 9, 10, 11, 13, 14, 15, 16, 17, 19)))

@@ -1,10 +1,10 @@
-"""Networks: the presets that come with Soliton, and chains described in a configuration file.
+"""Networks: presets, and chains described in a configuration file.
 
 What lives here: ``load`` for a preset by name, ``names`` of all presets, ``custom`` for the
-``blockchain.custom`` section of a node's configuration. What does not: the rules that follow from
-the numbers (ledger, consensus), the genesis block itself (``chain.genesis``).
+``blockchain.custom`` section of a node's configuration. What does not: the rules that use the
+parameters (ledger, consensus), the genesis block (``chain.genesis``).
 
-Source of the figures: the heads of the ``*.toml`` files here.
+The sources of the parameters are in the heads of the ``*.toml`` files.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """A network described in a configuration file: the ``blockchain.custom`` section.
 
-What lives here: the keys of that section, their defaults and bounds. What does not: how the file
-is read (``node.settings``), and the presets.
+What lives here: the keys of that section, their defaults and bounds. What does not: reading the
+file (``node.settings``), and the presets.
 
 Source: wavesplatform/Waves ``node/src/main/resources/custom-defaults.conf`` and
-``node/src/main/scala/com/wavesplatform/settings/BlockchainSettings.scala``; the older single times
-in place of ``last-time-based-fork-parameter`` are those of 0bsnetwork/Zbs.
+``node/src/main/scala/com/wavesplatform/settings/BlockchainSettings.scala``; the older separate
+times instead of ``last-time-based-fork-parameter`` are those of 0bsnetwork/Zbs.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _NUMBERS: Final = (
     "block_reward_boost_period",
 )
 
-# Rules that end at a time. One key sets them all today; older files have a key for each.
+# Rules that end at a time. Today one key sets all of them; older files have a key for each.
 _TIMES: Final = {
     "allow-temporary-negative-until": "allow_temporary_negative_until",
     "minimal-generating-balance-after": "minimal_generating_balance_after",
@@ -82,7 +82,7 @@ _TIMES: Final = {
     "allow-multiple-lease-cancel-transaction-until-timestamp": "allow_multiple_lease_cancel_until",
 }
 
-# Rules of versions long gone; no block of a chain that can be described here depends on them.
+# Rules of old versions, which no chain that can be described here needs.
 _OBSOLETE: Final = (
     "allow-invalid-payment-transactions-by-timestamp",
     "require-sorted-transactions-after",
@@ -106,22 +106,21 @@ def custom(
     path: str = "blockchain.custom",
     warnings: list[str] | None = None,
 ) -> Network:
-    """The network that a ``custom`` section describes.
+    """Return the network that a ``custom`` section describes.
 
-    ``family`` gives what the section does not say (coin, ports, fees); ``path`` is the section's
-    full name for messages. Keys that are ignored or unknown are appended to ``warnings``.
-
-    Raises ``NetworkError`` for wrong values, naming the full key.
+    ``family`` determines the parameters that the section does not contain (coin, ports, fees);
+    ``path`` is the section's full name for messages. Ignored and unknown keys are appended to
+    ``warnings``. Raises ``NetworkError`` for invalid values, with the full key.
     """
     section = Section(tree, path, NetworkError)
-    told: list[str] = [] if warnings is None else warnings
-    network = read(section, family, told)
-    told.extend(f"unknown setting {key}" for key in section.unknown())
+    collected: list[str] = [] if warnings is None else warnings
+    network = read(section, family, collected)
+    collected.extend(f"unknown setting {key}" for key in section.unknown())
     return network
 
 
 def read(section: Section, family: str, warnings: list[str]) -> Network:
-    """Like ``custom``, for a section of which the caller asks the unknown keys itself."""
+    """Like ``custom``, but the caller checks for unknown keys itself."""
     if family not in _FAMILIES:
         raise NetworkError(f"unknown family {family!r}: there are {', '.join(_FAMILIES)}")
     defaults = _FAMILIES[family]
@@ -154,13 +153,13 @@ def read(section: Section, family: str, warnings: list[str]) -> Network:
 
 
 def _functionality(section: Section, chain_id: int, warnings: list[str]) -> Functionality:
-    period = section.whole("feature-check-blocks-period", 10_000, 1, MAX_INT)
+    period = section.integer("feature-check-blocks-period", 10_000, 1, MAX_INT)
     fields: dict[str, object] = {
         "feature_check_blocks_period": period,
-        "blocks_for_feature_activation": section.whole(
+        "blocks_for_feature_activation": section.integer(
             "blocks-for-feature-activation", max(1, period * 9 // 10), 1, period
         ),
-        "double_features_periods_after_height": section.whole(
+        "double_features_periods_after_height": section.integer(
             "double-features-periods-after-height", MAX_INT, 0, MAX_INT
         ),
         "pre_activated_features": _pre_activated(section.section("pre-activated-features")),
@@ -177,44 +176,44 @@ def _functionality(section: Section, chain_id: int, warnings: list[str]) -> Func
     for field in _NUMBERS:
         key = field.replace("_", "-")
         if section.has(key):
-            fields[field] = section.whole(key, None, 0, MAX_INT)
+            fields[field] = section.integer(key, None, 0, MAX_INT)
     for key in ("dao-address", "xtn-buyback-address"):
         if section.has(key):
             fields[key.replace("-", "_")] = _address(section, key, chain_id)
-    last_time = section.whole("last-time-based-fork-parameter", 0, 0, MAX_LONG)
+    last_time = section.integer("last-time-based-fork-parameter", 0, 0, MAX_LONG)
     for key, field in _TIMES.items():
-        fields[field] = section.whole(key, last_time, 0, MAX_LONG)
+        fields[field] = section.integer(key, last_time, 0, MAX_LONG)
     warnings.extend(f"{key} is obsolete and ignored" for key in section.written(*_OBSOLETE))
     return msgspec.convert(fields, Functionality)
 
 
 def _pre_activated(section: Section) -> dict[int, int]:
-    """Feature id to height; a height before the first block (even negative) is allowed."""
+    """Map feature ids to heights; a height before the first block (even negative) is allowed."""
     features: dict[int, int] = {}
     for key in section.keys():  # noqa: SIM118 - not a dict
         if not (key.isascii() and key.isdigit() and 1 <= int(key) <= MAX_FEATURE_ID):
             section.refuse(key, f"only feature numbers from 1 to {MAX_FEATURE_ID} as keys here")
-        features[int(key)] = section.whole(key, None, -MAX_INT, MAX_INT)
+        features[int(key)] = section.integer(key, None, -MAX_INT, MAX_INT)
     return features
 
 
 def _genesis(section: Section, chain_id: int) -> Genesis:
-    timestamp = section.whole("timestamp", None, 0, MAX_LONG)
+    timestamp = section.integer("timestamp", None, 0, MAX_LONG)
     transfers = tuple(
         GenesisTransfer(
-            _address(item, "recipient", chain_id), item.whole("amount", None, 1, MAX_LONG)
+            _address(item, "recipient", chain_id), item.integer("amount", None, 1, MAX_LONG)
         )
         for item in section.sections("transactions")
     )
     total = sum(transfer.amount for transfer in transfers)
-    initial_balance = section.whole("initial-balance", None, 0, MAX_LONG)
+    initial_balance = section.integer("initial-balance", None, 0, MAX_LONG)
     if total != initial_balance:
         section.refuse("initial-balance", f"the sum of all genesis transactions, {total}")
     return Genesis(
         average_block_delay_ms=section.duration_ms("average-block-delay", None),
-        initial_base_target=section.whole("initial-base-target", None, 1, MAX_LONG),
+        initial_base_target=section.integer("initial-base-target", None, 1, MAX_LONG),
         transaction_timestamp=timestamp,
-        block_timestamp=section.whole("block-timestamp", timestamp, 0, MAX_LONG),
+        block_timestamp=section.integer("block-timestamp", timestamp, 0, MAX_LONG),
         initial_balance=initial_balance,
         transactions=transfers,
         signature=_signature(section),
@@ -235,19 +234,19 @@ def _signature(section: Section) -> str | None:
 
 
 def _rewards(section: Section) -> Rewards:
-    usual = Rewards()
-    term = section.whole("term", usual.term, 1, MAX_INT)
-    capped_term = section.whole(
-        "term-after-capped-reward-feature", min(usual.term_after_capped_reward, term), 1, MAX_INT
+    defaults = Rewards()
+    term = section.integer("term", defaults.term, 1, MAX_INT)
+    capped_term = section.integer(
+        "term-after-capped-reward-feature", min(defaults.term_after_capped_reward, term), 1, MAX_INT
     )
     shorter = min(term, capped_term)
     return Rewards(
         term=term,
         term_after_capped_reward=capped_term,
-        initial=section.whole("initial", usual.initial, 0, MAX_LONG),
-        min_increment=section.whole("min-increment", usual.min_increment, 1, MAX_LONG),
-        voting_interval=section.whole(
-            "voting-interval", min(usual.voting_interval, shorter), 1, shorter
+        initial=section.integer("initial", defaults.initial, 0, MAX_LONG),
+        min_increment=section.integer("min-increment", defaults.min_increment, 1, MAX_LONG),
+        voting_interval=section.integer(
+            "voting-interval", min(defaults.voting_interval, shorter), 1, shorter
         ),
     )
 

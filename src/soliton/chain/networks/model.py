@@ -1,8 +1,8 @@
-"""What a network is: the numbers that two nodes must share to follow the same chain.
+"""The parameters of a network, which nodes must share to follow the same chain.
 
-The records here are filled from the preset files beside this module (``*.toml``) or from a
-``custom`` section of a configuration file. They hold no behaviour; the rules that follow from them
-at a height are the ledger's.
+The records are filled from the preset files in this directory (``*.toml``) or from a ``custom``
+section of a configuration file. The rules that follow from them at a height are in
+``soliton.ledger.rules_at``.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/settings/BlockchainSettings.scala``.
@@ -17,7 +17,7 @@ class Fees(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Minimum fees in wavelets (the smallest unit of the native coin).
 
     ``base`` maps a transaction type to its minimum. ``unit`` is the granularity of fees: a mass
-    transfer costs one unit more per started pair of recipients, a data transaction one more per
+    transfer costs one additional unit per started pair of recipients, a data transaction one per
     started KiB after the first.
     """
 
@@ -37,7 +37,7 @@ class GenesisTransfer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Genesis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The genesis block: times in milliseconds; ``signature`` in base58, ``None`` = computed."""
+    """The genesis block: times in ms; ``signature`` in base58, computed if it is ``None``."""
 
     average_block_delay_ms: int
     initial_base_target: int
@@ -59,10 +59,10 @@ class Rewards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Functionality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Heights, times (ms) and counts at which rules of this network switch.
+    """Heights, times (ms) and counts at which rules of this network change.
 
-    Below ``minimum_fees_from_height`` any positive fee will do; below ``strict_from_height``
-    balances may be negative, leased coins be spent and blocks come too early.
+    Below ``minimum_fees_from_height`` any positive fee is valid; below ``strict_from_height``
+    balances may be negative, leased coins may be spent and blocks may be too early.
     """
 
     feature_check_blocks_period: int
@@ -101,11 +101,11 @@ class Functionality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A network: its name, the byte for it in addresses, ports, and all parameters above.
+    """A network: its name, its chain id, ports, and all parameters above.
 
-    ``family`` is the generation of the REST interface and texts (``waves``, ``zbs`` or ``tn``);
-    ``coin`` is what the native coin is called in texts and pairs; ``application_name`` is what
-    nodes call themselves in the handshake.
+    ``family`` determines the REST interface and its messages (``waves``, ``zbs`` or ``tn``);
+    ``coin`` is the name of the native coin in messages and asset pairs; ``application_name`` is the
+    name of nodes in the handshake.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""The presets: one TOML file a network, beside this module, and the fee tables that they name.
+"""The presets: one TOML file per network in this directory, and the fee tables that they refer to.
 
-A preset file holds the fields of ``model.Network`` under their own names, except ``name`` (it is
-the file's) and ``fees`` (``fee_table`` names a table of ``fees.toml``).
+A preset file contains the fields of ``model.Network``, except ``name`` (the file's name) and
+``fees`` (``fee_table`` names a table of ``fees.toml``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib import resources
 import msgspec
 
 from soliton.chain.networks.model import Fees, Network
-from soliton.chain.networks.sections import SettingRefused, near
+from soliton.chain.networks.sections import InvalidSetting, suggestion
 
 _NAMES = (
     "waves-mainnet",
@@ -27,21 +27,21 @@ _NAMES = (
 )
 
 
-class NetworkError(SettingRefused):
-    """No such network, or a description of one that cannot be a chain."""
+class NetworkError(InvalidSetting):
+    """A network is unknown, or its description is invalid."""
 
 
 def names() -> tuple[str, ...]:
-    """The names that ``load`` knows."""
+    """Return the names of all presets."""
     return _NAMES
 
 
 @functools.cache
 def load(name: str) -> Network:
-    """The preset called ``name``; the same object every time."""
+    """Return the preset with this name, always the same object."""
     if name not in _NAMES:
         raise NetworkError(
-            f"unknown network {name!r}{near(name, _NAMES)}: there are {', '.join(_NAMES)}"
+            f"unknown network {name!r}{suggestion(name, _NAMES)}: there are {', '.join(_NAMES)}"
         )
     tree = _read_table(f"{name}.toml")
     fee_table = tree.pop("fee_table")
@@ -53,7 +53,7 @@ def load(name: str) -> Network:
 
 @functools.cache
 def fees_of(family: str) -> Fees:
-    """The minimum fees that the networks of ``family`` (``waves``, ``zbs``, ``tn``) share."""
+    """Return the minimum fees of the networks of ``family`` (``waves``, ``zbs``, ``tn``)."""
     tables = msgspec.convert(_read_table("fees.toml"), dict[str, Fees], str_keys=True)
     if family not in tables:
         raise NetworkError(f"unknown fee table {family!r}: there are {', '.join(tables)}")

@@ -1,4 +1,4 @@
-"""Transaction types: one module each describes fields, limits and forms; ``table`` lists them.
+"""Transaction types: one module each describes fields, limits and formats; ``table`` lists them.
 
-Start with ``model`` (what a transaction is) and ``codec`` (how it becomes bytes and JSON).
+Start with ``model`` (the records) and ``codec`` (bytes and JSON).
 """

@@ -1,4 +1,4 @@
-"""Type 6, burn: some of the sender's own asset ceases to be.
+"""Type 6, burn: destroys some of an asset of the sender.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/assets/BurnTransaction.scala`` and
@@ -18,7 +18,7 @@ from soliton.chain.values import AssetId
 
 
 class Burn(msgspec.Struct, frozen=True, gc=False):
-    """``quantity`` less of ``asset_id``; 0 is allowed."""
+    """Destroys ``quantity`` of ``asset_id``; 0 is allowed."""
 
     asset_id: AssetId
     quantity: int

@@ -1,7 +1,6 @@
 """Rules without state that several transaction types share.
 
-What lives here: checks that raise. What does not: their order in a type, which its own module
-gives.
+What does not live here: their order in a type (its own module).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/validation/TxConstraints.scala``.
@@ -31,30 +30,30 @@ MAX_DESCRIPTION_BYTES: Final = 1_000
 
 
 def check_fee(transaction: AnyTransaction) -> None:
-    """The fee is above zero, or ``InsufficientFee``."""
+    """Raise ``InsufficientFee`` unless the fee is positive."""
     if transaction.fee <= 0:
         raise InsufficientFee
 
 
 def check_sum(*amounts: int) -> None:
-    """The amounts, none of them negative, stay within 64 bits together, or ``AmountOverflow``."""
+    """Raise ``AmountOverflow`` if the sum of the amounts, which are not negative, exceeds 64 bits."""
     if sum(amounts) > MAX_I64:
         raise AmountOverflow
 
 
 def chain_of(recipient: Recipient) -> int:
-    """The chain id in an address or alias."""
+    """Return the chain id in an address or alias."""
     return recipient.chain_id if isinstance(recipient, Alias) else recipient[1]
 
 
 def check_chain(recipient: Recipient, transaction: AnyTransaction) -> None:
-    """The recipient is of the transaction's chain, or ``ValueRuleError``."""
+    """Raise ``ValueRuleError`` unless the recipient belongs to the transaction's chain."""
     if chain_of(recipient) != transaction.chain_id:
         raise ValueRuleError("Address or alias from other network")
 
 
 def check_attachment(attachment: bytes) -> None:
-    """An attachment of at most 140 bytes, or ``TooBigInBytes``."""
+    """Raise ``TooBigInBytes`` for an attachment of more than 140 bytes."""
     size = len(attachment)
     if size > MAX_ATTACHMENT_BYTES:
         raise TooBigInBytes(
@@ -64,7 +63,7 @@ def check_attachment(attachment: bytes) -> None:
 
 
 def check_asset_texts(name: bytes, description: bytes) -> None:
-    """What an asset is called: ``InvalidName`` or ``TooBigCount``."""
+    """Check the lengths of name and description; raise ``InvalidName`` or ``TooBigCount``."""
     if not MIN_NAME_BYTES <= len(name) <= MAX_NAME_BYTES:
         raise InvalidName
     if len(description) > MAX_DESCRIPTION_BYTES:
@@ -72,6 +71,6 @@ def check_asset_texts(name: bytes, description: bytes) -> None:
 
 
 def check_asset_script(script: bytes | None) -> None:
-    """A script for an asset is an expression, or ``ValueRuleError``."""
+    """Raise ``ValueRuleError`` if the script of an asset is a dApp."""
     if script is not None and is_dapp(script):
         raise ValueRuleError("Asset can only be assigned with Expression script, not Contract")

@@ -1,7 +1,7 @@
-"""Transactions to bytes and JSON and back, for every type, through the declared forms.
+"""Encoding and decoding of transactions of all types, through their declared formats.
 
-What lives here: building, signing, the two binary encodings and JSON. What does not: the forms
-themselves (one module per type), the rules on values (``TransactionType.validate``) and on state
+What lives here: building, signing, the two binary encodings and JSON. What does not: the formats
+(one module per type), the rules on values (``TransactionType.validate``) and on state
 (``soliton.ledger``).
 
 Sources: wavesplatform/Waves
@@ -31,10 +31,10 @@ from soliton.chain.transactions.model import (
     AnyTransaction,
     Auth,
     BinaryForm,
+    ForeignForm,
     ProtobufForm,
     Transaction,
     TransactionType,
-    WholeForm,
 )
 from soliton.chain.transactions.table import type_by_id, type_by_member
 from soliton.chain.values import AssetId
@@ -43,7 +43,7 @@ from soliton.crypto.curve25519 import sign as sign_bytes
 from soliton.crypto.hashes import blake2b256
 
 MAX_TRANSACTION_BYTES: Final = 1_048_576
-"""No transaction can be larger than the block that carries it."""
+"""The limit for decoding; no transaction can be larger than its block."""
 MAX_VERSION: Final = 127
 _TRANSACTION_FIELD: Final = 1
 _PROOFS_FIELD: Final = 2
@@ -62,11 +62,11 @@ def build(
     proofs: tuple[bytes, ...] = (),
     body: bytes | None = None,
 ) -> AnyTransaction:
-    """A transaction of these values, with its signed bytes and id.
+    """Return a transaction with its signed bytes and id.
 
-    ``body`` are the signed bytes where these are there already. Raises ``UnsupportedTransaction``
-    for a version that has no form, ``ValueRuleError`` for values that do not fit it because they
-    break a rule, and ``FormatError`` for others that do not fit.
+    ``body`` are the signed bytes if they are already known. Raises ``UnsupportedTransaction`` for a
+    version without a format, ``ValueRuleError`` for values that do not fit it because they violate
+    a rule, and ``FormatError`` for other values that do not fit.
     """
     if kind.sender is not None:
         sender_public_key = kind.sender(payload)
@@ -102,9 +102,9 @@ def build(
 
 def _make_body(kind: TransactionType, draft: AnyTransaction) -> bytes:
     try:
-        return _written(kind, draft)
+        return _encode_body(kind, draft)
     except FormatError:
-        # The rule that a value breaks says more than the field that it does not fit.
+        # The error of a violated rule is more specific than that of a field.
         kind.validate(draft)
         raise
     except ValueError as error:
@@ -113,17 +113,17 @@ def _make_body(kind: TransactionType, draft: AnyTransaction) -> bytes:
         raise FormatError(f"{kind.name} version {version} cannot be written: {error}") from error
 
 
-def _written(kind: TransactionType, draft: AnyTransaction) -> bytes:
+def _encode_body(kind: TransactionType, draft: AnyTransaction) -> bytes:
     form = kind.binary.get(draft.version)
     if form is not None:
         return form.head + form.codec.write(_values(form, draft))
-    if is_protobuf(kind, draft.version) or is_below_versions(kind, draft.version):
+    if is_protobuf(kind, draft.version) or is_version_zero_or_less(kind, draft.version):
         return protobuf.serialize(_body_message(kind, draft))
     raise UnsupportedTransaction(kind.type_id, draft.version)
 
 
 def with_proofs(transaction: AnyTransaction, proofs: tuple[bytes, ...]) -> AnyTransaction:
-    """The same transaction with other proofs."""
+    """Return the transaction with other proofs."""
     make_id = type_by_id(transaction.type_id).make_id
     if make_id is None:
         return msgspec.structs.replace(transaction, proofs=proofs)
@@ -134,23 +134,22 @@ def with_proofs(transaction: AnyTransaction, proofs: tuple[bytes, ...]) -> AnyTr
 def sign(
     transaction: AnyTransaction, private_key: bytes, random: bytes | None = None
 ) -> AnyTransaction:
-    """The transaction with one proof: the signature of its body."""
+    """Return the transaction with one proof, the signature of its body."""
     return with_proofs(transaction, (sign_bytes(private_key, transaction.body, random),))
 
 
 def is_protobuf(kind: TransactionType, version: int) -> bool:
     """Whether this version of the type is a protobuf message on the wire.
 
-    Versions above the known ones (up to 127) are protobuf as well: some are in the history of
-    mainnet.
+    Versions above the known ones (up to 127) are protobuf as well; mainnet contains some.
     """
     return kind.protobuf_since is not None and kind.protobuf_since <= version <= MAX_VERSION
 
 
-def is_below_versions(kind: TransactionType, version: int) -> bool:
-    """Whether this is no version, of a type that can be written as if it were one of protobuf.
+def is_version_zero_or_less(kind: TransactionType, version: int) -> bool:
+    """Whether this is an invalid version below 1 of a type with a protobuf format.
 
-    Clients may ask for it, and are told by the rules that there is none.
+    It can be encoded, so that clients receive the error of the rules for it.
     """
     return kind.protobuf_since is not None and version < 1
 
@@ -174,8 +173,8 @@ def _values(form: BinaryForm, transaction: AnyTransaction) -> dict[str, Any]:
 
 
 def encode(transaction: AnyTransaction) -> bytes:
-    """The form in which the transaction is stored in blocks and sent to peers: legacy or protobuf,
-    as its version.
+    """Encode a transaction as in blocks and on the wire: legacy or protobuf, depending on its
+    version.
     """
     kind = type_by_id(transaction.type_id)
     form = kind.binary.get(transaction.version)
@@ -200,11 +199,10 @@ def _signature(proofs: tuple[bytes, ...]) -> bytes:
 
 
 def decode_legacy(data: bytes, chain_id: int) -> AnyTransaction:
-    """A transaction from its legacy bytes.
+    """Decode a transaction from its legacy bytes.
 
-    Raises ``FormatError`` for bytes that are no transaction (or more than one), ``AddressError``
-    for a recipient that cannot be, ``UnsupportedTransaction`` for a type or version without a
-    legacy form.
+    Raises ``FormatError`` for malformed or trailing bytes, ``AddressError`` for an invalid
+    recipient, and ``UnsupportedTransaction`` for a type or version without a legacy format.
     """
     if len(data) < 3:
         raise FormatError(f"no transaction in {len(data)} bytes")
@@ -279,7 +277,7 @@ def _body_message(
     message.sender_public_key = transaction.sender_public_key
     message.timestamp = transaction.timestamp
     message.version = transaction.version
-    if not kind.from_nobody:
+    if not kind.senderless:
         protobuf.write_amount(message.fee, transaction.fee_asset_id, transaction.fee)
     data = getattr(message, form.member)
     data.SetInParent()
@@ -288,13 +286,13 @@ def _body_message(
 
 
 def encode_protobuf(transaction: AnyTransaction) -> bytes:
-    """The deterministic ``SignedTransaction`` of any version: what block sizes are made of."""
+    """Return the deterministic ``SignedTransaction`` of any version, which block sizes count."""
     kind = type_by_id(transaction.type_id)
-    if isinstance(kind.protobuf, WholeForm):
+    if isinstance(kind.protobuf, ForeignForm):
         signed = transaction_pb2.SignedTransaction()
         setattr(signed, kind.protobuf.member, kind.protobuf.write(transaction))
         return protobuf.serialize(signed)
-    # The signed bytes of protobuf versions are the message itself, older versions need it made.
+    # The signed bytes of protobuf versions are the message itself.
     body = transaction.body
     if not is_protobuf(kind, transaction.version):
         body = protobuf.serialize(_body_message(kind, transaction))
@@ -303,18 +301,17 @@ def encode_protobuf(transaction: AnyTransaction) -> bytes:
 
 
 def merkle_leaf(transaction: AnyTransaction, encoded: bytes | None = None) -> bytes:
-    """What stands for the transaction in a block's Merkle tree: its ``SignedTransaction``
-    (``encoded``, where that is known), or the bytes themselves of a type in another network's
-    encoding.
+    """Return the transaction's leaf in a block's Merkle tree: its ``SignedTransaction``
+    (``encoded``, if that is known), or the foreign bytes of a type with a ``ForeignForm``.
     """
     form = type_by_id(transaction.type_id).protobuf
-    if isinstance(form, WholeForm):
+    if isinstance(form, ForeignForm):
         return form.write(transaction)
     return encode_protobuf(transaction) if encoded is None else encoded
 
 
 def decode_protobuf(data: bytes, chain_id: int) -> AnyTransaction:
-    """A transaction from ``SignedTransaction`` bytes.
+    """Decode a ``SignedTransaction``.
 
     Raises ``FormatError``, ``AddressError``, ``UnsupportedTransaction`` or ``WrongChainId``.
     """
@@ -323,11 +320,11 @@ def decode_protobuf(data: bytes, chain_id: int) -> AnyTransaction:
     return from_message(protobuf.parse(transaction_pb2.SignedTransaction, data), chain_id)
 
 
-def decode_own(data: bytes, chain_id: int) -> AnyTransaction:
-    """A transaction from ``SignedTransaction`` bytes that ``encode_protobuf`` has written.
+def decode_trusted(data: bytes, chain_id: int) -> AnyTransaction:
+    """Decode a ``SignedTransaction`` that ``encode_protobuf`` has written.
 
-    What was signed is in them as it is and need not be made again, which strangers' bytes cannot
-    promise. Raises as ``decode_protobuf``.
+    Its ``Transaction`` is known to be in deterministic form, so the signed bytes are not encoded
+    again. Raises the same errors as ``decode_protobuf``.
     """
     signed = protobuf.parse(transaction_pb2.SignedTransaction, data)
     length, start = protobuf.read_length(data, 1)
@@ -335,19 +332,19 @@ def decode_own(data: bytes, chain_id: int) -> AnyTransaction:
 
 
 def from_message(
-    signed: transaction_pb2.SignedTransaction, chain_id: int, own: bytes | None = None
+    signed: transaction_pb2.SignedTransaction, chain_id: int, trusted: bytes | None = None
 ) -> AnyTransaction:
-    """A transaction from a parsed ``SignedTransaction``; raises as ``decode_protobuf``.
+    """Convert a parsed ``SignedTransaction``; raise the same errors as ``decode_protobuf``.
 
-    ``own`` are the bytes of the ``Transaction`` in it if ``encode_protobuf`` has written them.
+    ``trusted`` are the bytes of its ``Transaction`` if ``encode_protobuf`` has written them.
     """
-    held = signed.WhichOneof("transaction")
-    if held is None:
+    outer = signed.WhichOneof("transaction")
+    if outer is None:
         raise FormatError("the message holds no transaction")
-    if held != "waves_transaction":
-        whole = type_by_member(held).protobuf
-        assert isinstance(whole, WholeForm)
-        return whole.read(getattr(signed, held), chain_id)
+    if outer != "waves_transaction":
+        foreign = type_by_member(outer).protobuf
+        assert isinstance(foreign, ForeignForm)
+        return foreign.read(getattr(signed, outer), chain_id)
     message = signed.waves_transaction
     member = message.WhichOneof("data")
     if member is None:
@@ -356,15 +353,15 @@ def from_message(
     form = kind.protobuf
     assert isinstance(form, ProtobufForm)
     data = getattr(message, member)
-    if form.strict and own is None:
+    if form.strict and trusted is None:
         protobuf.refuse_unknown_fields(data)
     if message.chain_id != chain_id:
         raise WrongChainId(chain_id, message.chain_id)
     if not 0 < message.version <= MAX_VERSION and kind.versioned:
         raise UnsupportedTransaction(kind.type_id, message.version)
-    nobody = kind.from_nobody
+    senderless = kind.senderless
     sender_public_key, fee = message.sender_public_key, message.fee
-    if not nobody and kind.sender is None and len(sender_public_key) != PUBLIC_KEY_LENGTH:
+    if not senderless and kind.sender is None and len(sender_public_key) != PUBLIC_KEY_LENGTH:
         raise FormatError(f"sender public key of {len(sender_public_key)} bytes")
     version = message.version if kind.versioned else 1
     return build(
@@ -372,13 +369,13 @@ def from_message(
         form.read(data, chain_id),
         version=version,
         chain_id=chain_id,
-        # Nobody sends coins that did not exist before, whatever a message says.
-        sender_public_key=b"" if nobody else sender_public_key,
-        fee=0 if nobody else fee.amount,
-        fee_asset_id=None if nobody else protobuf.read_asset(fee.asset_id),
+        # A genesis transaction has no sender; these members of its message are ignored.
+        sender_public_key=b"" if senderless else sender_public_key,
+        fee=0 if senderless else fee.amount,
+        fee_asset_id=None if senderless else protobuf.read_asset(fee.asset_id),
         timestamp=message.timestamp,
-        proofs=() if nobody else tuple(signed.proofs),
-        body=own if is_protobuf(kind, version) else None,
+        proofs=() if senderless else tuple(signed.proofs),
+        body=trusted if is_protobuf(kind, version) else None,
     )
 
 
@@ -386,12 +383,12 @@ def from_message(
 
 
 def validate(transaction: AnyTransaction) -> None:
-    """The rules that need no state, in the reference order; raises ``ValueRuleError``."""
+    """Check the rules that need no state, in the reference order; raise ``ValueRuleError``."""
     type_by_id(transaction.type_id).validate(transaction)
 
 
 def check_proofs(proofs: tuple[bytes, ...]) -> None:
-    """At most 8 proofs of at most 64 bytes; raises ``ProofsError``."""
+    """Raise ``ProofsError`` unless there are at most 8 proofs of at most 64 bytes."""
     if len(proofs) > MAX_PROOFS:
         raise ProofsError(f"Too many proofs ({len(proofs)}), only {MAX_PROOFS} allowed")
     for proof in proofs:
@@ -401,15 +398,15 @@ def check_proofs(proofs: tuple[bytes, ...]) -> None:
 
 
 class ProofsError(ValueRuleError):
-    """Too many proofs, or too large ones."""
+    """There are too many proofs, or too large ones."""
 
 
 # --- JSON -----------------------------------------------------------------------------------------
 
 
 def to_json(transaction: AnyTransaction) -> dict[str, Any]:
-    """The transaction as the reference node prints it (without what only the chain knows, such as
-    its height).
+    """Return the transaction in the JSON of the reference node, without members that depend on the
+    chain, such as its height.
     """
     kind = type_by_id(transaction.type_id)
     asset = transaction.fee_asset_id
@@ -425,7 +422,7 @@ def to_json(transaction: AnyTransaction) -> dict[str, Any]:
     version = transaction.version
     if is_protobuf(kind, version) or version in kind.chain_id_versions:
         out["chainId"] = transaction.chain_id
-    if kind.from_nobody:
+    if kind.senderless:
         del out["feeAssetId"]
         out["signature"] = out["id"]
     else:
@@ -445,5 +442,5 @@ def to_json(transaction: AnyTransaction) -> dict[str, Any]:
 
 
 def sender_text(transaction: AnyTransaction) -> str:
-    """The sender's address in base58."""
+    """Return the sender's address in base58."""
     return address_text(from_public_key(transaction.sender_public_key, transaction.chain_id))

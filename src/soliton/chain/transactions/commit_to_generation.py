@@ -1,6 +1,6 @@
-"""Type 19, commit to generation: an announcement for the finality that the network is to get.
+"""Type 19, commit to generation: for the planned deterministic finality.
 
-Only the format is known: no released node applies it.
+Only the format is known; no released node applies it.
 
 Sources: wavesplatform/protobuf-schemas ``proto/waves/transaction.proto``;
 wavesplatform/waves-transactions ``src/transactions/commit-to-generation.ts``.
@@ -24,8 +24,8 @@ MAX_U32: Final = 2**32 - 1
 
 
 class CommitToGeneration(msgspec.Struct, frozen=True, gc=False):
-    """The height where the period starts, a BLS12-381 public key, and the signature of the two
-    under that key.
+    """The first height of the period, a BLS12-381 public key, and the signature of both with that
+    key.
     """
 
     generation_period_start: int

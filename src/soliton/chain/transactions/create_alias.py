@@ -1,6 +1,6 @@
 """Type 10, create alias: a short name for the sender's account.
 
-The id of versions 1 and 2 is the hash of the alias alone: whoever takes a name twice makes the same
+The id of versions 1 and 2 is the hash of the alias alone, so claiming an alias twice gives the same
 id.
 
 Source: wavesplatform/Waves
@@ -31,7 +31,7 @@ _KEY_LENGTH: Final = 32
 
 
 class CreateAlias(msgspec.Struct, frozen=True, gc=False):
-    """The name, of the transaction's chain. It is checked with the other rules, not before."""
+    """The alias, which is not validated before the other rules are checked."""
 
     alias: Alias
 

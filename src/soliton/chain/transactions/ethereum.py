@@ -1,12 +1,12 @@
-"""Type 18, Ethereum: a transaction that an Ethereum wallet signed.
+"""Type 18, Ethereum: a transaction signed by an Ethereum wallet.
 
-It is a transfer of the native coin or of an asset, or a call of a dApp. Its fields serve other ends
-than there: the nonce is the timestamp, the gas limit the fee, the gas price a constant. The sender
-is recovered from the signature; what is signed is the Keccak hash of ``Transaction.body``.
+It is a transfer of the native coin or of an asset, or a call of a dApp. Some of its fields have
+another meaning than on Ethereum: the nonce is the timestamp, the gas limit the fee, the gas price a
+constant. The sender is recovered from the signature of the Keccak hash of ``Transaction.body``.
 
-What lives here: its two readings of the bytes (envelope and call data) and its rules. What does
-not: finding the asset that a token address stands for and the types of a dApp's functions, which
-need the state (``soliton.ledger.rules.ethereum``).
+What lives here: decoding the envelope and the call data, and its rules. What does not: the asset of
+a token address and the types of a dApp's functions, which need the state
+(``soliton.ledger.rules.ethereum``).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/EthereumTransaction.scala``; EIP-155.
@@ -44,9 +44,9 @@ from soliton.chain.layouts import take
 from soliton.chain.transactions.invoke_script import InvokeScript, Payment
 from soliton.chain.transactions.model import (
     AnyTransaction,
+    ForeignForm,
     Transaction,
     TransactionType,
-    WholeForm,
 )
 from soliton.chain.values import MAX_I64
 from soliton.crypto import secp256k1
@@ -59,9 +59,9 @@ GAS_PRICE: Final = 10_000_000_000
 """In wei: ten gwei."""
 WEI_PER_WAVELET: Final = 10_000_000_000
 EIP155_OFFSET: Final = 35
-"""``v`` is this, twice the chain id, and 0 or 1 for which of two keys has signed."""
+"""``v`` is this plus twice the chain id plus the recovery id (0 or 1)."""
 TRANSFER_SELECTOR: Final = bytes.fromhex("a9059cbb")
-"""``transfer(address,uint256)``, as wallets move tokens."""
+"""``transfer(address,uint256)``, the token transfer of wallets."""
 TRANSFER_DATA_LENGTH: Final = SELECTOR_LENGTH + 2 * WORD
 
 _FIELDS: Final = 9
@@ -70,8 +70,8 @@ _LAST_LEGACY_V: Final = 28
 
 
 class EthereumTransfer(msgspec.Struct, frozen=True, gc=False):
-    """``amount`` for ``recipient``: wavelets, or units of the asset whose id begins with the 20
-    bytes of ``token``.
+    """Sends ``amount`` to ``recipient``: wavelets, or units of the asset whose id begins with
+    ``token`` (20 bytes).
     """
 
     token: bytes | None
@@ -87,9 +87,9 @@ class EthereumCall(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ethereum(msgspec.Struct, frozen=True, gc=False):
-    """The fields of the transaction that are not in the envelope; ``encoded`` is its RLP.
+    """The fields that are not in the envelope; ``encoded`` is the transaction's RLP.
 
-    ``value`` and ``gas_price`` in wei, ``v``, ``r`` and ``s`` the signature.
+    ``value`` and ``gas_price`` are in wei; ``v``, ``r`` and ``s`` are the signature.
     """
 
     gas_price: int
@@ -104,7 +104,7 @@ class Ethereum(msgspec.Struct, frozen=True, gc=False):
 
 
 def from_rlp(data: bytes, chain_id: int) -> AnyTransaction:
-    """A signed transaction from its RLP.
+    """Decode a signed transaction from RLP.
 
     Without a valid signature its ``sender_public_key`` is empty. Raises ``FormatError`` or
     ``WrongChainId``.
@@ -149,7 +149,7 @@ def _action(to: bytes, value: int, data: bytes, chain_id: int) -> EthereumTransf
         return EthereumTransfer(None, recipient, value // WEI_PER_WAVELET)
     if not data.startswith(TRANSFER_SELECTOR):
         return EthereumCall(from_public_key_hash(to, chain_id), data)
-    # The word of an address begins with 12 bytes that do not count.
+    # The first 12 bytes of an address word are ignored.
     word = take(data, SELECTOR_LENGTH, WORD)
     amount = int.from_bytes(take(data, SELECTOR_LENGTH + WORD, WORD), "big")
     if amount > MAX_I64:
@@ -161,11 +161,11 @@ def _action(to: bytes, value: int, data: bytes, chain_id: int) -> EthereumTransf
 def to_invoke(
     call: EthereumCall, function: str, argument_types: Sequence[str]
 ) -> tuple[InvokeScript, bool]:
-    """The call as an invocation of a function whose arguments have these ABI types, and whether its
-    data holds nothing else.
+    """Convert a call to an invocation of a function with these ABI types; also return whether its
+    arguments fill the data.
 
-    Which function it is follows from the selector (``ethereum_encoding.selector``). Raises
-    ``FormatError`` for data that does not fit the types.
+    The selector (``ethereum_encoding.selector``) determines the function. Raises ``FormatError``
+    for data that does not fit the types.
     """
     data = call.data[SELECTOR_LENGTH:]
     values, exact = read_arguments(data, (*argument_types, PAYMENTS_TYPE))
@@ -194,7 +194,9 @@ def sign(
     value: int = 0,
     data: bytes = b"",
 ) -> AnyTransaction:
-    """A transaction signed as an Ethereum wallet does; ``value`` in wei. Raises ``FormatError``."""
+    """Build and sign a transaction as an Ethereum wallet does; ``value`` in wei. Raises
+    ``FormatError``.
+    """
     items = [rlp_number(timestamp), rlp_number(GAS_PRICE), rlp_number(fee), to]
     items += [rlp_number(value), data]
     digest = keccak256(rlp_list([*items, rlp_number(chain_id), b"", b""]))
@@ -241,7 +243,7 @@ def _spends(payload: Ethereum) -> tuple[tuple[None, int], ...]:
         case EthereumTransfer(token=None, amount=amount):
             return ((None, amount),)
         case _:
-            # Which asset a token is, and what a call pays, only the state can tell.
+            # The asset of a token, and the payments of a call, depend on the state.
             return ()
 
 
@@ -257,7 +259,7 @@ TYPE = TransactionType(
     payload=Ethereum,
     max_version=VERSION,
     binary={},
-    protobuf=WholeForm("ethereum_transaction", from_rlp, _encoded),
+    protobuf=ForeignForm("ethereum_transaction", from_rlp, _encoded),
     fields=(),
     validate=_validate,
     protobuf_since=VERSION,

@@ -1,7 +1,7 @@
-"""Type 7, exchange: two orders that a matcher brought together.
+"""Type 7, exchange: the execution of two orders by a matcher.
 
-The sender is the matcher: the layouts have no place for a key, the message has one that does not
-count.
+The sender is the matcher of the orders: the layouts do not contain a sender's key, and that of the
+message is ignored.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/assets/exchange/ExchangeTransaction.scala``,
@@ -36,8 +36,8 @@ _RawOrder = tuple[int, bytes]
 
 
 class Exchange(msgspec.Struct, frozen=True, gc=False):
-    """``amount`` of the pair's amount asset at ``price``; the fees are those of the buyer and of
-    the seller, for the matcher. The first order is the buyer's, but for version 3.
+    """Exchanges ``amount`` of the pair's amount asset at ``price``; buyer and seller pay the
+    matcher fees. Before version 3 the first order is the buyer's.
     """
 
     order1: Order
@@ -49,17 +49,17 @@ class Exchange(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def orders(self) -> tuple[Order, Order]:
-        """Both orders, as they stand."""
+        """Both orders, in the order of the transaction."""
         return self.order1, self.order2
 
     @property
     def buy_order(self) -> Order:
-        """The order that buys."""
+        """The buy order."""
         return self.order1 if self.order1.side is Side.BUY else self.order2
 
     @property
     def sell_order(self) -> Order:
-        """The order that sells."""
+        """The sell order."""
         return self.order2 if self.order1.side is Side.BUY else self.order1
 
 
@@ -73,7 +73,7 @@ def _validate(transaction: AnyTransaction) -> None:
     orders.check_ranges(payload.order2)
     checks.check_fee(transaction)
     if not 0 < payload.amount <= MAX_AMOUNT:
-        raise ValueRuleError(orders.AMOUNT_WORDS)
+        raise ValueRuleError(orders.AMOUNT_ERROR)
     if not 0 < payload.price <= MAX_AMOUNT:
         raise ValueRuleError(f"price should be in interval (0; {MAX_AMOUNT}]")
     if payload.sell_matcher_fee > MAX_AMOUNT:
@@ -104,9 +104,9 @@ def _check_pair(transaction: AnyTransaction) -> None:
 def _check_orders(transaction: AnyTransaction) -> None:
     payload: Exchange = transaction.payload
     for order in (payload.buy_order, payload.sell_order):
-        words = orders.fault(order, transaction.timestamp)
-        if words is not None:
-            raise OrderInvalid(order, words)
+        message = orders.fault(order, transaction.timestamp)
+        if message is not None:
+            raise OrderInvalid(order, message)
     latest = max(payload.order1.version, payload.order2.version)
     if transaction.version == 1 and latest > 1:
         raise ValueRuleError("can only contain orders of version 1")
@@ -144,7 +144,8 @@ def _read_orders_2(data: bytes, offset: int) -> tuple[tuple[_RawOrder, _RawOrder
 def _read_order_2(data: bytes, offset: int) -> tuple[_RawOrder, int]:
     length = _take_length(data, offset)
     offset += 4
-    # Orders of version 1 do not begin with their version: a mark that is not counted stands for it.
+    # An order of version 1 does not begin with its version, so a byte precedes it that the length
+    # does not count.
     version = take(data, offset, 1)[0]
     if version == _MARK:
         offset += 1
@@ -215,7 +216,7 @@ TYPE = model.TransactionType(
             own={"orders": Variable(_read_orders_1, _write_orders_1)},
             bind=_bind,
         ),
-        # The zero that leads other types in their stored form is signed here.
+        # The leading zero, which other types have only in the stored form, is signed here.
         2: model.BinaryForm(
             b"\0\7\2",
             _LAYOUT,

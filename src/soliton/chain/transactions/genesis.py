@@ -18,14 +18,14 @@ from soliton.crypto.hashes import blake2b256
 
 
 class Genesis(msgspec.Struct, frozen=True, gc=False):
-    """``amount`` wavelets for ``recipient``."""
+    """Creates ``amount`` wavelets for ``recipient``."""
 
     recipient: Address
     amount: int
 
 
 def _make_id(_version: int, body: bytes, _proofs: tuple[bytes, ...]) -> bytes:
-    # The hash is taken with a type of four bytes and written twice, to look like a signature.
+    # The hash uses a type of four bytes, and is repeated to get the length of a signature.
     return blake2b256(bytes(3) + body) * 2
 
 
@@ -51,5 +51,5 @@ TYPE = model.TransactionType(
     validate=_validate,
     make_id=_make_id,
     versioned=False,
-    from_nobody=True,
+    senderless=True,
 )

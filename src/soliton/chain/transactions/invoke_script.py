@@ -37,20 +37,20 @@ from soliton.crypto import base58
 MAX_ARGUMENTS: Final = 22
 MAX_FUNCTION_NAME_BYTES: Final = 255
 MAX_BYTES: Final = 5_120
-"""Of the whole transaction in version 1, of its data message in protobuf versions."""
+"""The limit for the transaction in version 1, and for its data message in protobuf versions."""
 MAX_JSON_PAYMENTS: Final = 1_000
-"""Far above what 5120 bytes can hold; reading stops here."""
+"""The limit for reading, far above what 5120 bytes can contain."""
 
 
 class Payment(msgspec.Struct, frozen=True, gc=False):
-    """``amount`` of ``asset_id`` (``None``: the native coin) for the dApp."""
+    """Pays ``amount`` of ``asset_id`` (``None``: the native coin) to the dApp."""
 
     amount: int
     asset_id: AssetId | None
 
 
 class InvokeScript(msgspec.Struct, frozen=True, gc=False):
-    """The call of ``d_app``'s function; ``None`` calls the default one."""
+    """Calls a function of ``d_app``; ``None`` calls the default one."""
 
     d_app: Recipient
     call: FunctionCall | None
@@ -79,7 +79,7 @@ def _validate(transaction: AnyTransaction) -> None:
 
 
 def check_payments(payments: tuple[Payment, ...]) -> None:
-    """Every payment is above zero, or ``NonPositiveAmount``."""
+    """Raise ``NonPositiveAmount`` unless every payment is positive."""
     for payment in payments:
         if payment.amount <= 0:
             asset = payment.asset_id
@@ -94,7 +94,7 @@ def _size(transaction: AnyTransaction) -> int:
 
 
 def data_size(payload: InvokeScript) -> int:
-    """The size of the protobuf message of a call, which the limit is about."""
+    """Return the size of a call's protobuf message, which is limited."""
     message = transaction_pb2.InvokeScriptTransactionData()
     _DATA.write(message, payload)
     return message.ByteSize()

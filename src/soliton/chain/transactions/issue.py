@@ -1,4 +1,4 @@
-"""Type 3, issue: a new asset; its id is the transaction's.
+"""Type 3, issue: creates an asset; its id is the transaction's.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/assets/IssueTransaction.scala``,
@@ -24,9 +24,9 @@ MAX_DECIMALS: Final = 8
 
 
 class Issue(msgspec.Struct, frozen=True, gc=False):
-    """``quantity`` of a new asset, in its smallest units, of which ``10 ** decimals`` are one.
+    """Issues ``quantity`` smallest units of a new asset, of which ``10 ** decimals`` are one.
 
-    ``name`` and ``description`` are bytes: those of the first years are not always text.
+    ``name`` and ``description`` are bytes, because early ones are not always valid text.
     """
 
     name: bytes

@@ -1,9 +1,9 @@
-"""Transactions from the JSON that clients send.
+"""Reading transactions from the JSON that clients send.
 
-What lives here: reading a signed transaction, or the parts of one that is still to be signed. All
-members of the wrong kind are reported together, in the words of the reference node; values that are
-of the right kind but mean nothing (an address with a wrong checksum) come after them, one at a
-time. What does not: the rules on values (``codec.validate``) and on state.
+What lives here: reading a signed transaction, or the parts of an unsigned one. All members of a
+wrong type are reported together, in the reference node's messages. Invalid values of the right type
+(an address with a wrong checksum) are reported after them, one at a time. What does not: the rules
+on values (``codec.validate``) and on state.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/TransactionFactory.scala`` and
@@ -39,8 +39,8 @@ from soliton.chain.json_kinds import (
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import (
     AnyTransaction,
+    ForeignForm,
     TransactionType,
-    WholeForm,
 )
 from soliton.chain.transactions.table import type_by_id
 from soliton.chain.values import AssetId
@@ -54,7 +54,7 @@ _FIELD_PREFIX: Final = "obj."
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What a client's JSON says about a transaction; ``None`` where it says nothing."""
+    """The parts of a transaction in a client's JSON; ``None`` if missing."""
 
     kind: TransactionType
     version: int
@@ -68,7 +68,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 def read_signed(obj: JsonObject, chain_id: int) -> AnyTransaction:
-    """The transaction that a client signed.
+    """Read a signed transaction.
 
     Raises ``WrongChainId``, ``UnsupportedTransaction``, ``JsonFieldErrors``, ``AddressError``,
     ``PublicKeyError`` or ``ValueRuleError``.
@@ -88,7 +88,7 @@ def read_signed(obj: JsonObject, chain_id: int) -> AnyTransaction:
 
 
 def read_request(obj: JsonObject, chain_id: int) -> Request:
-    """The parts of a transaction, signed or not; raises as ``read_signed``, but for rules."""
+    """Read the parts of a transaction, signed or not, without checking rules."""
     return _read_request(obj, chain_id, signed=False)
 
 
@@ -97,14 +97,16 @@ def _read_request(obj: JsonObject, chain_id: int, *, signed: bool) -> Request:
     type_id = reader.take("type", read_byte)
     reader.finish()
     kind = type_by_id(type_id)
-    if isinstance(kind.protobuf, WholeForm):
+    if isinstance(kind.protobuf, ForeignForm):
         raise UnsupportedTransaction(type_id, 0)
     form = kind.request
     version = reader.take("version", read_byte, form.default_version if signed else 1)
     reader.finish()
     known = version in kind.binary or codec.is_protobuf(kind, version)
-    # What a client has signed is for the rules to judge; they know no version below 1.
-    if not kind.versioned or not (known or (signed and codec.is_below_versions(kind, version))):
+    # Rules reject a signed transaction with a version below 1.
+    if not kind.versioned or not (
+        known or (signed and codec.is_version_zero_or_less(kind, version))
+    ):
         raise UnsupportedTransaction(type_id, version)
     if signed:
         reader.require(form.required)
@@ -128,7 +130,7 @@ def _read_request(obj: JsonObject, chain_id: int, *, signed: bool) -> Request:
 def to_transaction(
     request: Request, sender_public_key: bytes, chain_id: int, timestamp: int
 ) -> AnyTransaction:
-    """The transaction that a request describes, with the proofs that it carries."""
+    """Build the transaction of a request, with its proofs."""
     return codec.build(
         request.kind,
         request.payload,
@@ -144,7 +146,9 @@ def to_transaction(
 
 @lru_cache(maxsize=4_096)
 def parse_public_key(text: str) -> bytes:
-    """A public key in base58; raises ``PublicKeyError``, or ``ValueRuleError`` for its length."""
+    """Parse a public key in base58; raise ``PublicKeyError``, or ``ValueRuleError`` for its
+    length.
+    """
     try:
         key = base58.decode(text, _MAX_PUBLIC_KEY_CHARS)
     except Base58Error as error:
@@ -155,7 +159,7 @@ def parse_public_key(text: str) -> bytes:
 
 
 class _Reader:
-    """Takes members one by one, remembers what was wrong, and says so at the end."""
+    """Reads members one by one, collects errors, and raises them in ``finish``."""
 
     __slots__ = ("_chain_id", "_first_problem", "_obj", "_shape_errors")
 
@@ -166,7 +170,7 @@ class _Reader:
         self._first_problem: ChainError | None = None
 
     def require(self, keys: Iterable[str]) -> None:
-        """Note which of these members are not there at all."""
+        """Record an error for each of these members that is missing."""
         for key in sorted(keys):
             if key not in self._obj:
                 self._shape_errors.append((_FIELD_PREFIX + key, "error.path.missing"))
@@ -213,7 +217,7 @@ def _read_proofs(reader: _Reader) -> tuple[bytes, ...]:
 
 
 def _signature(value: object, _chain_id: int) -> bytes | None:
-    # Requests to sign often carry an empty one.
+    # Requests to sign often contain an empty one.
     return None if value == "" else decode_base58(value)
 
 
@@ -228,7 +232,7 @@ def _proof_list(value: object, _chain_id: int) -> tuple[bytes, ...]:
     try:
         codec.check_proofs(tuple(proofs))
     except codec.ProofsError as error:
-        # The reference makes its proofs while it reads them.
+        # The reference node checks proofs while it reads them.
         raise JsonFieldError("", "invalid.proofs") from error
     return tuple(proofs)
 

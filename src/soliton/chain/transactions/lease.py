@@ -20,7 +20,7 @@ from soliton.chain.transactions.model import AnyTransaction
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
-    """``amount`` wavelets lent to ``recipient``."""
+    """Leases ``amount`` wavelets to ``recipient``."""
 
     recipient: Recipient
     amount: int
@@ -48,7 +48,7 @@ TYPE = model.TransactionType(
     fields=(Field("amount", kinds.LONG), Field("recipient", kinds.RECIPIENT)),
     binary={
         1: model.BinaryForm(b"\x08", _LAYOUT, model.Auth.SIGNATURE_LAST),
-        # The zero is the place of an asset id; assets were never leased.
+        # The zero is a missing asset id; only the native coin can be leased.
         2: model.BinaryForm(b"\x08\2\0", _LAYOUT, model.Auth.PROOFS, lead=b"\0"),
     },
     protobuf=model.ProtobufForm("lease"),

@@ -1,4 +1,4 @@
-"""Type 9, lease cancel: what was lent comes back.
+"""Type 9, lease cancel: ends a lease.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/lease/LeaseCancelTransaction.scala``,
@@ -25,7 +25,7 @@ _MAX_ID_CHARS: Final = 44
 
 
 class LeaseCancel(msgspec.Struct, frozen=True, gc=False):
-    """The lease that ends."""
+    """Ends a lease."""
 
     lease_id: bytes
 

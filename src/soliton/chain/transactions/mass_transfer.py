@@ -1,4 +1,4 @@
-"""Type 11, mass transfer: amounts of one asset to many accounts.
+"""Type 11, mass transfer: sends amounts of one asset to many accounts.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/transfer/MassTransferTransaction.scala``,
@@ -23,18 +23,18 @@ from soliton.chain.values import AssetId
 
 MAX_TRANSFERS: Final = 100
 MAX_JSON_TRANSFERS: Final = 10_000
-"""Reading stops here; the rule on transfers (100) is checked on what was read."""
+"""The limit for reading; the rule on transfers (100) is checked later."""
 
 
 class TransferItem(msgspec.Struct, frozen=True, gc=False):
-    """One of the transfers: ``amount`` to ``recipient``; 0 is allowed."""
+    """Sends ``amount`` to ``recipient``; 0 is allowed."""
 
     recipient: Recipient
     amount: int
 
 
 class MassTransfer(msgspec.Struct, frozen=True, gc=False):
-    """Transfers of ``asset_id`` (``None``: the native coin), with free bytes attached."""
+    """Transfers of ``asset_id`` (``None``: the native coin), with an attachment of any bytes."""
 
     asset_id: AssetId | None
     transfers: tuple[TransferItem, ...]
@@ -96,7 +96,7 @@ TYPE = model.TransactionType(
     ride=model.RideForm(
         "feeAssetId assetId totalAmount transfers transferCount attachment",
         extra={
-            # The language had it until version 4, the objects never.
+            # The type had this field until version 4 of the language, but objects never do.
             model.FEE_ASSET: model.RideField("ByteVector|Unit", until=4, shown=False),
             "totalAmount": model.RideField("Int", _total),
             "transferCount": model.RideField("Int", lambda payload: len(payload.transfers)),

@@ -1,9 +1,8 @@
-"""What a transaction is, whatever its type: an envelope around a payload, and the row that
-describes a type.
+"""The records for transactions of all types: an envelope around a payload, and the description of a
+type.
 
-What lives here: the records. What does not: how they become bytes and JSON (``codec``), which types
-there are (one module each beside this one, listed in ``table``), and what they do to the state
-(``soliton.ledger.rules``).
+What does not live here: encoding (``codec``), the types (one module each, listed in ``table``), and
+their effects (``soliton.ledger.rules``).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/{Versioned,PBSince,FastHashId}.scala``.
@@ -40,7 +39,7 @@ MAX_PROOFS: Final = 8
 MAX_PROOF_BYTES: Final = 64
 
 MAX_RIDE_VERSION: Final = 99
-"""Above all versions of the script language."""
+"""Higher than any version of the script language."""
 
 _ENVELOPE: Final[Mapping[str, Fixed | Variable]] = {
     "chain_id": layouts.U8,
@@ -56,8 +55,8 @@ class Transaction(msgspec.Struct, Generic[P], frozen=True, gc=False):
     """A transaction of any type and version.
 
     ``sender_public_key`` is empty for a genesis transaction. ``fee`` is in wavelets, or in the
-    smallest unit of ``fee_asset_id``. ``timestamp`` is in milliseconds. ``body`` are the bytes that
-    are signed, ``id`` its name on the chain. Build one with ``codec.build``, which fills both.
+    smallest unit of ``fee_asset_id``. ``timestamp`` is in milliseconds. ``body`` are the signed
+    bytes. Build one with ``codec.build``, which fills ``body`` and ``id``.
     """
 
     type_id: int
@@ -77,7 +76,7 @@ AnyTransaction = Transaction[Any]
 
 
 class Auth(Enum):
-    """How a legacy binary form carries its signature or proofs."""
+    """Where a legacy binary form has its signature or proofs."""
 
     NONE = "none"
     SIGNATURE_FIRST = "type, signature, signed bytes"
@@ -88,11 +87,11 @@ class Auth(Enum):
 class BinaryForm:
     """A legacy binary layout of one version of one type.
 
-    ``head`` opens the signed bytes, ``lead`` comes before them in the stored form only,
-    ``stored_head`` replaces ``head`` there in the one old type where the two differ. ``fields``
-    names what stands in it, of the envelope or of the payload; ``own`` has the codecs of what is
-    written in another way here than everywhere else. ``bind(values, chain_id)`` completes values
-    that were read and cannot be whole without the chain id, which the bytes do not hold.
+    The signed bytes begin with ``head``. The stored form begins with ``lead``, and has
+    ``stored_head`` instead of ``head`` in the one old type where they differ. ``fields`` are names
+    of the envelope or the payload, in binary order; ``own`` has codecs that override those of the
+    fields. ``bind(values, chain_id)`` completes decoded values that need the chain id, which the
+    bytes do not contain.
     """
 
     __slots__ = ("auth", "bind", "codec", "fields", "head", "lead", "members", "own", "stored_head")
@@ -120,7 +119,7 @@ class BinaryForm:
         self.members = tuple(name for name in self.fields if name not in _ENVELOPE)
 
     def compile(self, fields: tuple[Field, ...]) -> None:
-        """Make its codec, once the fields of the type are known."""
+        """Compile the codec when the fields of the type are known."""
         codecs = {**_ENVELOPE, **dict(binary_fields(fields)), **self.own}
         self.codec = compile_fields([layouts.Field(name, codecs[name]) for name in self.fields])
 
@@ -128,9 +127,9 @@ class BinaryForm:
 class ProtobufForm:
     """The data message of a type: the member of the ``data`` oneof.
 
-    ``read(message, chain_id)`` gives the payload; ``write(message, payload)`` fills the message.
-    ``strict`` refuses unknown fields in it, as the reference node does for most types, and in the
-    messages within it that ``closed`` names.
+    ``read(message, chain_id)`` returns the payload; ``write(message, payload)`` fills the message.
+    ``strict`` refuses unknown fields in it, as the reference node does for most types; ``closed``
+    are nested messages for which it is done as well.
     """
 
     __slots__ = ("closed", "member", "read", "strict", "write")
@@ -144,16 +143,16 @@ class ProtobufForm:
         self.closed = closed
 
     def compile(self, payload: type[Any], fields: tuple[Field, ...]) -> None:
-        """Make its functions, once the fields of the type are known."""
+        """Compile the functions when the fields of the type are known."""
         self.read = message_reader(payload, fields, self.closed)
         self.write = message_writer(payload, fields)
 
 
-class WholeForm(msgspec.Struct, frozen=True):
-    """The form of a type that comes as bytes in another network's encoding, in place of a
-    ``Transaction`` message: the member of the ``SignedTransaction`` that holds them.
+class ForeignForm(msgspec.Struct, frozen=True):
+    """The form of a type in another network's encoding, which a ``SignedTransaction`` contains as
+    bytes in ``member`` instead of a ``Transaction`` message.
 
-    ``read(data, chain_id)`` gives the transaction, ``write`` the bytes.
+    ``read(data, chain_id)`` returns the transaction, ``write`` the bytes.
     """
 
     member: str
@@ -162,10 +161,11 @@ class WholeForm(msgspec.Struct, frozen=True):
 
 
 class RideField(NamedTuple):
-    """A field of the object that scripts see which is no field of the payload.
+    """A field of the object that scripts see which is not a field of the payload.
 
-    ``type`` is that in the language, by the version since which it is that; ``get`` finds the value
-    in a payload, if that has it. One that is not ``shown`` is there in the language alone.
+    ``type`` is its type in the language, or a mapping from first versions to types; ``get`` returns
+    the value from a payload, if it is derived from that. If it is not ``shown``, only the type has
+    the field, and objects do not.
     """
 
     type: str | Mapping[int, str]
@@ -174,23 +174,23 @@ class RideField(NamedTuple):
     shown: bool = True
 
     def type_in(self, version: int) -> str:
-        """Its type in a version of the language, none where it is not there."""
+        """Return its type in a version of the language, empty if that does not have it."""
         types = {1: self.type} if isinstance(self.type, str) else self.type
-        found = [name for since, name in types.items() if since <= version <= self.until]
-        return found[-1] if found else ""
+        names = [name for since, name in types.items() if since <= version <= self.until]
+        return names[-1] if names else ""
 
 
 FEE_ASSET: Final = "feeAssetId"
-"""The one field of the envelope that only some objects show."""
+"""The field of the envelope that only some objects have."""
 
 
 class RideForm:
     """The object that scripts see of a type, in the language's versions from ``since`` on.
 
-    ``fields`` names them in the order of the object's constructor: fields of the payload, of
-    ``extra``, or ``FEE_ASSET``. What all transactions have follows them, and then ``tail``.
-    ``for_assets`` tells whether scripts of assets see such transactions. One that is ``obsolete``
-    is none that a verifier is asked about, one that is not ``proven`` has no sender.
+    ``fields`` are its fields in the order of the constructor: fields of the payload, of ``extra``,
+    or ``FEE_ASSET``. The fields of all transactions follow, and then ``tail``. ``for_assets`` is
+    whether asset scripts see such transactions. Verifiers never see ``obsolete`` ones; those that
+    are not ``proven`` have no sender.
     """
 
     __slots__ = ("extra", "fields", "for_assets", "obsolete", "proven", "since", "tail")
@@ -215,7 +215,7 @@ class RideForm:
         self.proven = proven
 
     def compile(self, fields: tuple[Field, ...]) -> None:
-        """Look up what is declared with the type's fields."""
+        """Add the type's fields to ``extra``."""
         for field in fields:
             shown = RideField(field.kind.ride, attrgetter(field.attribute))
             for name in (camel_case(field.attribute), field.key):
@@ -223,10 +223,10 @@ class RideForm:
 
 
 class RequestForm(msgspec.Struct, frozen=True):
-    """How clients name the envelope of a signed transaction in JSON.
+    """The envelope of a signed transaction in the JSON of clients.
 
-    ``required`` members must be there, others may be left out; ``default_version`` is what no
-    version means, ``fee_required`` whether no fee is a wrong member rather than a fee of 0.
+    ``required`` members must be present; ``default_version`` applies to a missing version, and
+    ``fee_required`` is whether a missing fee is an error instead of a fee of 0.
     """
 
     required: frozenset[str] = frozenset()
@@ -235,43 +235,42 @@ class RequestForm(msgspec.Struct, frozen=True):
 
 
 def _no_members(_payload: object, _version: int) -> dict[str, Any]:
-    """For a type whose fields are not compiled yet."""
+    """Placeholder until the fields of a type are compiled."""
     return {}
 
 
-def nobody(_payload: object) -> None:
-    """For a type that calls no dApp."""
+def no_dapp(_payload: object) -> None:
+    """Default: the transaction calls no dApp."""
     return
 
 
 def nothing(_payload: object) -> tuple[()]:
-    """For a type by which nothing leaves its sender."""
+    """Default: the transaction spends nothing, or names no accounts."""
     return ()
 
 
 PROVEN_REQUEST: Final = RequestForm(frozenset({"senderPublicKey", "timestamp", "proofs"}))
-"""The types that came with proofs name all of it."""
+"""Types that always had proofs require all of these members."""
 
 
 class TransactionType(msgspec.Struct, frozen=True):
-    """Everything that the chain ring knows of a type: one row of the table.
+    """The description of a transaction type.
 
-    ``fields`` declare the payload, in the order of JSON. ``binary`` maps versions to legacy
-    layouts, ``protobuf_since`` is the first version that is protobuf, ``ride`` is what scripts see,
-    if they know the type. ``make_id(version, body, proofs)`` overrides the id rule (``blake2b256``
-    of the body).
-    ``validate`` checks the rules that need no state and raises ``ValueRuleError``. ``sender`` finds
-    the sender's public key in the payload, for a type whose form has no place of its own for it;
-    one that is ``from_nobody`` has no sender, fee or proofs.
-    ``fee_in_asset`` tells whether a fee may be paid in another asset than the coin,
-    ``repeats_fee_asset`` whether JSON names that asset twice, as clients of old versions expect.
-    ``chain_id_versions`` are the legacy versions whose JSON shows the chain id, ``derived_json``
-    makes the members that follow from others, of which ``derived_schemas`` tells. ``spends`` gives
-    what leaves the sender beside the fee, as far as the payload tells: amounts by asset; ``calls``
-    the dApp that is called, if one is.
+    ``fields`` declare the payload, in JSON order. ``binary`` maps versions to legacy layouts,
+    ``protobuf_since`` is the first protobuf version, ``ride`` the object that scripts see, if any.
+    ``make_id(version, body, proofs)`` overrides the id rule (``blake2b256`` of the body).
+    ``validate`` checks the rules that need no state and raises ``ValueRuleError``. ``sender``
+    returns the sender's public key from the payload, for a type whose formats do not contain it; a
+    ``senderless`` type has no sender, fee or proofs.
 
-    Made from the fields: ``write_json(payload, version)``, and ``accounts``, those that a payload
-    names.
+    ``fee_in_asset`` is whether a fee may be paid in an asset, ``repeats_fee_asset`` whether JSON
+    contains that asset twice, as old clients expect. ``chain_id_versions`` are the legacy versions
+    whose JSON contains the chain id. ``derived_json`` returns computed members, whose schemas are
+    ``derived_schemas``. ``spends`` returns what the sender spends besides the fee, as far as the
+    payload shows it, as amounts by asset; ``calls`` returns the called dApp, if any.
+
+    ``write_json(payload, version)`` and ``accounts``, which returns the accounts that a payload
+    names, are compiled from the fields.
     """
 
     type_id: int
@@ -280,7 +279,7 @@ class TransactionType(msgspec.Struct, frozen=True):
     payload: type[Any]
     max_version: int
     binary: Mapping[int, BinaryForm]
-    protobuf: ProtobufForm | WholeForm
+    protobuf: ProtobufForm | ForeignForm
     fields: tuple[Field, ...]
     validate: Callable[[AnyTransaction], None]
     protobuf_since: int | None = None
@@ -288,7 +287,7 @@ class TransactionType(msgspec.Struct, frozen=True):
     make_id: Callable[[int, bytes, tuple[bytes, ...]], bytes] | None = None
     sender: Callable[[Any], bytes] | None = None
     versioned: bool = True
-    from_nobody: bool = False
+    senderless: bool = False
     signature_versions: frozenset[int] = frozenset()
     fee_in_asset: bool = False
     repeats_fee_asset: bool = False
@@ -299,7 +298,7 @@ class TransactionType(msgspec.Struct, frozen=True):
     spends: Callable[[Any], Iterable[tuple[AssetId | None, int]]] = nothing
     write_json: Callable[[Any, int], dict[str, Any]] = _no_members
     accounts: Callable[[Any], Iterable[Recipient]] = nothing
-    calls: Callable[[Any], Recipient | None] = nobody
+    calls: Callable[[Any], Recipient | None] = no_dapp
 
     def __post_init__(self) -> None:
         force_setattr(self, "write_json", json_writer(self.payload, self.fields))

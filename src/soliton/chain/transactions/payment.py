@@ -1,4 +1,4 @@
-"""Type 2, payment: the first form of a transfer, used until block version 3.
+"""Type 2, payment: the original transfer, used until block version 3.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/PaymentTransaction.scala``.
@@ -17,7 +17,7 @@ from soliton.chain.transactions.model import AnyTransaction
 
 
 class Payment(msgspec.Struct, frozen=True, gc=False):
-    """``amount`` wavelets to ``recipient``."""
+    """Sends ``amount`` wavelets to ``recipient``."""
 
     recipient: Address
     amount: int

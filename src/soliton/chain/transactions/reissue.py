@@ -1,4 +1,4 @@
-"""Type 5, reissue: more of an asset, and whether there can be more again.
+"""Type 5, reissue: increases the quantity of an asset, and may make that the last time.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/assets/ReissueTransaction.scala`` and
@@ -18,7 +18,7 @@ from soliton.chain.values import AssetId
 
 
 class Reissue(msgspec.Struct, frozen=True, gc=False):
-    """``quantity`` more of ``asset_id``."""
+    """Issues another ``quantity`` of ``asset_id``."""
 
     asset_id: AssetId
     quantity: int

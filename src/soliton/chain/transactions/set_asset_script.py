@@ -1,4 +1,4 @@
-"""Type 15, set asset script: another script for an asset that has one.
+"""Type 15, set asset script: replaces the script of a smart asset.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/assets/SetAssetScriptTransaction.scala``,
@@ -19,7 +19,7 @@ from soliton.chain.values import AssetId
 
 
 class SetAssetScript(msgspec.Struct, frozen=True, gc=False):
-    """The serialised script for ``asset_id``. None cannot be set, but it can be written."""
+    """The serialised script for ``asset_id``; ``None`` can be encoded, but is invalid."""
 
     asset_id: AssetId
     script: bytes | None

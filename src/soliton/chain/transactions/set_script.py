@@ -1,4 +1,4 @@
-"""Type 13, set script: a dApp or a verifier for the sender's account, or none any more.
+"""Type 13, set script: sets or removes the dApp or verifier of the sender's account.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/smart/SetScriptTransaction.scala`` and
@@ -15,7 +15,7 @@ from soliton.chain.transactions import checks, model
 
 
 class SetScript(msgspec.Struct, frozen=True, gc=False):
-    """The serialised script; ``None`` removes the one that is there."""
+    """The serialised script; ``None`` removes the present one."""
 
     script: bytes | None
 

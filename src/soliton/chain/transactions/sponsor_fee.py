@@ -1,4 +1,4 @@
-"""Type 14, sponsor fee: fees may be paid in the sender's own asset, until this is cancelled.
+"""Type 14, sponsor fee: lets users pay fees in an asset of the sender, or ends that.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/assets/SponsorFeeTransaction.scala`` and
@@ -23,8 +23,8 @@ from soliton.chain.values import AssetId
 
 
 class SponsorFee(msgspec.Struct, frozen=True, gc=False):
-    """``min_fee``, in the smallest units of ``asset_id``, is worth a unit of fees; ``None`` ends
-    the sponsorship.
+    """``min_fee`` smallest units of ``asset_id`` are worth a unit of fees; ``None`` ends the
+    sponsorship.
     """
 
     asset_id: AssetId
@@ -53,7 +53,7 @@ _MIN_FEE: Final = Kind(
         described(or_null(LONG_SCHEMA), "Null or 0 ends the sponsorship"),
     ),
     Variable(_read_min_fee, _write_min_fee),
-    # The reference node takes negative fees for none, and so drops them from the signed bytes.
+    # The reference node treats negative fees as none, so they are not in the signed bytes.
     MessageKind(
         lambda amount, _chain_id: amount if amount > 0 else None, lambda min_fee: min_fee or 0
     ),

@@ -1,8 +1,8 @@
-"""The table of transaction types: one row a type, the only dispatch there is.
+"""The table of transaction types, the only dispatch by type.
 
-A row names the module that describes the type (``soliton.chain.transactions.<name>``) and, under
-the same name, the module with its rules (``soliton.ledger.rules.<name>``). Adding a type is those
-two modules and one row here.
+A row names the module that describes the type (``soliton.chain.transactions.<name>``) and the
+module with its rules (``soliton.ledger.rules.<name>``). A new type is those two modules and one row
+here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BY_MEMBER: Final[dict[str, TransactionType]] = {}
 
 
 def register(kind: TransactionType) -> None:
-    """Make a type known: its id and its protobuf member lead to it from now on."""
+    """Register a type by its id and its protobuf member."""
     _BY_ID[kind.type_id] = kind
     _BY_MEMBER[kind.protobuf.member] = kind
 
@@ -53,7 +53,7 @@ def _load() -> None:
 
 
 def type_by_id(type_id: int) -> TransactionType:
-    """The type with this number; raises ``UnsupportedTransaction``."""
+    """Return the type with this number; raise ``UnsupportedTransaction``."""
     kind = _BY_ID.get(type_id)
     if kind is None:
         raise UnsupportedTransaction(type_id, 0)
@@ -61,7 +61,7 @@ def type_by_id(type_id: int) -> TransactionType:
 
 
 def type_by_member(member: str) -> TransactionType:
-    """The type whose protobuf data is this member; raises ``UnsupportedTransaction``."""
+    """Return the type with this protobuf member; raise ``UnsupportedTransaction``."""
     kind = _BY_MEMBER.get(member)
     if kind is None:
         raise UnsupportedTransaction(0, 0)
@@ -69,7 +69,7 @@ def type_by_member(member: str) -> TransactionType:
 
 
 def registered() -> tuple[TransactionType, ...]:
-    """All known types."""
+    """Return all registered types."""
     return tuple(_BY_ID.values())
 
 

@@ -1,4 +1,4 @@
-"""Type 4, transfer: an amount of the native coin or of an asset from one account to another.
+"""Type 4, transfer: sends an amount of the native coin or of an asset.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/transfer/TransferTransaction.scala``.
@@ -19,8 +19,8 @@ from soliton.crypto import base58
 
 
 class Transfer(msgspec.Struct, frozen=True, gc=False):
-    """``amount`` of ``asset_id`` (``None``: the native coin) to ``recipient``, with free bytes
-    attached.
+    """Sends ``amount`` of ``asset_id`` (``None``: the native coin) to ``recipient``, with an
+    attachment of any bytes.
     """
 
     recipient: Recipient

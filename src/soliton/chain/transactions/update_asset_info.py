@@ -1,4 +1,4 @@
-"""Type 17, update asset info: another name and description for an asset.
+"""Type 17, update asset info: changes the name and description of an asset.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/assets/UpdateAssetInfoTransaction.scala`` and
@@ -17,7 +17,7 @@ from soliton.chain.values import AssetId
 
 
 class UpdateAssetInfo(msgspec.Struct, frozen=True, gc=False):
-    """What ``asset_id`` is called from now on: UTF-8, as bytes like in an issue."""
+    """The new name and description of ``asset_id``, in UTF-8."""
 
     asset_id: AssetId
     name: bytes
