@@ -192,16 +192,14 @@ def _run(
     check_callable(script, function)
     outcome = invoke(script, environment, function, setting)
     spent = outcome.spent - wrapper_cost
-    aliases = context.rules.has(Feature.BLOCK_V5)
-    reader = Reader(script.version, environment, root.id, aliases)
+    reader = Reader(script.version, environment, root.id, context.rules.has(Feature.BLOCK_V5))
     try:
         result = read_result(outcome.value, reader)
     except EvaluationError:
         # Values that represent no actions are valid results.
         result = Result(())
     _apply(frame, result, spent)
-    changes = StateChanges(result.actions, tuple(frame.done))
-    return DryRunResult(outcome.value, spent, changes)
+    return DryRunResult(outcome.value, spent, StateChanges(result.actions, tuple(frame.done)))
 
 
 def _apply(frame: CallFrame, result: Result, spent: int) -> None:
