@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class InvalidSetting(InputError):
-    """A configuration is invalid; ``key`` is the full name of the setting, if it is a single one."""
+    """A configuration is invalid; ``key`` is the full name of the setting, if a single one is."""
 
     key = ""
 
@@ -205,7 +205,7 @@ class Section:
         return self._record(key, tuple(str(item) for item in items))
 
     def secret(self, key: str) -> str | None:
-        """Return a string that no message shows; it must be quoted if it looks like another type."""
+        """Return a string that no message shows; quote it if it looks like another type."""
         value = self._value(key)
         if value is None or value == "":
             return self._record(key, None)

@@ -36,7 +36,7 @@ def check_fee(transaction: AnyTransaction) -> None:
 
 
 def check_sum(*amounts: int) -> None:
-    """Raise ``AmountOverflow`` if the sum of the amounts, which are not negative, exceeds 64 bits."""
+    """Raise ``AmountOverflow`` if the sum of the amounts exceeds 64 bits; none is negative."""
     if sum(amounts) > MAX_I64:
         raise AmountOverflow
 
