@@ -163,8 +163,8 @@ def test_no_kind_is_longer_than_its_limit(kind: Kind) -> None:
     [
         (struct.pack(">I", 8), "a frame of 8 bytes"),
         (struct.pack(">I", 0xFFFFFFFF), "a frame of 4294967295 bytes"),
-        (struct.pack(">IB", 9, 0x13), "no frame"),
-        (struct.pack(">IIBI", 9, 0x12345679, 1, 0), "no frame"),
+        (struct.pack(">IB", 9, 0x13), "not a frame"),
+        (struct.pack(">IIBI", 9, 0x12345679, 1, 0), "not a frame"),
         (struct.pack(">IIBI", 9, 0x12345678, 99, 0), "message 99"),
         (struct.pack(">IIBi", 9, 0x12345678, 22, -1), "GetBlock of -1 bytes"),
         (struct.pack(">IIBI", 10, 0x12345678, 1, 0), "in a frame of 10 bytes"),

@@ -372,8 +372,8 @@ class ExtensionLoader:
         if self._best.peer != state.peer:
             return [NothingNew(state.peer)]
         if isinstance(state, _AwaitingIds):
-            return [Blame(state.peer, "it was asked for block ids and said nothing")]
+            return [Blame(state.peer, "it did not respond to a request for block ids")]
         # A peer that has switched to another fork meanwhile no longer has the blocks.
         switched = state.score != self._best.score
         verdict = Verdict.SUSPEND if switched else Verdict.BLACKLIST
-        return [Blame(state.peer, "it was asked for blocks and said nothing", verdict)]
+        return [Blame(state.peer, "it did not respond to a request for blocks", verdict)]

@@ -175,7 +175,9 @@ class PeerBook:
         """Dialling an address failed."""
         self._dialled.discard(address)
         self._known.pop(address, None)
-        self._restrict(self._suspended, address.ip, "nobody answers", self.settings.suspension, now)
+        self._restrict(
+            self._suspended, address.ip, "the connection failed", self.settings.suspension, now
+        )
 
     def introduced(self, peer: PeerId, handshake: Handshake, now: int) -> None:
         """A handshake was received; raise ``PeerFault`` if the peer is connected already."""

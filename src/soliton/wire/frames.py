@@ -125,15 +125,15 @@ class FrameReader:
                 raise PeerFault(f"a frame of {length} bytes")
         magic = _LENGTH.pack(MAGIC)
         if not magic.startswith(buffer[_LENGTH.size : 2 * _LENGTH.size]):
-            raise PeerFault("bytes that are no frame")
+            raise PeerFault("bytes that are not a frame")
 
     @staticmethod
     def _check(length: int, magic: int, code: int, payload_length: int) -> Kind:
         if magic != MAGIC:
-            raise PeerFault("bytes that are no frame")
+            raise PeerFault("bytes that are not a frame")
         kind = BY_CODE.get(code)
         if kind is None:
-            raise PeerFault(f"message {code}, which nobody knows")
+            raise PeerFault(f"unknown message {code}")
         if not 0 <= payload_length <= kind.limit:
             raise PeerFault(f"{kind.name} of {payload_length} bytes, above {kind.limit}")
         expected = _AFTER_LENGTH + (CHECKSUM_BYTES + payload_length if payload_length else 0)

@@ -42,7 +42,7 @@ class GetPeers(msgspec.Struct, frozen=True):
     def decode(cls, payload: bytes) -> GetPeers:
         """Accepts only an empty payload."""
         if payload:
-            raise PeerFault(f"{len(payload)} bytes where none belong")
+            raise PeerFault(f"{len(payload)} bytes instead of an empty payload")
         return cls()
 
     def encode(self) -> bytes:
