@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from soliton.chain import networks
 from soliton.chain.networks.model import Network
-from soliton.chain.networks.sections import InvalidSetting, Section, suggestion
+from soliton.chain.networks.sections import InvalidSetting, Section, did_you_mean
 from soliton.crypto.public_secrets import is_public_account, is_public_api_key
 from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.settings import MatcherSettings, read
@@ -109,7 +109,7 @@ def read_matcher(
     directory = data_dir or Path.home() / ".soliton" / chosen.name
     settings = read(section, chosen, directory)
     known = set(section.known_keys())
-    unknown = tuple((key, suggestion(key, known)) for key in section.unknown())
+    unknown = tuple((key, did_you_mean(key, known)) for key in section.unknown())
     return MatcherReading(settings, section, file, frozenset(given), unknown)
 
 

@@ -22,7 +22,7 @@ from soliton.chain import networks
 from soliton.chain.networks.custom import MAX_FEATURE_ID, MAX_INT, MAX_LONG
 from soliton.chain.networks.custom import read as read_custom
 from soliton.chain.networks.model import Network
-from soliton.chain.networks.sections import Section, InvalidSetting, suggestion
+from soliton.chain.networks.sections import InvalidSetting, Section, did_you_mean
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.public_secrets import is_public_seed
@@ -328,11 +328,11 @@ def _unknown(
     own = {path.split(".")[0] for path in file.referenced} if file is not None else set()
     for name in tree:
         if name not in roots and name not in own:
-            yield name, suggestion(name, roots)
+            yield name, did_you_mean(name, roots)
     known = {key for section in sections for key in section.known_keys()}
     names = (name for section in sections for name in section.unknown())
     for number, name in enumerate(names):
-        yield name, suggestion(name, known) if number < MAX_SUGGESTIONS else ""
+        yield name, did_you_mean(name, known) if number < MAX_SUGGESTIONS else ""
 
 
 def _settings(
@@ -416,7 +416,7 @@ def _network(section: Section, family: str, chosen: Network | None, notes: list[
             "type",
             f"{', '.join(kinds)}, CUSTOM (with a section custom), "
             f"or one of {', '.join(networks.names())}"
-            f"{suggestion(written, (*kinds, *networks.names()))}",
+            f"{did_you_mean(written, (*kinds, *networks.names()))}",
         )
     if chosen is None:
         assert network is not None

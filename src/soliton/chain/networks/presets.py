@@ -13,7 +13,7 @@ from importlib import resources
 import msgspec
 
 from soliton.chain.networks.model import Fees, Network
-from soliton.chain.networks.sections import InvalidSetting, suggestion
+from soliton.chain.networks.sections import InvalidSetting, did_you_mean
 
 _NAMES = (
     "waves-mainnet",
@@ -41,7 +41,7 @@ def load(name: str) -> Network:
     """Return the preset with this name, always the same object."""
     if name not in _NAMES:
         raise NetworkError(
-            f"unknown network {name!r}{suggestion(name, _NAMES)}: there are {', '.join(_NAMES)}"
+            f"unknown network {name!r}{did_you_mean(name, _NAMES)}: there are {', '.join(_NAMES)}"
         )
     tree = _read_table(f"{name}.toml")
     fee_table = tree.pop("fee_table")

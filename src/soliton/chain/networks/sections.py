@@ -249,7 +249,7 @@ class Section:
         return self._tree.get(key)
 
 
-def suggestion(key: str, known: Collection[str]) -> str:
+def did_you_mean(key: str, known: Collection[str]) -> str:
     """Return a suggestion for an unknown key, `` (did you mean …?)``, or an empty string.
 
     ``known`` are full names. A similar name in the same section comes first, then the same name in
