@@ -33,7 +33,7 @@ from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
 from soliton.p2p.core import Answer, Core, Disconnect, Effect, Write
-from soliton.p2p.history import NodeHistory, Question, block_message
+from soliton.p2p.history import ChainRequest, NodeHistory, block_message
 from soliton.p2p.identity import core_settings, own_handshake, read_block
 from soliton.p2p.jobs import Jobs
 from soliton.p2p.receiving import Receiver
@@ -103,7 +103,7 @@ class Recording:
     def _read(self, path: Path) -> list[Row]:
         self._greetings = {}
         found: list[Row] = []
-        questions: dict[str, set[bytes]] = {"A": set(), "B": set()}
+        requests: dict[str, set[bytes]] = {"A": set(), "B": set()}
         decoders = {"A": self._decoder(), "B": self._decoder()}
         for row in recorded.lines(path):
             side, payload = row["from"], base64.b64decode(row["base64"])
@@ -116,11 +116,11 @@ class Recording:
             assert isinstance(said, MessageReceived), said
             message, asked, about = said.message, False, b""
             if isinstance(message, messages.GetBlock):
-                questions[side].add(message.block_id)
+                requests[side].add(message.block_id)
             elif isinstance(message, BLOCKS):
                 block = blocks.decode(message.data, self.network.chain_id)
                 self.blocks[block.id] = block
-                wanted = questions[OTHERS[side]]
+                wanted = requests[OTHERS[side]]
                 asked = block.id in wanted
                 wanted.discard(block.id)
                 about = block.id
@@ -377,24 +377,24 @@ class Replay:
                     self.hung_up.append(reason)
                 case Dial():
                     pass
-                case Answer(question=question):
-                    self._answer(question)
+                case Answer(request=request):
+                    self._answer(request)
                 case _:
                     self.jobs.add(effect)
 
-    def _answer(self, question: Message) -> None:
+    def _answer(self, request: Message) -> None:
         version = self.core.version_of(PEER)
         assert version is not None
-        ours = self.history.answer(cast("Question", question), version)
-        self.answers.append((question, ours, self._recorded_answer(question)))
+        ours = self.history.answer(cast("ChainRequest", request), version)
+        self.answers.append((request, ours, self._recorded_answer(request)))
         if ours is not None:
             data = self.core.reply(PEER, ours)
             assert data is not None
 
-    def _recorded_answer(self, question: Message) -> Message | None:
+    def _recorded_answer(self, request: Message) -> Message | None:
         """The first message of this side from now on that answers the question."""
         for row in self.recording.rows:
-            if row.side == self.side and row.time >= self.time and _answers(row, question):
+            if row.side == self.side and row.time >= self.time and _answers(row, request):
                 return row.message
         return None
 
@@ -499,6 +499,6 @@ class Replay:
         self.node.follow_chain(added)
 
 
-def _answers(row: Row, question: Message) -> bool:
-    about = getattr(question, "block_id", b"")
-    return isinstance(row.message, ANSWERS.get(type(question), ())) and row.about == about
+def _answers(row: Row, request: Message) -> bool:
+    about = getattr(request, "block_id", b"")
+    return isinstance(row.message, ANSWERS.get(type(request), ())) and row.about == about

@@ -19,7 +19,7 @@ import pytest
 
 from soliton.chain import protobuf, snapshots
 from soliton.crypto.keys import key_pair
-from soliton.p2p.history import Question
+from soliton.p2p.history import ChainRequest
 from soliton.steps import Steps
 from soliton.sync import microblocks
 from soliton.wire import frames, handshake, messages
@@ -177,7 +177,7 @@ def test_ids_without_end_cost_their_sender_and_nobody_else(tmp_path: Path) -> No
                 one.mine(one.transfer())
                 await until(lambda: agree(one, friend), "what honest peers say")
                 links = one.service._links.values()
-                assert max(len(link._questions) for link in links) < 2_000
+                assert max(len(link._requests) for link in links) < 2_000
                 assert one.service.core.loader.busy_with is None
 
     asyncio.run(world())
@@ -198,8 +198,8 @@ def test_bombs_of_snapshots_take_no_memory(tmp_path: Path, bomb: bytes, reason: 
             full.mine(light.transfer())
             honest = full.service.history.answering
 
-            def lie(question: Question, version: Version) -> Steps[Message | None]:
-                answer = yield from honest(question, version)
+            def lie(request: ChainRequest, version: Version) -> Steps[Message | None]:
+                answer = yield from honest(request, version)
                 if isinstance(answer, messages.BlockSnapshot):
                     head = protobuf.delimited(1, snapshots.peek_id(answer.data))
                     return messages.BlockSnapshot(head + bomb)

@@ -110,14 +110,14 @@ def test_questions_without_end_are_answered_in_their_turn(tmp_path: Path) -> Non
             for _ in range(30):
                 one.mine(*(one.transfer(amount) for amount in range(1, 20)))
             ids = [one.node.chain.meta(height).id for height in range(2, 31)]
-            questions = b"".join(frames.encode(messages.GetBlock(each)) for each in ids) * 400
+            requests = b"".join(frames.encode(messages.GetBlock(each)) for each in ids) * 400
             async with stranger(one) as (_, writer):
-                writer.write(questions)
+                writer.write(requests)
                 join(friend, one)
                 await until(lambda: agree(one, friend), "the chain for somebody else")
                 links = one.service._links.values()
                 assert sum(link.transport.get_write_buffer_size() for link in links) < 40_000_000
-                assert max(len(link._questions) for link in links) < 2_000
+                assert max(len(link._requests) for link in links) < 2_000
 
     asyncio.run(world())
 

@@ -25,7 +25,7 @@ from soliton.chain.values import DataEntry
 from soliton.ledger import apply
 from soliton.ledger.transactions import apply_transaction
 from soliton.node.chain_writer import ChainWriter
-from soliton.p2p.history import NodeHistory, Question
+from soliton.p2p.history import ChainRequest, NodeHistory
 from soliton.steps import Steps, run_steps
 from soliton.storage.store import Store
 from soliton.wire import messages
@@ -180,8 +180,8 @@ def test_who_sends_wrong_snapshots_is_blamed_and_the_block_is_not(
                 full.mine(light.transfer())
             honest = full.service.history.answering
 
-            def lie(question: Question, version: Version) -> Steps[Message | None]:
-                answer = yield from honest(question, version)
+            def lie(request: ChainRequest, version: Version) -> Steps[Message | None]:
+                answer = yield from honest(request, version)
                 if isinstance(answer, messages.BlockSnapshot):
                     told = snapshots.decode_block(answer.data, full.node.network.chain_id)
                     changed = tuple(filter(None, map(change, told.snapshots)))
@@ -212,8 +212,8 @@ def test_a_wrong_snapshot_of_a_microblock_is_blamed(tmp_path: Path) -> None:
             await until(lambda: agree(full, light), "the first block")
             honest = full.service.history.answering
 
-            def lie(question: Question, version: Version) -> Steps[Message | None]:
-                answer = yield from honest(question, version)
+            def lie(request: ChainRequest, version: Version) -> Steps[Message | None]:
+                answer = yield from honest(request, version)
                 if isinstance(answer, messages.MicroblockSnapshot):
                     told = snapshots.decode_microblock(answer.data, full.node.network.chain_id)
                     wrong = BlockSnapshot(told.block_id, tuple(map(richer, told.snapshots)))

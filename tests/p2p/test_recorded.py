@@ -100,7 +100,7 @@ def check_questions(replay: Replay) -> None:
 
 def check_answers(replay: Replay) -> None:
     chain_id = replay.recording.network.chain_id
-    for question, ours, theirs in replay.answers:
+    for request, ours, theirs in replay.answers:
         if theirs is None:
             # A Go node is silent when nothing follows; others name the one id that both have.
             assert isinstance(ours, messages.BlockIds)
@@ -112,12 +112,12 @@ def check_answers(replay: Replay) -> None:
             assert (one.signed, one.total_block_id) == (other.signed, other.total_block_id)
             assert microblocks.signature_is_valid(one)
         elif isinstance(theirs, messages.BlockSnapshot):
-            assert isinstance(ours, messages.BlockSnapshot), question
+            assert isinstance(ours, messages.BlockSnapshot), request
             _check_snapshots(
                 *(snapshots.decode_block(each.data, chain_id) for each in (ours, theirs))
             )
         elif isinstance(theirs, messages.MicroblockSnapshot):
-            assert isinstance(ours, messages.MicroblockSnapshot), question
+            assert isinstance(ours, messages.MicroblockSnapshot), request
             _check_snapshots(
                 *(snapshots.decode_microblock(each.data, chain_id) for each in (ours, theirs))
             )
@@ -128,7 +128,7 @@ def check_answers(replay: Replay) -> None:
             # A block that was made between question and answer.
             assert all(each in replay.recording.news for each in theirs.ids[count:])
         else:
-            assert ours == theirs, question
+            assert ours == theirs, request
 
 
 def _check_snapshots(ours: BlockSnapshot, theirs: BlockSnapshot) -> None:

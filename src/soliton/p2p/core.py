@@ -105,7 +105,7 @@ class Answer(msgspec.Struct, frozen=True):
     """Answer a peer's request from the chain, subject to backpressure (``Core.reply``)."""
 
     peer: PeerId
-    question: Message
+    request: Message
 
 
 class ApplyBlock(msgspec.Struct, frozen=True):

@@ -34,7 +34,7 @@ MAX_MICROBLOCKS: Final = 1_000
 STEP_TRANSACTIONS: Final = 16
 """Transactions whose snapshots are encoded in one step, some two milliseconds."""
 
-Question = (
+ChainRequest = (
     messages.GetBlock
     | messages.GetBlockIds
     | messages.GetSignatures
@@ -83,18 +83,18 @@ class NodeHistory:
             self._microblocks_height = height
         self._microblocks[total_id] = message
 
-    def answer(self, question: Question, version: Version) -> Message | None:
+    def answer(self, request: ChainRequest, version: Version) -> Message | None:
         """Return the answer for a peer of this version; ``None`` where the reference sends none."""
-        return run_steps(self.answering(question, version))
+        return run_steps(self.answering(request, version))
 
-    def answering(self, question: Question, version: Version) -> Steps[Message | None]:
+    def answering(self, request: ChainRequest, version: Version) -> Steps[Message | None]:
         """Do the same in steps, since the snapshots of a full block take long."""
-        if isinstance(question, messages.GetBlockSnapshot):
-            return (yield from self._block_snapshot(question.block_id))
-        return self._at_once(question, version)
+        if isinstance(request, messages.GetBlockSnapshot):
+            return (yield from self._block_snapshot(request.block_id))
+        return self._at_once(request, version)
 
-    def _at_once(self, question: Question, version: Version) -> Message | None:
-        match question:
+    def _at_once(self, request: ChainRequest, version: Version) -> Message | None:
+        match request:
             case messages.GetBlockIds(ids=ids):
                 return messages.BlockIds(self._ids_after(ids))
             case messages.GetSignatures(ids=ids):

@@ -30,7 +30,7 @@ from soliton.p2p.core import (
     Effect,
     Write,
 )
-from soliton.p2p.history import NodeHistory, Question
+from soliton.p2p.history import ChainRequest, NodeHistory
 from soliton.p2p.identity import core_settings, own_handshake, read_block
 from soliton.p2p.jobs import Jobs
 from soliton.p2p.receiving import Receiver
@@ -244,10 +244,10 @@ class P2pService(Peering):
                         link.transport.close()
                 case Dial(address=address):
                     self._spawn(self._dial(address))
-                case Answer(peer=peer, question=question):
+                case Answer(peer=peer, request=request):
                     link = self._links.get(peer)
                     if link is not None:
-                        link.ask(question)
+                        link.enqueue(request)
                 case _:
                     self.jobs.add(effect)
         self._wake()
@@ -307,12 +307,12 @@ class P2pService(Peering):
         link = self._links.get(peer)
         return "a peer that has gone" if link is None else link.name
 
-    def answer(self, peer: PeerId, question: Message) -> Steps[bytes | None]:
+    def answer(self, peer: PeerId, request: Message) -> Steps[bytes | None]:
         """Make the bytes that answer a request, if there is an answer, in steps."""
         version = self.core.version_of(peer)
         if version is None:
             return None
-        message = yield from self.history.answering(cast("Question", question), version)
+        message = yield from self.history.answering(cast("ChainRequest", request), version)
         return None if message is None else self.core.reply(peer, message)
 
     # --- Peering ----------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ WRITE_HIGH: Final = 1024 * 1024
 """Unread bytes above which no more requests of the peer are answered."""
 WRITE_LIMIT: Final = 32 * 1024 * 1024
 """Unread bytes above which the connection is closed."""
-MAX_QUESTIONS: Final = 400
+MAX_REQUESTS: Final = 400
 """Unanswered requests of one peer above which reading from it pauses."""
 DEBT_SECONDS: Final = 0.05
 """How far one peer may exceed its share of the loop's time before it has to pause."""
@@ -48,7 +48,7 @@ class Owner(Protocol):
     def closed(self, link: PeerSocket) -> None:
         """Handle a closed connection."""
 
-    def answer(self, peer: PeerId, question: Message) -> Steps[bytes | None]:
+    def answer(self, peer: PeerId, request: Message) -> Steps[bytes | None]:
         """Make the bytes that answer a request, if there is an answer, in steps."""
 
 
@@ -62,7 +62,7 @@ class PeerSocket(asyncio.Protocol):
         self._inbound = address is None
         self.peer: PeerId = 0
         self.transport: asyncio.Transport
-        self._questions: deque[Message] = deque()
+        self._requests: deque[Message] = deque()
         self._answering: Steps[bytes | None] | None = None
         self._blocked = False
         self._serving = False
@@ -91,7 +91,7 @@ class PeerSocket(asyncio.Protocol):
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Drop the unanswered requests."""
-        self._questions.clear()
+        self._requests.clear()
         self._answering = None
         if self.peer:
             self._owner.closed(self)
@@ -125,7 +125,7 @@ class PeerSocket(asyncio.Protocol):
         """Pause or resume reading, by the budgets."""
         if self.transport.is_closing():
             return
-        if self._resting or len(self._questions) >= MAX_QUESTIONS:
+        if self._resting or len(self._requests) >= MAX_REQUESTS:
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
@@ -140,10 +140,10 @@ class PeerSocket(asyncio.Protocol):
 
     # --- requests ---------------------------------------------------------------------------------
 
-    def ask(self, question: Message) -> None:
+    def enqueue(self, request: Message) -> None:
         """Queue a request."""
-        self._questions.append(question)
-        if len(self._questions) >= MAX_QUESTIONS:
+        self._requests.append(request)
+        if len(self._requests) >= MAX_REQUESTS:
             self._hold()
         self._serve_soon()
 
@@ -159,7 +159,7 @@ class PeerSocket(asyncio.Protocol):
     def _serve_soon(self) -> None:
         if self.transport.is_closing():
             return
-        waits = self._answering is not None or bool(self._questions)
+        waits = self._answering is not None or bool(self._requests)
         if waits and not (self._serving or self._blocked or self._resting):
             self._serving = True
             asyncio.get_running_loop().call_soon(self._serve)
@@ -167,9 +167,9 @@ class PeerSocket(asyncio.Protocol):
     def _serve(self) -> None:
         self._serving = False
         since = time.perf_counter()
-        while (self._answering or self._questions) and not self._blocked:
+        while (self._answering or self._requests) and not self._blocked:
             if self._answering is None:
-                self._answering = self._owner.answer(self.peer, self._questions.popleft())
+                self._answering = self._owner.answer(self.peer, self._requests.popleft())
             try:
                 next(self._answering)
             except StopIteration as end:

@@ -27,7 +27,7 @@ from soliton.node.node import Node
 from soliton.node.settings import Settings
 from soliton.node.wallet import Wallet
 from soliton.p2p.core import Answer, Core, Disconnect, Effect, Write
-from soliton.p2p.history import NodeHistory, Question
+from soliton.p2p.history import ChainRequest, NodeHistory
 from soliton.p2p.identity import core_settings, own_handshake, read_block
 from soliton.p2p.jobs import Jobs
 from soliton.p2p.receiving import Receiver
@@ -212,8 +212,8 @@ class Host:
                         self.links.close(end)
                 case Dial(address=address):
                     self.dial(address)
-                case Answer(peer=peer, question=question):
-                    self.call_soon(partial(self._answer, peer, question))
+                case Answer(peer=peer, request=request):
+                    self.call_soon(partial(self._answer, peer, request))
                 case _:
                     self.jobs.add(effect)
         self._wake()
@@ -224,18 +224,18 @@ class Host:
         if end is not None:
             self.links.send(end, data)
 
-    def _answer(self, peer: PeerId, question: Message) -> None:
+    def _answer(self, peer: PeerId, request: Message) -> None:
         version = self.core.version_of(peer)
         if version is None:
             return
-        message = self.answer(question, version)
+        message = self.answer(request, version)
         data = None if message is None else self.core.reply(peer, message)
         if data is not None:
             self.write(peer, data)
 
-    def answer(self, question: Message, version: Version) -> Message | None:
+    def answer(self, request: Message, version: Version) -> Message | None:
         """Return the answer to a request of a peer of this version."""
-        return self.history.answer(cast("Question", question), version)
+        return self.history.answer(cast("ChainRequest", request), version)
 
     def _wake(self) -> None:
         if not self.alive:

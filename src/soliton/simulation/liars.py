@@ -104,9 +104,9 @@ class WrongScores(Liar):
         """Send another huge score."""
         self.say(messages.Score(HUGE_SCORE + self.rng.randrange(2)))
 
-    def answer(self, question: Message, version: Version) -> Message | None:
+    def answer(self, request: Message, version: Version) -> Message | None:
         """Offer no block that others do not have."""
-        answer = super().answer(question, version)
+        answer = super().answer(request, version)
         return (
             messages.BlockIds(answer.ids[:1]) if isinstance(answer, messages.BlockIds) else answer
         )
@@ -115,11 +115,11 @@ class WrongScores(Liar):
 class WithheldBlocks(Liar):
     """Announces blocks and does not send them."""
 
-    def answer(self, question: Message, version: Version) -> Message | None:
+    def answer(self, request: Message, version: Version) -> Message | None:
         """Send ids, but no blocks."""
-        if isinstance(question, messages.GetBlock | messages.GetMicroblock):
+        if isinstance(request, messages.GetBlock | messages.GetMicroblock):
             return None
-        return super().answer(question, version)
+        return super().answer(request, version)
 
 
 class InvalidBlocks(Liar):
@@ -144,9 +144,9 @@ class InvalidBlocks(Liar):
         self.say(block_message(bad))
         self.after(self.place.settings.network.genesis.average_block_delay_ms, self._plan)
 
-    def answer(self, question: Message, version: Version) -> Message | None:
+    def answer(self, request: Message, version: Version) -> Message | None:
         """Send blocks with a flipped bit."""
-        answer = super().answer(question, version)
+        answer = super().answer(request, version)
         if isinstance(answer, messages.ProtobufBlock):
             data = bytearray(answer.data)
             data[-1] ^= 1
@@ -283,9 +283,9 @@ class Eclipse(Liar):
 class WrongSnapshots(Liar):
     """Sends light nodes snapshots with wrong balances."""
 
-    def answer(self, question: Message, version: Version) -> Message | None:
+    def answer(self, request: Message, version: Version) -> Message | None:
         """Send snapshots with wrong balances."""
-        answer = super().answer(question, version)
+        answer = super().answer(request, version)
         chain_id = self.node.network.chain_id
         match answer:
             case messages.BlockSnapshot(data=data):
