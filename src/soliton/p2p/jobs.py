@@ -172,8 +172,7 @@ class Jobs:
         block, added, signature = event.block, event.added, event.micro_signature
         generator = block.header.generator
         chain_id = self._node.network.chain_id
-        pair = mining_account(self._node, generator)
-        forms = self._node.chain.liquid_forms()
+        pair, forms = mining_account(self._node, generator), self._node.chain.liquid_forms()
         if pair is None or len(forms) < 2:
             return
         reference = forms[-2].id
