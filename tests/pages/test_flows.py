@@ -419,7 +419,7 @@ def test_how_blocks_come_is_changed(chain: Program, page: Page) -> None:
     url = chain.node_url
     go(page, url, "#devnet")
     page.run(HELPERS)
-    for mode, words in (("manual", "when asked for"), ("interval", "every 3600 s")):
+    for mode, words in (("manual", "on request"), ("interval", "every 3600 s")):
         write(page, "Mining mode", mode)
         write(page, "Interval, seconds", "3600")
         press(page, "Change")

@@ -119,7 +119,7 @@ def test_a_pending_transfer_is_approved_and_mined(chain: Program, signer: str, p
     log_in(page, signer, KEYS["alice"])
     page.wait_for(f"{LISTED} && {card(name)}")
     shown = text(page, f'[data-pending="{name}"]')
-    assert "0 of 2 approve" in shown
+    assert "0 of 2 approvals" in shown
     assert f"transfer (version 3) of 5 WAVES to {FRIEND.address}" in shown
     assert "5 WAVES and 0.001 WAVES of fees" in shown
     assert "within 1 d: 0 WAVES before, 5 WAVES after, 20 WAVES at most" in shown
@@ -127,7 +127,7 @@ def test_a_pending_transfer_is_approved_and_mined(chain: Program, signer: str, p
     assert "rule approved, line 2" in shown
     save(page, "signer-queue.png")
     page.run(f"{card(name)}.querySelector('.approve').click()")
-    page.wait_for(f"{card(name)}?.innerText.includes('1 of 2 approve')")
+    page.wait_for(f"{card(name)}?.innerText.includes('1 of 2 approvals')")
     page.wait_for(f"{card(name)}.innerText.includes('You approved it.')")
     log_in(page, signer, KEYS["bob"])
     page.wait_for(f"{LISTED} && {card(name)}")

@@ -99,7 +99,7 @@ export async function devnet() {
           button("Resume the clock", () => act("resumed the clock", "/devnet/clock?frozen=false")))),
       section("Snapshots",
         h("p", null, button("Take a snapshot", () => tried("took snapshot ", async () => (await ask("/devnet/snapshots", { method: "POST" })).value.id))), snapshots),
-      section("Money",
+      section("Funds",
         form("Fund", [account("address", "Account"), { name: "amount", label: `${COIN.name} to add`, input: h("input", { name: "amount", value: "1000", inputmode: "decimal", required: true, size: 12, maxlength: 30 }) }], (values) => {
           const more = units(values.amount, COIN.decimals);
           if (more === null) return tried("", async () => { throw new Error(`${clean(values.amount, 40)} is no amount.`); });
@@ -123,9 +123,9 @@ export async function devnet() {
 
 /** @param {Json} mining */
 function miningWords(mining) {
-  if (mining.mode === "manual") return "when asked for";
+  if (mining.mode === "manual") return "on request";
   if (mining.mode === "interval") return `every ${mining.seconds} s`;
-  return `for each transaction${mining.seconds ? `, and after ${mining.seconds} s` : ""}`;
+  return `per transaction${mining.seconds ? `, and after ${mining.seconds} s` : ""}`;
 }
 
 /**

@@ -86,8 +86,8 @@ function card(summary, refresh) {
   const said = h("p", { role: "status" });
   const ends = now() + summary.expiresIn;
   const node = h("section", { class: "waiting", "data-pending": id },
-    h("h2", null, h("span", null, `${summary.approved.length} of ${summary.needed} approve`),
-      h("span", { class: "soft" }, "asked ", time(summary.askedAt), ", over ", time(ends))),
+    h("h2", null, h("span", null, `${summary.approved.length} of ${summary.needed} approvals`),
+      h("span", { class: "soft" }, "requested ", time(summary.askedAt), ", expires ", time(ends))),
     h("p", null, stranger(summary.caller, 64), " asks to sign with the key ", stranger(summary.key, 64),
       summary.approved.length > 0 && [", approved by ", summary.approved.map((/** @type {string} */ name) => [stranger(name, 64), " "])]),
     sentences(summary),

@@ -52,7 +52,7 @@ export async function status() {
       condition.firstChild && ["Compared with peers", beside],
       condition.firstChild && ["Health", condition],
       ["Last block", last],
-      ["Waiting", waiting],
+      ["Unconfirmed", waiting],
     ]),
     section("Mining",
       h("p", { class: "soft" }, "With VRF, only the holder of a private key can tell when that account may mine. With its API key, this node shows when its own accounts may mine the next block; ",
