@@ -35,5 +35,22 @@ def test_what_is_left_out_is_a_step_as_well(tmp_path: Path) -> None:
     assert len(found) == NFTS + len((gold, tin))
 
 
+def test_the_generating_balance_looks_back_as_far_as_miners_do(tmp_path: Path) -> None:
+    # Below the height from which it is 1,000 blocks, that is 50.
+    depth = {"generation_balance_depth_from_50_to_1000_after_height": 1_000}
+    chain = PrivateChain(tmp_path, functionality=depth)
+    away = transfer.Transfer(address_of(person("b")), None, 7, b"")
+    chain.send(chain.sign(transfer.TYPE, away, 3))
+    for _ in range(49):
+        chain.mine()
+    request = accounts_api_pb2.BalancesRequest(address=bytes(address_of(person("b"))))
+    [coin] = accounts.get_balances(chain.node.chain, request)
+    assert coin is not None and coin.waves.generating == 0
+    chain.mine()
+    [coin] = accounts.get_balances(chain.node.chain, request)
+    chain.node.close()
+    assert coin is not None and coin.waves.generating == 7
+
+
 def _asset(name: str, quantity: int) -> issue.Issue:
     return issue.Issue(name.encode(), b"", quantity, 0, False, None)

@@ -25,7 +25,6 @@ from soliton.grpc_api.reading import (
     read_address,
     stream_address,
 )
-from soliton.ledger import headers
 from soliton.ledger.state import (
     ACCOUNT_SCRIPTS,
     ASSET_BALANCES,
@@ -60,21 +59,15 @@ def get_balances(
 
 
 def _waves(chain: Blockchain, address: Address) -> pb.BalanceResponse:
-    store, height = chain.store, chain.height
+    store = chain.store
     regular, leases = store.get(WAVES, address), store.get(LEASES, address)
     response = pb.BalanceResponse()
     waves = response.waves
     waves.regular, waves.available = regular, regular - leases.lease_out
-    # A banned account has no generating balance.
-    if not headers.is_banned(chain, address, height):
-        bottom = max(1, height - _GENERATING_BLOCKS + 1)
-        waves.generating = chain.smallest_effective_balance(address, bottom, height)
+    waves.generating = chain.generating_balance(address)
     waves.effective = effective_balance(regular, leases)
     waves.lease_in, waves.lease_out = leases.lease_in, leases.lease_out
     return response
-
-
-_GENERATING_BLOCKS: Final = 1_000
 
 
 def _asset(chain: Blockchain, address: Address, asset_id: bytes) -> pb.BalanceResponse:
