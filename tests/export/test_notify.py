@@ -145,7 +145,7 @@ def test_what_is_wrong_with_a_command_is_said(tmp_path: Path) -> None:
     payment = ("--payments-to", "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF")
     for arguments, words in (
         ((*cursor, *payment), "one of --url and --notify-cmd is needed"),
-        ((*cursor, *payment, "--url", "http://localhost/"), "--secret-file goes with --url"),
+        ((*cursor, *payment, "--url", "http://localhost/"), "--secret-file needs --url"),
         ((*cursor, "--notify-cmd", "true"), "nothing to be told"),
         ((*cursor, *payment, "--notify-cmd", "'"), "No closing quotation"),
         (
