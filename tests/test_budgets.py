@@ -29,7 +29,7 @@ LINES: dict[str, int] = {
     "data_service": 2_530,
     "devnet": 4_500,
     "export": 3_960,
-    "grpc_api": 5_260,
+    "grpc_api": 5_300,
     "keystore": 740,
     "ledger": 9_122,
     "matcher": 15_382,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -13,10 +15,13 @@ from soliton.chain.proto.transaction_pb2 import SignedTransaction
 from soliton.chain.transactions import codec, lease
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
+from soliton.grpc_api import matcher_service, peers
 from soliton.grpc_api.link import NodeRequest, NodeResponse, Send, Sent
 from soliton.grpc_api.proto import waves_blockchain_api_pb2 as pb
 from soliton.grpc_api.proto.transactions_api_pb2 import TransactionsByIdRequest, TransactionStatus
+from soliton.grpc_api.routes import MAX_ITEMS
 from soliton.ledger.state import WAVES
+from soliton.storage.reader import StoreReader
 from tests.api.chain import RICH, PrivateChain
 from tests.grpc_api.market import (
     ALICE,
@@ -113,6 +118,53 @@ async def test_balances_of_many_accounts(chain: PrivateChain) -> None:
             asked = pb.CheckAddressRequest(address=address_of(keys))
             checked = await market.ask("CheckAddress", asked, pb.CheckAddressResponse)
             assert checked.successfully_checked is is_pool
+
+
+async def test_calls_with_long_lists_are_computed_in_steps(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn, seen = 0, set[int]()
+
+    def slow(function: Any) -> Any:
+        def slowly(*given: Any) -> Any:
+            seen.add(turn)
+            time.sleep(2 * peers.STEP_SECONDS)
+            return function(*given)
+
+        return slowly
+
+    rich, names = address_of(RICH), [number.to_bytes(32) for number in range(20)]
+    partly = pb.GetAddressPartialRegularBalanceRequest(address=rich)
+    for each in names:
+        partly.asset_ids.add(asset_id=each)
+    many = pb.GetBalancesRequest()
+    many.regular.add(address=rich, assets=names)
+    statuses = TransactionsByIdRequest(transaction_ids=names)
+    async with market_on(chain) as market:
+        monkeypatch.setattr(matcher_service, "_balance", slow(matcher_service._balance))
+        monkeypatch.setattr(
+            StoreReader, "transaction_location", slow(StoreReader.transaction_location)
+        )
+        for name, request in (
+            ("GetAddressPartialRegularBalance", partly),
+            ("GetBalances", many),
+            ("GetStatuses", statuses),
+        ):
+            seen.clear()
+            call = asyncio.create_task(market.refused(name, request))
+            while not call.done():
+                turn += 1
+                await asyncio.sleep(0)
+            assert (await call).code == "OK"
+            assert len(seen) > len(names) / 2, name
+
+
+async def test_the_assets_of_all_accounts_in_a_request_are_counted(chain: PrivateChain) -> None:
+    many = pb.GetBalancesRequest()
+    for assets in (MAX_ITEMS, 1):
+        many.regular.add(address=address_of(RICH), assets=[b""] * assets)
+    async with market_on(chain) as market:
+        assert (await market.refused("GetBalances", many)).code == "RESOURCE_EXHAUSTED"
 
 
 def pairs(message: Any) -> list[tuple[bytes, int]]:

@@ -1,5 +1,7 @@
 """``waves.dex.grpc.integration.WavesBlockchainApi``: the API of the Scala matcher's node extension.
 
+Calls with a list yield ``None`` after each item, and their response last.
+
 What lives here: the calls. What does not: running scripts (``matcher_scripts``), the stream of the
 pool (``pool_events``).
 
@@ -9,7 +11,7 @@ services/WavesBlockchainApiGrpcService.scala``.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
@@ -30,6 +32,7 @@ from soliton.grpc_api.pool_events import PoolEvents
 from soliton.grpc_api.proto import waves_blockchain_api_pb2 as pb
 from soliton.grpc_api.proto.transactions_api_pb2 import TransactionsByIdRequest, TransactionStatus
 from soliton.grpc_api.reading import fungible_balances
+from soliton.grpc_api.routes import MAX_ITEMS, too_many_items
 from soliton.grpc_api.sending import NOT_REACHABLE, VALIDATION, read_sent
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import (
@@ -105,18 +108,10 @@ class MatcherService:
 
     async def get_statuses(
         self, chain: Blockchain, request: TransactionsByIdRequest
-    ) -> pb.TransactionsStatusesResponse:
+    ) -> Iterator[pb.TransactionsStatusesResponse | None]:
         """Return the statuses of transactions; the chain takes precedence over the pool."""
         waiting = set(await self._waiting(list(request.transaction_ids)))
-        response = pb.TransactionsStatusesResponse()
-        for name in request.transaction_ids:
-            entry = response.transactions_statutes.add(id=name)
-            location = chain.store.transaction_location(name)
-            if location is not None:
-                entry.status, entry.height = TransactionStatus.CONFIRMED, location.height
-            elif name in waiting:
-                entry.status = TransactionStatus.UNCONFIRMED
-        return response
+        return _statuses(chain, request, waiting)
 
     async def broadcast(
         self, chain: Blockchain, request: pb.BroadcastRequest
@@ -233,6 +228,21 @@ class MatcherService:
         return pb.CheckAddressResponse(successfully_checked=address in self._pools)
 
 
+def _statuses(
+    chain: Blockchain, request: TransactionsByIdRequest, waiting: set[bytes]
+) -> Iterator[pb.TransactionsStatusesResponse | None]:
+    response = pb.TransactionsStatusesResponse()
+    for name in request.transaction_ids:
+        yield None
+        entry = response.transactions_statutes.add(id=name)
+        location = chain.store.transaction_location(name)
+        if location is not None:
+            entry.status, entry.height = TransactionStatus.CONFIRMED, location.height
+        elif name in waiting:
+            entry.status = TransactionStatus.UNCONFIRMED
+    yield response
+
+
 # --- the chain ------------------------------------------------------------------------------------
 
 
@@ -300,20 +310,21 @@ def get_outgoing_leasing(
 
 def get_address_partial_regular_balance(
     chain: Blockchain, request: pb.GetAddressPartialRegularBalanceRequest
-) -> pb.GetAddressPartialRegularBalanceResponse:
+) -> Iterator[pb.GetAddressPartialRegularBalanceResponse | None]:
     """Return the requested balances that are not zero."""
     address = _address(request.address, chain)
     response = pb.GetAddressPartialRegularBalanceResponse()
     for each in request.asset_ids:
+        yield None
         balance = _balance(chain, address, each.asset_id)
         if balance > 0:
             response.balances.add(asset_id=each.asset_id, balance=balance)
-    return response
+    yield response
 
 
 def get_address_full_regular_balance(
     chain: Blockchain, request: pb.GetAddressFullRegularBalanceRequest
-) -> pb.GetAddressFullRegularBalanceResponse:
+) -> Iterator[pb.GetAddressFullRegularBalanceResponse | None]:
     """Return all balances but the excluded ones and NFTs, the coin's first, even if it is zero."""
     address = _address(request.address, chain)
     excluded = set(request.exclude_asset_ids)
@@ -321,23 +332,32 @@ def get_address_full_regular_balance(
     if b"" not in excluded:
         response.balances.add(balance=chain.store.get(WAVES, address))
     for found in fungible_balances(chain, address):
+        yield None
         if found is not None and found[0] not in excluded:
             response.balances.add(asset_id=found[0], balance=found[1])
-    return response
+    yield response
 
 
-def get_balances(chain: Blockchain, request: pb.GetBalancesRequest) -> pb.GetBalancesResponse:
+def get_balances(
+    chain: Blockchain, request: pb.GetBalancesRequest
+) -> Iterator[pb.GetBalancesResponse | None]:
     """Return balances and leases of several accounts, in the order of the request."""
-    response = pb.GetBalancesResponse()
+    response, items = pb.GetBalancesResponse(), 0
     for each in request.regular:
+        yield None
+        items += len(each.assets)
+        if items > MAX_ITEMS:
+            raise too_many_items()
         address = _address(each.address, chain)
         entry = response.regular.add(address=each.address)
         for asset_id in each.assets:
+            yield None
             entry.amount.add(asset_id=asset_id, amount=_balance(chain, address, asset_id))
     for owner in request.outgoingLeasingAddresses:
+        yield None
         leases = chain.store.get(LEASES, _address(owner, chain))
         response.outgoingLeasing.add(address=owner, amount=leases.lease_out)
-    return response
+    yield response
 
 
 def _balance(chain: Blockchain, address: Address, asset_id: bytes) -> int:

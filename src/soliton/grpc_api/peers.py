@@ -145,11 +145,15 @@ class Peer:
         if isinstance(found, Message | bytes):
             call.answer(found)
             return
-        if isinstance(found, Iterator):
+        if isinstance(found, Iterator) and method.streams_responses:
             call.holds_snapshot = method.holds_snapshot
             if self._write_some(call, found):
                 return
             send: Send = _send_all
+        elif isinstance(found, Iterator):
+            if self._answer_at_once(call, found):
+                return
+            send = _send_last
         elif inspect.isawaitable(found):
             send = _send_one
         else:
@@ -159,6 +163,17 @@ class Peer:
             clients.hold_request(len(data) + ITEM_BYTES * items_of(request), call)
         work = _respond(call, send, found)
         self._begin(call, asyncio.get_running_loop().create_task(work), view, found)
+
+    def _answer_at_once(self, call: Call, found: Messages) -> bool:
+        """Send the only message if it is ready within the time slice; return whether it was."""
+        ends_at = self._connection.ends_at
+        for each in found:
+            if each is not None:
+                call.answer(each)
+                return True
+            if perf_counter() > ends_at:
+                break
+        return False
 
     def _write_some(self, call: Call, found: Messages) -> bool:
         """Send the messages that are ready now; return whether these were all."""
@@ -232,8 +247,21 @@ async def _respond(call: Call, send: Send, found: object) -> None:
         call.answer(answer)
 
 
-async def _send_one(_call: Call, found: Awaitable[Message | bytes]) -> Message | bytes:
-    return await found
+async def _send_one(
+    call: Call, found: Awaitable[Message | bytes | Messages]
+) -> Message | bytes | None:
+    answer = await found
+    return await _send_last(call, answer) if isinstance(answer, Iterator) else answer
+
+
+async def _send_last(_call: Call, found: Messages) -> Message | bytes | None:
+    """Return the only message, after the steps before it."""
+    since = time.monotonic()
+    for each in found:
+        if each is not None:
+            return each
+        since = await _end_step(since)
+    return None
 
 
 async def _send_all(call: Call, found: Messages) -> None:

@@ -74,13 +74,18 @@ class Method:
         except (DecodeError, RecursionError, ValueError) as error:
             raise Refused(Code.UNKNOWN, NOT_A_MESSAGE) from error
         if len(data) > MAX_ITEMS and items_of(request) > MAX_ITEMS:
-            raise Refused(Code.RESOURCE_EXHAUSTED, f"too many items: at most {MAX_ITEMS}")
+            raise too_many_items()
         return request
 
     def call(self, chain: object, request: Message, metadata: Metadata) -> object:
         """Call the function with a request and, if it takes them, the chain and the metadata."""
         given = (chain, request) if self.holds_snapshot else (request,)
         return self.function(*given, metadata) if self.takes_metadata else self.function(*given)
+
+
+def too_many_items() -> Refused:
+    """Return the refusal of a request whose lists have more than ``MAX_ITEMS`` items."""
+    return Refused(Code.RESOURCE_EXHAUSTED, f"too many items: at most {MAX_ITEMS}")
 
 
 def items_of(request: Message) -> int:
