@@ -146,7 +146,7 @@ def test_what_is_wrong_with_a_command_is_said(tmp_path: Path) -> None:
     for arguments, words in (
         ((*cursor, *payment), "one of --url and --notify-cmd is needed"),
         ((*cursor, *payment, "--url", "http://localhost/"), "--secret-file needs --url"),
-        ((*cursor, "--notify-cmd", "true"), "nothing to be told"),
+        ((*cursor, "--notify-cmd", "true"), "no filters"),
         ((*cursor, *payment, "--notify-cmd", "'"), "No closing quotation"),
         (
             (*cursor, *payment, "--url", "x", "--secret-file", tmp_path / "made"),

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from soliton.api.json_blocks import reward_shares
+from soliton.caching import cached_by_weight
 from soliton.chain import blocks
 from soliton.chain.features import Feature
 from soliton.chain.layouts import DIGEST_LENGTH
@@ -36,6 +37,9 @@ __all__ = [
 
 _BLOCK_FIELD: Final = 1
 _TEXTS_KEPT: Final = 64
+MAX_CACHED_BYTES: Final = 32 * 1024 * 1024
+"""The limit of cached conversions of blocks before version 5."""
+_ENTRY_BYTES: Final = 512
 
 
 def block_with_height(chain: Blockchain, height: int, *, transactions: bool) -> bytes:
@@ -53,8 +57,11 @@ def block_message(
     chain: Blockchain, height: int, data: bytes, *, transactions: bool = True
 ) -> bytes:
     """Return a ``Block`` from its stored bytes."""
+    chain_id = chain.network.chain_id
     if height > 1:
-        return blocks.encode_protobuf(data, chain.network.chain_id, transactions=transactions)
+        if data[0] < blocks.PROTOBUF_VERSION:
+            return _convert(data, chain_id, transactions)
+        return blocks.encode_protobuf(data, chain_id, transactions=transactions)
     block = chain.block_at(height)
     message = Block.FromString(blocks.encode_protobuf(data, block.header.chain_id))
     del message.transactions[:]
@@ -64,6 +71,12 @@ def block_message(
         # The stored bytes of this block have no state hash, but the reference shows it.
         message.header.state_hash = chain.meta(1).snapshot_hash
     return message.SerializeToString()
+
+
+@cached_by_weight(MAX_CACHED_BYTES, lambda data, _chain_id, _whole: _ENTRY_BYTES + 3 * len(data))
+def _convert(data: bytes, chain_id: int, transactions: bool) -> bytes:
+    """Return the ``Block`` of a legacy block. This decodes and encodes each transaction."""
+    return blocks.encode_protobuf(data, chain_id, transactions=transactions)
 
 
 def vrf_of(chain: Blockchain, height: int, data: bytes) -> bytes:
