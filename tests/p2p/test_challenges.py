@@ -17,6 +17,8 @@ from soliton.chain.layouts import SIGNATURE_LENGTH
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.transfer import Transfer
 from soliton.crypto.curve25519 import sign
+from soliton.grpc_api import accounts
+from soliton.grpc_api.proto.accounts_api_pb2 import BalancesRequest
 from soliton.ledger.state import Status
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
@@ -86,7 +88,12 @@ def check(liar: Peer, honest: list[Peer], wrong: Block) -> Block:
     owners = [each.owner.public_key for each in honest]
     assert block.header.generator in owners
     # The liar mines no more, who challenged has the reward.
-    assert chain.generating_balance(from_public_key(liar.owner.public_key, 82)) == 0
+    banned = from_public_key(liar.owner.public_key, 82)
+    assert chain.generating_balance(banned) == 0
+    [shown] = accounts.get_balances(chain, BalancesRequest(address=banned, assets=[b""]))
+    assert shown is not None
+    assert shown.waves.regular > 0
+    assert shown.waves.effective == shown.waves.generating == 0
     winner = from_public_key(block.header.generator, 82)
     before = chain.smallest_effective_balance(winner, chain.height - 1, chain.height - 1)
     assert chain.balance(winner) > before

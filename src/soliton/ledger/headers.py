@@ -18,7 +18,7 @@ from soliton.consensus import header_check, pos
 from soliton.consensus.header_check import ConsensusError, FromFuture, Parent
 from soliton.ledger.environment import Ancestors
 from soliton.ledger.errors import BlockFromFuture, BlockRejected
-from soliton.ledger.state import BANS
+from soliton.ledger.state import is_banned_between
 
 HIT_SOURCE_DEPTH: Final = 100
 
@@ -113,6 +113,4 @@ def is_banned(chain: Ancestors, address: Address, height: int) -> bool:
     """Whether a block that challenged one of the account's is in the window below ``height``."""
     rules = chain.rules.at(height)
     bottom = max(1, height - rules.generating_balance_depth + 1)
-    return rules.state_hash_required and any(
-        bottom <= banned <= height for banned in chain.state.get(BANS, address)
-    )
+    return rules.state_hash_required and is_banned_between(chain.state, address, bottom, height)

@@ -39,6 +39,7 @@ from soliton.ledger.state import (
     State,
     Status,
     effective_balance,
+    is_banned_between,
 )
 from soliton.ride.environment import AssetInfo, BalanceDetails, BlockInfo, Payment
 from soliton.ride.errors import EvaluationError, EvaluationEscaped
@@ -209,7 +210,9 @@ class LedgerEnvironment:
         if context.witness is not None:
             context.witness.of_balance(WAVES, owner)
         balance, leases = self._state.get(WAVES, owner), self._state.get(LEASES, owner)
-        effective = effective_balance(balance, leases)
+        available, height = balance - leases.lease_out, self.height
+        if is_banned_between(self._state, owner, height, height):
+            return BalanceDetails(available, balance, 0, 0)
         states = (
             (self._base, self._state) if context.rules.has(Feature.LIGHT_NODE) else (self._base,)
         )
@@ -217,8 +220,9 @@ class LedgerEnvironment:
             effective_balance(state.get(WAVES, owner), state.get(LEASES, owner)) for state in states
         ]
         if context.block.below is not None:
-            generating.append(context.block.below.generating_balance(owner, self.height))
-        return BalanceDetails(balance - leases.lease_out, balance, min(generating), effective)
+            generating.append(context.block.below.generating_balance(owner, height))
+        effective = effective_balance(balance, leases)
+        return BalanceDetails(available, balance, min(generating), effective)
 
     def script(self, address: bytes, /) -> bytes | None:
         found = account_script(Address(address), self._base)

@@ -252,3 +252,20 @@ def touched_accounts(changes: Changes) -> tuple[Address, ...]:
 def effective_balance(balance: int, leases: LeaseBalance) -> int:
     """Return the effective balance: own plus leased-in minus leased-out wavelets."""
     return balance + leases.lease_in - leases.lease_out
+
+
+def is_banned_between(state: State, address: Address, bottom: int, top: int) -> bool:
+    """Whether a block at one of these heights, both included, challenged one of the account's."""
+    return any(bottom <= height <= top for height in state.get(BANS, address))
+
+
+def effective_balance_at(state: State, address: Address, height: int) -> int:
+    """Return the effective balance of an account at the height of a state: 0 if the block there
+    challenged one of the account's.
+
+    Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/Blockchain.scala``
+    (``hasBannedEffectiveBalance``).
+    """
+    if is_banned_between(state, address, height, height):
+        return 0
+    return effective_balance(state.get(WAVES, address), state.get(LEASES, address))

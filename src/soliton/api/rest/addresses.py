@@ -35,7 +35,8 @@ from soliton.crypto.errors import Base58Error
 from soliton.ledger.state import (
     LEASES,
     WAVES,
-    effective_balance,
+    effective_balance_at,
+    is_banned_between,
 )
 from soliton.node.node import Node
 from soliton.node.wallet import WalletError
@@ -222,8 +223,13 @@ def _minimum(
     if confirmed and not is_oldest(node):
         _check_depth(node, top - confirmations)
     bottom = min(top, max(1, top - confirmations + 1))
-    least = read(node.chain.store, address, bottom, top)
-    return Balance(address_text(address), confirmations, least)
+    if read is minimum_effective_balance and is_banned_between(
+        node.chain.state, address, bottom, top
+    ):
+        return Balance(address_text(address), confirmations, 0)
+    return Balance(
+        address_text(address), confirmations, read(node.chain.store, address, bottom, top)
+    )
 
 
 def _check_depth(node: Node, height: int) -> None:
@@ -242,7 +248,7 @@ def details(request: Request) -> BalanceDetails:
         regular,
         node.chain.generating_balance(address),
         regular - leases.lease_out,
-        effective_balance(regular, leases),
+        effective_balance_at(node.chain.state, address, node.chain.height),
     )
 
 
