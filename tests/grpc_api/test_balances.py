@@ -37,7 +37,7 @@ def test_what_is_left_out_is_a_step_as_well(tmp_path: Path) -> None:
 
 def test_the_generating_balance_looks_back_as_far_as_miners_do(tmp_path: Path) -> None:
     # Below the height from which it is 1,000 blocks, that is 50.
-    depth = {"generation_balance_depth_from_50_to_1000_after_height": 1_000}
+    depth: dict[str, object] = {"generation_balance_depth_from_50_to_1000_after_height": 1_000}
     chain = PrivateChain(tmp_path, functionality=depth)
     away = transfer.Transfer(address_of(person("b")), None, 7, b"")
     chain.send(chain.sign(transfer.TYPE, away, 3))

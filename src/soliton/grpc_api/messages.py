@@ -73,7 +73,11 @@ def block_message(
     return message.SerializeToString()
 
 
-@cached_by_weight(MAX_CACHED_BYTES, lambda data, _chain_id, _whole: _ENTRY_BYTES + 3 * len(data))
+def _weight(data: bytes, chain_id: int, transactions: bool) -> int:  # noqa: ARG001
+    return _ENTRY_BYTES + 3 * len(data)
+
+
+@cached_by_weight(MAX_CACHED_BYTES, _weight)
 def _convert(data: bytes, chain_id: int, transactions: bool) -> bytes:
     """Return the ``Block`` of a legacy block. This decodes and encodes each transaction."""
     return blocks.encode_protobuf(data, chain_id, transactions=transactions)
