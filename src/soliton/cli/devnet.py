@@ -114,6 +114,18 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
     help="Also serve /v0 on this port; 0 chooses a free one.",
 )
 @click.option(
+    "--grpc-port",
+    type=int,
+    metavar="PORT",
+    help="Also serve the node's gRPC API on this port; 0 chooses a free one.",
+)
+@click.option(
+    "--grpc-updates-port",
+    type=int,
+    metavar="PORT",
+    help="Also serve BlockchainUpdates on this port; 0 chooses a free one.",
+)
+@click.option(
     "--block-time",
     type=click.FloatRange(min=0.05, max=86_400),
     help="Seconds between blocks; by default each transaction is mined at once.",
@@ -153,7 +165,12 @@ def _options(given: dict[str, Any]) -> DevnetOptions:
 
     return DevnetOptions(
         ports=Ports(
-            given["port"], given["signer_port"], given["matcher_port"], given["data_service"]
+            given["port"],
+            given["signer_port"],
+            given["matcher_port"],
+            given["data_service"],
+            given["grpc_port"],
+            given["grpc_updates_port"],
         ),
         rhythm=Rhythm(given["block_time"], given["heartbeat"], given["no_mining"]),
         funding=Funding(given["accounts"], given["balance"], given["seed"]),

@@ -45,6 +45,9 @@ class Description(msgspec.Struct, frozen=True, rename="camel"):
     processes: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
     """The process id of each node, if there are several."""
     data_service: str | msgspec.UnsetType = msgspec.UNSET
+    grpc: str | msgspec.UnsetType = msgspec.UNSET
+    """The address, as gRPC clients take it: host and port."""
+    grpc_updates: str | msgspec.UnsetType = msgspec.UNSET
     scenario: Played | None = None
     fork: Origin | None = None
 
@@ -82,7 +85,7 @@ def as_text(description: Description) -> str:
         *_others(description),
         f"  signer        {description.signer}",
         f"  matcher       {description.matcher}  (interactive page, REST API and WebSocket)",
-        *_data_service(description),
+        *_optional(description),
         f"  X-API-Key     {description.api_key}",
         f"  data          {description.data}",
         *_fork_lines(description),
@@ -101,9 +104,13 @@ def as_text(description: Description) -> str:
     return "\n".join([*lines, "", "Ready. Ctrl-C stops."])
 
 
-def _data_service(description: Description) -> list[str]:
-    found = description.data_service
-    return [] if found is msgspec.UNSET else [f"  data service  {found}/v0"]
+def _optional(description: Description) -> list[str]:
+    parts = (
+        (description.data_service, "  data service  {}/v0"),
+        (description.grpc, "  gRPC          {}"),
+        (description.grpc_updates, "  gRPC updates  {}"),
+    )
+    return [line.format(found) for found, line in parts if found is not msgspec.UNSET]
 
 
 def _fork_lines(description: Description) -> list[str]:

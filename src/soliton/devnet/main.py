@@ -17,7 +17,7 @@ import msgspec
 from soliton.chain.genesis import genesis_block
 from soliton.cli.process import call_on_signals, run_program
 from soliton.cli.rest_api import signature_checker
-from soliton.cli.run import log_heartbeat, start_api, start_signer, until_stopped
+from soliton.cli.run import log_heartbeat, start_api, start_grpc, start_signer, until_stopped
 from soliton.controls.activity import MAX_PER_SECOND, Activity
 from soliton.controls.clock import DevClock
 from soliton.controls.control import Controls, Origin
@@ -30,6 +30,7 @@ from soliton.devnet.data_service import start as start_beside
 from soliton.devnet.keeping import directory_of, load_file, save_file
 from soliton.devnet.options import API_KEY, DevnetOptions, OptionsRefused, Ports
 from soliton.errors import EnvironmentProblem, SolitonError
+from soliton.node.grpc_settings import GrpcSettings
 from soliton.node.node import Node
 from soliton.node.rest_settings import is_local
 from soliton.node.settings import api_key_hash_text, load_settings
@@ -75,7 +76,9 @@ def run_devnet(options: DevnetOptions) -> None:
         )
         fork, network = _fork(options), network_with(settings.network, options.funding)
         settings = msgspec.structs.replace(
-            settings, network=network if fork is None else fork.network
+            settings,
+            network=network if fork is None else fork.network,
+            grpc=GrpcSettings(host, ports.grpc, host, ports.grpc_updates),
         )
         if not is_local(host):
             _log.warning(
@@ -117,11 +120,15 @@ def _check_ports(host: str, ports: Ports, workers: int) -> None:
     options = {"--port": ports.node, "--signer-port": ports.signer, "--matcher-port": ports.matcher}
     if ports.data_service is not None:
         options["--data-service"] = ports.data_service
+    if ports.grpc is not None:
+        options["--grpc-port"] = ports.grpc
+    if ports.grpc_updates is not None:
+        options["--grpc-updates-port"] = ports.grpc_updates
     taken = []
     for option, port in options.items():
         try:
-            # The workers of a killed devnet hold its port for a moment.
-            if workers and port and port == ports.node:
+            # The processes of a killed devnet hold their ports for a moment.
+            if port and (option.startswith("--grpc") or (workers and port == ports.node)):
                 wait_until_free(host, port)
             else:
                 bind(host, port).close()
@@ -179,6 +186,14 @@ async def _serve(node: Node, clock: DevClock, options: DevnetOptions, fork: Fork
             service_ended = asyncio.create_task(_stop_after_service(service, node))
             parts.callback(service_ended.cancel)
             description = msgspec.structs.replace(description, data_service=_url(service))
+        if (grpc := await start_grpc(node)) is not None:
+            parts.push_async_callback(grpc.stop)
+            serving = grpc.settings
+            description = msgspec.structs.replace(
+                description,
+                grpc=_address(options.host, serving.port),
+                grpc_updates=_address(options.host, serving.updates_port),
+            )
         if playing is not None:
             description = msgspec.structs.replace(description, scenario=playing.played())
         announce(description, options)
@@ -297,6 +312,10 @@ async def _stop_after_service(service: DataServiceProcess, node: Node) -> None:
 
 def _url(service: RunningService | DevnetMatcher | DataServiceProcess) -> str:
     return f"http://{service.host}:{service.port}"
+
+
+def _address(host: str, port: int | None) -> str | msgspec.UnsetType:
+    return msgspec.UNSET if port is None else f"{host}:{port}"
 
 
 def _description(

@@ -30,6 +30,8 @@ class Ports(NamedTuple):
     signer: int
     matcher: int
     data_service: int | None = None
+    grpc: int | None = None
+    grpc_updates: int | None = None
 
 
 class Rhythm(NamedTuple):
@@ -95,6 +97,8 @@ class DevnetOptions(msgspec.Struct, frozen=True):
             "--data-dir": self.data_dir is not None,
             "--state": self.state is not None,
             "--scenario": self.scenario is not None,
+            "--grpc-port": self.ports.grpc is not None,
+            "--grpc-updates-port": self.ports.grpc_updates is not None,
         }
         for option in [name for name, is_given in others.items() if is_given]:
             raise OptionsRefused(f"--fork and {option}: a fork is one process, and begins anew")

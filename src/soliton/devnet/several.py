@@ -72,10 +72,12 @@ def run_several(options: DevnetOptions) -> None:
 def _check(options: DevnetOptions) -> None:
     options.check()
     seconds = options.rhythm.block_time
-    alone = (options.state, options.scenario, options.workers or None, options.ports.data_service)
+    _, _, _, *optional = options.ports
+    alone = (options.state, options.scenario, options.workers or None, *optional)
     if options.rhythm.manual or any(each is not None for each in alone):
         raise OptionsRefused(
-            "--nodes does not go with --no-mining, --state, --scenario, --workers or --data-service"
+            "--nodes does not go with --no-mining, --state, --scenario, --workers, --data-service, "
+            "--grpc-port or --grpc-updates-port"
         )
     if seconds is not None and seconds < LEAST_BLOCK_SECONDS:
         raise OptionsRefused(f"--block-time of several nodes: at least {LEAST_BLOCK_SECONDS:g}")
