@@ -34,7 +34,8 @@ from soliton.ledger.state import (
     LEASES,
     WAVES,
     Missing,
-    effective_balance_at,
+    effective_balance,
+    is_banned_between,
 )
 from soliton.node.blockchain import Blockchain
 from soliton.storage import indexes
@@ -65,7 +66,8 @@ def _waves(chain: Blockchain, address: Address) -> pb.BalanceResponse:
     waves = response.waves
     waves.regular, waves.available = regular, regular - leases.lease_out
     waves.generating = chain.generating_balance(address)
-    waves.effective = effective_balance_at(chain.state, address, chain.height)
+    if not is_banned_between(store, address, chain.height, chain.height):
+        waves.effective = effective_balance(regular, leases)
     waves.lease_in, waves.lease_out = leases.lease_in, leases.lease_out
     return response
 

@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from functools import partial
+from itertools import chain
 from time import perf_counter
 from typing import Any, Final
 
@@ -147,9 +148,10 @@ class Peer:
             return
         if isinstance(found, Iterator) and method.streams_responses:
             call.holds_snapshot = method.holds_snapshot
-            if self._write_some(call, found):
+            rest = self._write_some(call, found)
+            if rest is None:
                 return
-            send: Send = _send_all
+            send: Send = partial(_send_rest, rest)
         elif isinstance(found, Iterator):
             if self._answer_at_once(call, found):
                 return
@@ -175,17 +177,29 @@ class Peer:
                 break
         return False
 
-    def _write_some(self, call: Call, found: Messages) -> bool:
-        """Send the messages that are ready now; return whether these were all."""
+    def _write_some(self, call: Call, found: Messages) -> Messages | None:
+        """Send the messages that are ready now; return those left, or ``None`` after the status.
+
+        Each is held until there is another one: the last one is sent in one write with the status.
+        """
         ends_at = self._connection.ends_at
+        held: Message | bytes | None = None
         for each in found:
             # None and b"" are steps without a message; a Message may be empty.
-            if (each or isinstance(each, Message)) and not call.send(each):
-                return False
+            if each or isinstance(each, Message):
+                if held is not None and not call.send(held):
+                    return chain((each,), found)
+                held = each
             if perf_counter() > ends_at:
-                return False
-        call.finish()
-        return True
+                return chain((held,), found)
+        if held is None:
+            call.finish()
+        elif call.stream.has_begun:
+            call.send(held)
+            call.finish()
+        else:
+            call.answer(held)
+        return None
 
     def _begin(self, call: Call, task: Task, view: View | None, found: object) -> None:
         if view is not None:
@@ -264,10 +278,10 @@ async def _send_last(_call: Call, found: Messages) -> Message | bytes | None:
     return None
 
 
-async def _send_all(call: Call, found: Messages) -> None:
+async def _send_rest(rest: Messages, call: Call, _found: object) -> None:
     await call.drained()
     since = time.monotonic()
-    for each in found:
+    for each in rest:
         if each or isinstance(each, Message):
             await call.write(each)
         since = await _end_step(since)
