@@ -18,7 +18,7 @@ from tests.vectors import REPOSITORY
 SPARE = 0.02
 """A package may be this much larger than its number before somebody has to decide."""
 LINES: dict[str, int] = {
-    "(root)": 164,
+    "(root)": 193,
     "api": 14_180,
     "chain": 8_269,
     "cli": 5_950,

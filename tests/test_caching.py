@@ -61,7 +61,7 @@ def test_threads_keep_it_bounded() -> None:
     texts = [chance.choice("abcdef") * chance.randrange(60) for _ in range(5_000)]
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(same, texts)) == texts
-    assert same.weight == sum(len(str(key)) for (key,) in same._values)
+    assert same.weight == sum(len(str(key)) for (key,) in same._cache._values)
     assert same.weight <= MOST
 
 
@@ -75,7 +75,7 @@ def test_the_scripts_of_strangers_are_kept_by_their_bytes(monkeypatch: pytest.Mo
     written = [compile_source(source(number)).script.source for number in range(6)]
     room = script.TREE_OVERHEAD + script.TREE_FACTOR * len(written[0])
     parse_script.cache_clear()
-    monkeypatch.setattr(parse_script, "_limit", 3 * room)
+    monkeypatch.setattr(parse_script._cache, "_limit", 3 * room)
     for each in written:
         assert parse_script(each).source == each
         assert parse_script(each) is parse_script(each)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from soliton.api.json_blocks import reward_shares
-from soliton.caching import cached_by_weight
+from soliton.caching import WeightedCache
 from soliton.chain import blocks
 from soliton.chain.features import Feature
 from soliton.chain.layouts import DIGEST_LENGTH
@@ -38,19 +38,33 @@ __all__ = [
 _BLOCK_FIELD: Final = 1
 _TEXTS_KEPT: Final = 64
 MAX_CACHED_BYTES: Final = 32 * 1024 * 1024
-"""The limit of cached conversions of blocks before version 5."""
+_MAX_CACHED_BLOCK_BYTES: Final = 64 * 1024
+"""Larger blocks of version 5, which are stored as they are sent, take longer to hash than to read.
+"""
 _ENTRY_BYTES: Final = 512
+_cached_blocks: Final[WeightedCache[tuple[str, int, bool, bytes], bytes]] = WeightedCache(
+    MAX_CACHED_BYTES
+)
 
 
 def block_with_height(chain: Blockchain, height: int, *, transactions: bool) -> bytes:
     """Return a ``BlockWithHeight``, with the stored bytes unchanged."""
     data = chain.store.block_data(height)
     assert data is not None, "the caller has checked the height"
+    # Its bytes name all blocks below, so VRF and rewards follow from them.
+    key = chain.network.name, height, transactions, data
+    is_legacy = data[0] < blocks.PROTOBUF_VERSION
+    is_cached = is_legacy or len(data) <= _MAX_CACHED_BLOCK_BYTES
+    if is_cached and (known := _cached_blocks.get(key)) is not None:
+        return known
     block = block_message(chain, height, data, transactions=transactions)
     rest = BlockWithHeight(
         height=height, vrf=vrf_of(chain, height, data), reward_shares=reward_messages(chain, height)
     )
-    return delimited(_BLOCK_FIELD, block) + rest.SerializeToString()
+    found = delimited(_BLOCK_FIELD, block) + rest.SerializeToString()
+    if is_cached:
+        _cached_blocks.put(key, found, _ENTRY_BYTES + len(data) + len(found))
+    return found
 
 
 def block_message(
@@ -59,8 +73,6 @@ def block_message(
     """Return a ``Block`` from its stored bytes."""
     chain_id = chain.network.chain_id
     if height > 1:
-        if data[0] < blocks.PROTOBUF_VERSION:
-            return _convert(data, chain_id, transactions)
         return blocks.encode_protobuf(data, chain_id, transactions=transactions)
     block = chain.block_at(height)
     message = Block.FromString(blocks.encode_protobuf(data, block.header.chain_id))
@@ -71,16 +83,6 @@ def block_message(
         # The stored bytes of this block have no state hash, but the reference shows it.
         message.header.state_hash = chain.meta(1).snapshot_hash
     return message.SerializeToString()
-
-
-def _weight(data: bytes, chain_id: int, transactions: bool) -> int:  # noqa: ARG001
-    return _ENTRY_BYTES + 3 * len(data)
-
-
-@cached_by_weight(MAX_CACHED_BYTES, _weight)
-def _convert(data: bytes, chain_id: int, transactions: bool) -> bytes:
-    """Return the ``Block`` of a legacy block. This decodes and encodes each transaction."""
-    return blocks.encode_protobuf(data, chain_id, transactions=transactions)
 
 
 def vrf_of(chain: Blockchain, height: int, data: bytes) -> bytes:
