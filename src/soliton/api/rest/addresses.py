@@ -41,7 +41,8 @@ from soliton.ledger.state import (
 from soliton.node.node import Node
 from soliton.node.wallet import WalletError
 from soliton.storage import indexes
-from soliton.storage.indexes import Histories, minimum_balance, minimum_effective_balance
+from soliton.storage.indexes import minimum_balance, minimum_effective_balance
+from soliton.storage.reader import StoreReader
 
 MAX_WALLET_ADDRESSES: Final = 1_000
 MAX_PUBLIC_KEY_TEXT_CHARS: Final = 256
@@ -204,17 +205,17 @@ def confirmed_balance(request: Request) -> Balance:
 
 def effective(request: Request) -> Balance:
     """An account's balance, leases counted."""
-    return _minimum(request, minimum_effective_balance, confirmed=False)
+    return _minimum(request, _minimum_effective, confirmed=False)
 
 
 def confirmed_effective(request: Request) -> Balance:
     """An account's smallest balance over the last blocks, leases counted."""
-    return _minimum(request, minimum_effective_balance, confirmed=True)
+    return _minimum(request, _minimum_effective, confirmed=True)
 
 
 def _minimum(
     request: Request,
-    read: Callable[[Histories, Address, int, int], int],
+    read: Callable[[StoreReader, Address, int, int], int],
     *,
     confirmed: bool,
 ) -> Balance:
@@ -223,13 +224,14 @@ def _minimum(
     if confirmed and not is_oldest(node):
         _check_depth(node, top - confirmations)
     bottom = min(top, max(1, top - confirmations + 1))
-    if read is minimum_effective_balance and is_banned_between(
-        node.chain.state, address, bottom, top
-    ):
-        return Balance(address_text(address), confirmations, 0)
-    return Balance(
-        address_text(address), confirmations, read(node.chain.store, address, bottom, top)
-    )
+    least = read(node.chain.store, address, bottom, top)
+    return Balance(address_text(address), confirmations, least)
+
+
+def _minimum_effective(store: StoreReader, address: Address, bottom: int, top: int) -> int:
+    if is_banned_between(store, address, bottom, top):
+        return 0
+    return minimum_effective_balance(store, address, bottom, top)
 
 
 def _check_depth(node: Node, height: int) -> None:

@@ -63,7 +63,8 @@ export async function deploy(address) {
       words = h("p", { class: "good" }, `Compiled. Complexity ${grouped(value.complexity)}`, costs(value), ".");
     } catch (error) {
       if (error instanceof NodeError && error.status === BUSY) {
-        if (mine !== number) return;
+        // Whoever has left the view asks for nothing any more.
+        if (mine !== number || !area.isConnected) return;
         show(verdict, h("p", { class: "soft" }, "The node is busy. Trying again…"));
         timer = window.setTimeout(check, BUSY_MS);
         return;
