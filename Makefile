@@ -20,6 +20,7 @@ ARGS ?=
 PARALLEL := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2) --dist loadfile --no-loadscope-reorder
 # Each process reads the tests as compiled by pytest; without these files it compiles them again.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest
+COMPILED := .cache/tests-compiled
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-kafka setup-parquet setup-data-service setup-postgres setup-dev clients clients-js clients-python clients-java kafka fuzzing-rest fuzz-rest devnet reference test test-all check lint format types bench lock clean
@@ -48,13 +49,13 @@ setup-dev: $(DEVELOPMENT)  ## the same, with the tools for tests and checks
 devnet: $(RUNTIME)  ## start a private chain with funded accounts
 	@exec $(VENV)/bin/soliton devnet $(ARGS)
 
-test: $(DEVELOPMENT) clients kafka fuzzing-rest  ## run the tests
+test: $(DEVELOPMENT) $(COMPILED) clients kafka fuzzing-rest  ## run the tests
 	$(PYTEST) $(PARALLEL) $(ARGS)
 
-test-all: $(DEVELOPMENT) clients kafka fuzzing-rest  ## the same at length, before a release and weekly
+test-all: $(DEVELOPMENT) $(COMPILED) clients kafka fuzzing-rest  ## the same at length, before a release and weekly
 	SOLITON_TESTS=long $(PYTEST) $(PARALLEL) $(ARGS)
 
-check: lint  ## before a commit: format, lint, types and the fast tests
+check: lint $(COMPILED)  ## before a commit: format, lint, types and the fast tests
 	$(PYTEST) -q -m "not slow" $(PARALLEL) $(ARGS)
 
 lint: $(DEVELOPMENT)  ## formatting, lint rules and types, changing nothing
@@ -152,6 +153,14 @@ define compile
 echo "compiling $(1) ..."; \
 $(VENV)/bin/python -m compileall -qq -j 0 -x '/(pip|pygments/(lexers|styles|formatters))/' $(1) || true
 endef
+
+# Once for a new clone: the processes of the first run would each compile all tests, at the same time.
+$(COMPILED): | $(DEVELOPMENT)
+	@echo "compiling the tests ..."
+	@mkdir -p $(@D)
+	@printf '%s\n' tests/*.py tests/*/ | xargs -P $(shell getconf _NPROCESSORS_ONLN) -n 12 \
+		env $(PYTEST) --collect-only -qq >/dev/null 2>&1 || true
+	@touch $@
 
 # The ecosystem's libraries, for the tests that use them as clients. Where the tools of a language (or
 # a way to its registry) are missing, those tests say that they were skipped, and why.
