@@ -13,6 +13,7 @@ from soliton.chain.transactions.genesis import TYPE, Genesis
 from soliton.errors import EnvironmentProblem, InvariantBroken, SolitonError
 from soliton.ledger import errors as ledger_errors
 from soliton.ledger.scripts import InvocationRejected, NotAllowedByScript, ScriptExecutionError
+from soliton.node.peering import NotEnoughPeers
 from soliton.node.pool import PoolFull
 from tests.api.chain import RICH_ADDRESS
 
@@ -69,6 +70,7 @@ CASES: list[tuple[SolitonError, int, str, int, str]] = [
      199, "x, y"),
     (ledger_errors.TransactionRejected("x"), 199, "x", 199, "x"),
     (PoolFull("x"), 199, "x", 199, "x"),
+    (NotEnoughPeers("x"), 199, "x", 199, "x"),
 ]  # fmt: skip
 
 

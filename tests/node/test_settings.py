@@ -555,3 +555,35 @@ def test_every_setting_of_a_private_chain_is_documented() -> None:
         r"^\| `(blockchain\.custom\.[a-z0-9.-]+)`", REFERENCE.read_text(), re.MULTILINE
     )
     assert sorted(documented) == sorted(keys)
+
+
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [
+        ("waves-mainnet", 1),
+        ("waves-testnet", 1),
+        ("zbs-mainnet", 0),
+        ("tn-mainnet", 0),
+        ("devnet", 0),
+    ],
+)
+def test_only_public_waves_nodes_need_a_peer_by_default(network: str, expected: int) -> None:
+    assert load_settings(network=network).rest_api.minimum_peers == expected
+
+
+def test_every_setting_has_an_effect() -> None:
+    """A field that no code reads is a setting that is documented and does nothing."""
+    source = Path(__file__).parents[2] / "src" / "soliton"
+    read = {
+        name
+        for path in source.rglob("*.py")
+        for name in re.findall(r"\.([a-z_][a-z0-9_]*)", path.read_text())
+    }
+    fields = {
+        name: path.name
+        for path in (source / "node").glob("*settings.py")
+        for name in re.findall(r"^    ([a-z0-9_]+): ", path.read_text(), re.MULTILINE)
+    }
+    # A parameter of a function, on a line of its own.
+    del fields["overrides"]
+    assert not {name: fields[name] for name in fields.keys() - read}

@@ -28,6 +28,7 @@ from soliton.ledger.scripts import (
     NotAllowedByScript,
     ScriptExecutionError,
 )
+from soliton.node.peering import NotEnoughPeers
 from soliton.node.pool import PoolFull
 from soliton.storage.errors import NotBelow
 
@@ -175,7 +176,7 @@ def state_refusal(error: SolitonError, transaction: AnyTransaction, family: str)
     is wrapped in error 112 with the transaction.
     """
     inner = refusal(error, family)
-    if isinstance(error, ledger_errors.Mistiming | PoolFull | NotBelow):
+    if isinstance(error, ledger_errors.Mistiming | PoolFull | NotEnoughPeers | NotBelow):
         return inner
     shown = to_json(transaction)
     if isinstance(error, ScriptExecutionError | InvocationRejected | NotAllowedByScript):

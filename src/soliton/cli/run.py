@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,10 @@ _log = logging.getLogger(__name__)
 
 FAR_BEHIND_SECONDS: Final = 600
 """A node whose last block is older than this is syncing."""
+TOO_OLD_EXIT_CODE: Final = 38
+"""The exit code of a node that is too old for the next block, as of the reference: a restart does
+not help.
+"""
 
 
 async def start_api(
@@ -131,9 +136,13 @@ def run_node(settings: Settings) -> None:
     """Run a node on the chain in the settings' data directory until it is stopped."""
     node = Node(settings, _open_wallet(settings))
     try:
-        run_program(lambda: _serve_node(node))
+        node.features.check()
+        if not node.is_stopping:
+            run_program(lambda: _serve_node(node))
     finally:
         node.close()
+    if node.features.has_stopped:
+        sys.exit(TOO_OLD_EXIT_CODE)
 
 
 def _open_wallet(settings: Settings) -> AnyWallet:

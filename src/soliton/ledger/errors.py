@@ -81,6 +81,10 @@ class BlockFromFuture(BlockRejected):
     """The time of a block is in the future; it may be valid later."""
 
 
+class UnknownFeatures(BlockRejected):
+    """Features are active that this version does not implement; a newer one may take the block."""
+
+
 class WrongStateHash(BlockRejected):
     """The state hash in a header is not the computed one."""
 

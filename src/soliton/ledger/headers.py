@@ -17,7 +17,7 @@ from soliton.chain.features import IMPLEMENTED
 from soliton.consensus import header_check, pos
 from soliton.consensus.header_check import ConsensusError, FromFuture, Parent
 from soliton.ledger.environment import Ancestors
-from soliton.ledger.errors import BlockFromFuture, BlockRejected
+from soliton.ledger.errors import BlockFromFuture, BlockRejected, UnknownFeatures
 from soliton.ledger.state import is_banned_between
 
 HIT_SOURCE_DEPTH: Final = 100
@@ -48,11 +48,11 @@ def check_header(
 
 
 def check_features(chain: Ancestors) -> None:
-    """Raise ``BlockRejected`` if a feature is active that this version does not implement."""
+    """Raise ``UnknownFeatures`` if one is active that this version does not implement."""
     height = chain.height + 1
     unknown = chain.rules.at(height).features - IMPLEMENTED
     if unknown:
-        raise BlockRejected(
+        raise UnknownFeatures(
             height, f"features {sorted(unknown)} are active there, a newer version is needed"
         )
 

@@ -16,7 +16,8 @@ from soliton.chain.blocks import MAX_TRANSACTIONS, Block
 from soliton.chain.features import Feature
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
-from soliton.ledger.errors import BlockRejected
+from soliton.ledger import headers
+from soliton.ledger.errors import BlockRejected, UnknownFeatures
 from soliton.node import key_blocks, remote_mining
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import BlockAppended, NodeEvent, PoolAccepted, RolledBack
@@ -198,9 +199,14 @@ def check_base_target(node: Node, chain: ChainWriter, base_target: int) -> None:
 def next_turn(node: Node) -> Slot | None:
     """Return the earliest slot of the mining accounts.
 
-    A light node has none until blocks contain state hashes, which prove its state.
+    A light node has none until blocks contain state hashes, which prove its state. Nor has a node
+    that is too old for the next block.
     """
     chain = node.chain
+    try:
+        headers.check_features(chain)
+    except UnknownFeatures:
+        return None
     if node.settings.light and not chain.rules.at(chain.height + 1).state_hash_required:
         return None
     slots = []

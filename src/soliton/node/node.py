@@ -29,8 +29,9 @@ from soliton.node.counters import Counters
 from soliton.node.disk import Disk
 from soliton.node.events import ChainEvent, NodeEvents, RolledBack, Stopping
 from soliton.node.forms import Forms
+from soliton.node.known_features import FeatureWatch
 from soliton.node.miner import Forged
-from soliton.node.peering import Peering
+from soliton.node.peering import Peering, check_connected
 from soliton.node.pool import Origin, UtxPool
 from soliton.node.refusals import Refusals
 from soliton.node.remote_keys import AccountKey, AnyWallet
@@ -110,8 +111,10 @@ class Node:
             unlimited=limits.always_unlimited_execution,
         )
         self.agent = agent(settings.network.family)
-        self.started_at = self.last_change = clock()
+        self.started_at = clock()
         self._stop = asyncio.Event()
+        stops = settings.features.auto_shutdown_on_unsupported_feature
+        self.features = FeatureWatch(self.chain, self.request_stop if stops else None)
         self._settling: asyncio.Task[None] | None = None
 
     def broadcast(
@@ -126,8 +129,9 @@ class Node:
 
         A transaction that would fail and pay its fee is refused; how far scripts are run depends
         on the ``origin``. Their steps are added to ``traces``; ``verified`` signatures are not
-        verified again. Raises the errors of the pool and the ledger.
+        verified again. Raises ``NotEnoughPeers`` and the errors of the pool and the ledger.
         """
+        check_connected(self.peering, self.settings.rest_api.minimum_peers)
         with self.refusals.of(transaction):
             return self.pool.add(transaction, verified=verified, origin=origin, traces=traces)
 
@@ -326,14 +330,13 @@ class Node:
         returned: Iterable[AnyTransaction] = (),
         changes: Changes | None = None,
     ) -> None:
-        """Publish the events of stored changes of the chain, and update the pool.
-
-        Rechecking the pool is left to ``settled``.
+        """Publish the events of stored changes of the chain, and update the pool, but do not
+        recheck it (``settled``).
         """
-        self.last_change = self.clock()
         for event in self._changes:
             self.events.publish(event)
         self._changes.clear()
+        self.features.check()
         self.pool.follow((transaction.id for transaction in mined), unminable, returned, changes)
 
     def request_stop(self) -> None:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from soliton.ledger.errors import LedgerError
 from soliton.node.network_settings import HostPort
 from soliton.sync.peers import Restriction
 from soliton.wire.handshake import IpAddress, PeerAddress
@@ -55,8 +56,16 @@ class NetworkFigures(msgspec.Struct, frozen=True):
     blames: Mapping[str, int]
 
 
+class NotEnoughPeers(LedgerError):
+    """The node has fewer peers than ``rest-api.minimum-peers``: a transaction may get lost here."""
+
+
 class Peering(Protocol):
     """The connections of a node."""
+
+    @property
+    def connections(self) -> int:
+        """The number of connected peers."""
 
     @property
     def faulty_forks(self) -> Mapping[str, FaultyFork]:
@@ -95,3 +104,15 @@ class Peering(Protocol):
 
     def figures(self) -> NetworkFigures:
         """Return the counters since the start."""
+
+
+def check_connected(peering: Peering | None, minimum: int) -> None:
+    """Raise ``NotEnoughPeers`` if a node with this minimum accepts no transactions.
+
+    Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/Application.scala``.
+    """
+    connected = 0 if peering is None or not minimum else peering.connections
+    if connected < minimum:
+        raise NotEnoughPeers(
+            f"There are not enough connections with peers ({connected}) to accept transaction"
+        )

@@ -38,6 +38,7 @@ from soliton.ledger.errors import (
     BlockFromFuture,
     BlockRejected,
     SnapshotRejected,
+    UnknownFeatures,
     WrongStateHash,
 )
 from soliton.ledger.state import Changes
@@ -509,6 +510,9 @@ def _refusal(height: int, head: SignedHeader, block_id: bytes, error: InputError
     if isinstance(error, BlockFromFuture):
         due = head.header.timestamp - MAX_TIME_DRIFT_MS
         return Outcome(Verdict.EARLY, str(error), height, due=due)
+    if isinstance(error, UnknownFeatures):
+        # The peer is right: this version is too old.
+        return Outcome(Verdict.KNOWN, str(error), height)
     wrong_hash = isinstance(error, WrongStateHash)
     verdict = Verdict.WRONG_STATE_HASH if wrong_hash else Verdict.INVALID
     return Outcome(verdict, str(error), height, block_id)

@@ -322,6 +322,11 @@ class P2pService(Peering):
         """Better chains that were refused, by peer."""
         return self.jobs.faulty_forks
 
+    @property
+    def connections(self) -> int:
+        """The number of connected peers."""
+        return self.core.connected
+
     def connected(self) -> list[ConnectedPeer]:
         """Return all connected peers."""
         found = []
