@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _COIN: Final = 10**8
 _MAX_CHARACTERS: Final = 30
 _MOST: Final = 2**63
+_MAX_NODES: Final = 16
 
 
 class _Coins(click.ParamType[int]):
@@ -52,7 +53,7 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.command()
 @click.option(
     "--nodes",
-    type=click.IntRange(1, 16),
+    type=click.IntRange(1, _MAX_NODES),
     default=1,
     show_default=True,
     help="Mining nodes, each a process; they communicate over loopback.",

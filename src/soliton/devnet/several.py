@@ -36,7 +36,6 @@ from soliton.web.server import PortTaken, bind
 
 _log = logging.getLogger(__name__)
 
-MAX_NODES: Final = 16
 USUAL_BLOCK_SECONDS: Final = 3.0
 START_SECONDS: Final = 120.0
 """Time limit for all nodes to answer."""

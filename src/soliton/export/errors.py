@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from soliton.errors import EnvironmentProblem, InputError, InvariantBroken
+from soliton.errors import EnvironmentProblem, InputError
 
 
 class DatabaseAway(EnvironmentProblem):
@@ -31,10 +31,6 @@ class WrongChain(InputError):
 
 class AnotherExport(EnvironmentProblem):
     """Another process writes to the same database."""
-
-
-class Unexportable(InvariantBroken):
-    """A transaction cannot be represented in the tables."""
 
 
 class Difference(EnvironmentProblem):
