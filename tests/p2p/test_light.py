@@ -197,6 +197,10 @@ def test_who_sends_wrong_snapshots_is_blamed_and_the_block_is_not(
             assert light.node.chain.height == 1
             # The same blocks with the right ones are taken.
             del vars(full.service.history)["answering"]
+            # A second connection of the same peer would be refused.
+            await until(
+                lambda: full.service.connections + light.service.connections == 0, "the end"
+            )
             light.service.clear_blacklist()
             join(light, full)
             await until(lambda: agree(full, light), "the chain")
