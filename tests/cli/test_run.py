@@ -111,7 +111,7 @@ def test_data_directory_of_another_network_is_told(tmp_path: Path) -> None:
 
 
 def test_version() -> None:
-    assert run("--version").stdout == f"soliton, version {__version__}\n"
+    assert run("--version", anew=True).stdout == f"soliton, version {__version__}\n"
 
 
 def test_help_names_all_commands() -> None:
@@ -151,6 +151,7 @@ def test_a_port_in_use_is_told_with_who_has_it_and_a_way_out(tmp_path: Path) -> 
         "zbs-testnet",
         until=UP,
         environment={"HOME": str(tmp_path)},
+        anew=True,
     ) as program:
         port = program.node_url.rpartition(":")[2]
         for command in ("run", "signer"):

@@ -81,7 +81,7 @@ def test_a_node_that_is_killed_at_its_start_leaves_no_traceback(
 ) -> None:
     """Its workers find out at different moments of their own start."""
     ports = ("--port", 0, "--signer-port", 0, "--matcher-port", 0)
-    program = Program(("devnet", "--workers", 2, *ports), {"TMPDIR": str(tmp_path)})
+    program = Program(("devnet", "--workers", 2, *ports), {"TMPDIR": str(tmp_path)}, anew=True)
     try:
         eventually(lambda: any(tmp_path.glob("soliton-workers-*")), "the workers' directory")
         time.sleep(seconds)

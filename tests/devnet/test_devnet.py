@@ -40,8 +40,10 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def chain() -> Iterator[Program]:
-    """One that mines at once, for the tests that leave it running."""
-    with devnet() as program:
+    """One that mines at once, for the tests that leave it running; others find it by its command
+    line.
+    """
+    with devnet(anew=True) as program:
         yield program
 
 
@@ -282,9 +284,8 @@ def test_ctrl_c_at_the_start_prints_no_traceback(
 ) -> None:
     """It goes to all processes of the terminal, also to those that have just begun."""
     ports = ("--port", 0, "--signer-port", 0, "--matcher-port", 0)
-    program = Program(
-        ("devnet", *ports, *options), {"TMPDIR": str(tmp_path)}, start_new_session=True
-    )
+    arguments = ("devnet", *ports, *options)
+    program = Program(arguments, {"TMPDIR": str(tmp_path)}, start_new_session=True, anew=True)
     try:
         time.sleep(seconds)
         os.killpg(program.process.pid, signal.SIGINT)

@@ -12,17 +12,19 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-PROGRAM = Path(sys.executable).parent / "soliton"
+from tests.amounts import LONG
+from tests.e2e import fork_server
+from tests.e2e.fork_server import Fork, is_read_at_start, run_forked
+
+PROGRAM = fork_server.PROGRAM
 API_KEY = "waves-private-node"
 WAIT_SECONDS = 60.0
 """Far more than anything here takes: it only ends a test that hangs."""
@@ -50,16 +52,23 @@ class Program:
         environment: Mapping[str, str],
         *,
         start_new_session: bool = False,
+        anew: bool = LONG,
     ) -> None:
-        self.process = subprocess.Popen(
-            command(arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
-            start_new_session=start_new_session,
-        )
+        """``anew`` starts an interpreter; else it is a fork, which has its imports."""
+        env = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+        self.process: Fork | subprocess.Popen[str]
+        if anew or is_read_at_start(environment):
+            self.process = subprocess.Popen(
+                command(arguments),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=env,
+                start_new_session=start_new_session,
+            )
+        else:
+            self.process = Fork(command(arguments), env=env, start_new_session=start_new_session)
         self._lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -131,10 +140,13 @@ class Program:
 
 @contextlib.contextmanager
 def started(
-    *arguments: object, until: str, environment: Mapping[str, str] | None = None
+    *arguments: object,
+    until: str,
+    environment: Mapping[str, str] | None = None,
+    anew: bool = LONG,
 ) -> Iterator[Program]:
     """A program that is up, and ended afterwards."""
-    program = Program(arguments, environment or {})
+    program = Program(arguments, environment or {}, anew=anew)
     try:
         program.wait_for(until)
         yield program
@@ -147,20 +159,24 @@ def devnet(
     *options: object,
     heartbeat: float | None = 0,
     environment: Mapping[str, str] | None = None,
+    anew: bool = LONG,
 ) -> Iterator[Program]:
     """A private chain on free ports; its height stays what a test has made it, but for a
     ``heartbeat`` (``None`` for the usual one).
     """
     beats = () if heartbeat is None else ("--heartbeat", heartbeat)
     arguments = ("devnet", "--port", 0, "--signer-port", 0, "--matcher-port", 0, *beats, *options)
-    with started(*arguments, until="Ready.", environment=environment) as program:
+    with started(*arguments, until="Ready.", environment=environment, anew=anew) as program:
         yield program
 
 
 def run(
-    *arguments: object, environment: Mapping[str, str] | None = None
+    *arguments: object, environment: Mapping[str, str] | None = None, anew: bool = LONG
 ) -> subprocess.CompletedProcess[str]:
     """A command that ends by itself; output and errors apart."""
+    env = {**os.environ, **(environment or {})}
+    if not anew and not is_read_at_start(environment or {}):
+        return run_forked(command(arguments), env, WAIT_SECONDS)
     return subprocess.run(
         command(arguments),
         stdin=subprocess.DEVNULL,
@@ -168,7 +184,7 @@ def run(
         text=True,
         timeout=WAIT_SECONDS,
         check=False,
-        env={**os.environ, **(environment or {})},
+        env=env,
     )
 
 
