@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 import pytest
 
 Item = TypeVar("Item")
+Number = TypeVar("Number", int, float)
 
 LONG: Final = os.environ.get("SOLITON_TESTS") == "long"
 only_long = pytest.mark.skipif(not LONG, reason="a long run: `make test-all` has it")
@@ -23,7 +24,7 @@ _SHARE: Final = 5
 _FEWEST: Final = 20
 
 
-def times(short: int, long: int) -> int:
+def times(short: Number, long: Number) -> Number:
     """The first of these numbers with ``make test``, the second with ``make test-all``."""
     return long if LONG else short
 

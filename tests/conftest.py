@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from soliton.ride.evaluator import RECURSION_LIMIT
 from tests.amounts import EXAMPLES
+from tests.matcher.kafka.broker import Broker, running, unavailable
 from tests.vectors import SHARED_VARIABLE, report, shared_root
 
 # A busy machine is no defect of what is tested.
@@ -42,6 +44,15 @@ def shared() -> Path:
     return root
 
 
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A running Kafka broker; skips where there can be none."""
+    if (reason := unavailable()) is not None:
+        pytest.skip(reason)
+    with running(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests come first: a long one at the end would keep one core busy alone."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
@@ -62,11 +73,19 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         gc.freeze()
 
 
+WITH_BROKER = ("test_kafka.py", "test_broker_faults.py")
+"""Files whose tests share a Kafka broker, which takes seconds to start."""
+
+
 class FilesTogether(LoadFileScheduling):
-    """A file's tests stay in one process, and so do those that parse all of the source."""
+    """A file's tests stay in one process, and so do those that parse all of the source, and those
+    that share what takes long to start.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         path, _, _ = nodeid.partition("::")
+        if path.endswith(WITH_BROKER):
+            return "broker"
         return "tests" if path.count("/") == 1 else path
 
 

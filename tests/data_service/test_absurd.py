@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from typing import Any
 from urllib.parse import unquote
@@ -13,8 +12,9 @@ import pytest
 
 from soliton.data_service.candles import SECONDS
 from soliton.data_service.kinds import BY_PATH
+from tests.amounts import times
 
-COUNT = 20_000 if os.environ.get("SOLITON_TESTS") == "long" else 600
+COUNT = times(200, 20_000)
 VALUES = (
     *("", "0", "-1", "1.5", "1e400", "NaN", "Infinity", "0x10", "9223372036854775807"),
     *("9223372036854775808", "-9223372036854775809", "99999999999999999999", "1e3", "TRUE", "desc"),

@@ -14,6 +14,7 @@ import pytest
 
 import soliton.cli.own_postgres
 from soliton.cli.own_postgres import NoPostgres, own_postgres
+from tests.cli.here import run_here
 from tests.e2e.programs import (
     Program,
     call,
@@ -21,7 +22,6 @@ from tests.e2e.programs import (
     eventually,
     free_port,
     is_mined,
-    run,
     signed_transfer,
 )
 from tests.export.postgres import find_program
@@ -134,6 +134,6 @@ def test_without_any(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_of_two_is_needed() -> None:
-    done = run("data-service")
+    done = run_here("data-service")
     assert done.returncode == 1
     assert "one of --dsn and --from-node is needed" in done.stderr

@@ -16,6 +16,7 @@ import msgspec
 import psycopg
 import pytest
 
+from tests.amounts import times
 from tests.node import recorded
 from tests.vectors import report
 
@@ -47,6 +48,8 @@ SAME: Final = (
     *("minSponsoredAssetFee", "bytes", "assetId", "data"),
 )
 """Members that both have under the same name, with the same value where money is long."""
+OF_EACH_TYPE: Final = times(20, 1_000_000)
+"""Transactions that are asked for in a second way."""
 
 
 def exact(body: bytes) -> Any:
@@ -83,8 +86,9 @@ async def test_each_transaction_by_id(client: httpx.AsyncClient, told: list[Row]
         body = exact(answer.content)
         assert body["__type"] == "transaction"
         check(body["data"], expected)
-        anywhere = await client.get(f"/transactions/all/{expected['id']}", headers=LONG)
-        assert anywhere.content == answer.content
+        if counts[expected["type"]] < OF_EACH_TYPE:
+            anywhere = await client.get(f"/transactions/all/{expected['id']}", headers=LONG)
+            assert anywhere.content == answer.content
         counts[expected["type"]] += 1
     assert set(counts) == set(KINDS)
     report.ran("golden/waves-r data service", sum(counts.values()))
@@ -138,7 +142,11 @@ def check_order(found: Row, expected: Row) -> None:
 async def test_money_is_divided_by_the_decimals_of_its_asset(
     client: httpx.AsyncClient, told: list[Row], decimals: dict[str | None, int]
 ) -> None:
+    counts: Counter[int] = Counter()
     for expected in told:
+        counts[expected["type"]] += 1
+        if counts[expected["type"]] > OF_EACH_TYPE:
+            continue
         found = exact((await client.get(f"/transactions/all/{expected['id']}")).content)["data"]
         fee = expected.get("feeAssetId") if expected["type"] in (4, 16) else None
         assert Decimal(found["fee"]).scaleb(decimals[fee]) == expected["fee"]

@@ -130,11 +130,11 @@ class Server:
         """How a database is reached."""
         return f"host={self.directory} user=postgres dbname={name}"
 
-    def database(self) -> str:
-        """A new database; how it is reached."""
+    def database(self, template: str = "template1") -> str:
+        """A new database, a copy of another that nobody uses; how it is reached."""
         name = f"test_{next(_names)}"
         with psycopg.connect(self.dsn("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}".encode())
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
         return self.dsn(name)
 
 

@@ -15,7 +15,8 @@ import psycopg
 import pytest
 
 from tests.amounts import times
-from tests.e2e.programs import Program, devnet, eventually, height, run
+from tests.cli.here import run_here
+from tests.e2e.programs import Program, devnet, eventually, height
 from tests.export.postgres import Server, server
 from tests.export.test_killed import last_height
 
@@ -88,7 +89,7 @@ def fail_over(
             assert export.wait() == 0, export.output
         finally:
             export.close()
-        done = run("verify", "postgres", "--dsn", second.dsn(name), *where)
+        done = run_here("verify", "postgres", "--dsn", second.dsn(name), *where)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "the database holds what the chain does" in done.stdout
         with psycopg.connect(second.dsn(name)) as connection:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import UnknownTopicOrPartitionError
 
@@ -24,22 +24,13 @@ from soliton.export.kafka import KafkaTopic
 from soliton.node.chain_writer import ChainWriter
 from tests.e2e.programs import free_port, run, started
 from tests.export.following import OwnChain, catch_up
-from tests.matcher.kafka.broker import Broker, running, unavailable
+from tests.matcher.kafka.broker import Broker
 from tests.node.chains import DEVNET, mine, open_chain
 from tests.node.scenario import ALL_VERSIONS, Scenario
 from tests.node.test_own_chain import add_microblock
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(unavailable() is not None, reason=str(unavailable())),
-]
+pytestmark = pytest.mark.slow
 _names = count(1)
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with running(tmp_path_factory.mktemp("kafka")) as found:
-        yield found
 
 
 @pytest.fixture
@@ -161,19 +152,36 @@ def broken_off(_line: object) -> object:
     raise OSError("broken off in the middle of a transaction")
 
 
-def test_the_newer_of_two_writes(tmp_path: Path, place: Place) -> None:
+@pytest.mark.parametrize("waiting", [False, True], ids=["for all", "for each"])
+def test_the_newer_of_two_writes(
+    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch, waiting: bool
+) -> None:
+    """The older one hears of it after its records, or while it sends them: the broker is fast."""
     chain = open_chain(tmp_path)
     for _ in range(3):
         mine(chain)
-    older = KafkaTopic.open(place)
-    newer = KafkaTopic.open(place)
-    with pytest.raises(DatabaseProblem, match="another export writes to the topic"):
-        Follower(OwnChain(chain), older).step()
-    catch_up(Follower(OwnChain(chain), newer))
-    older.close()
-    newer.close()
+    with (
+        contextlib.closing(KafkaTopic.open(place)) as older,
+        contextlib.closing(KafkaTopic.open(place)) as newer,
+    ):
+        with monkeypatch.context() as patch:
+            if waiting:
+                patch.setattr(AIOKafkaProducer, "send", answered)
+            with pytest.raises(DatabaseProblem, match="another export writes to the topic"):
+                Follower(OwnChain(chain), older).step()
+        catch_up(Follower(OwnChain(chain), newer))
     assert folded(records(place)) == expected(chain)
     chain.store.close()
+
+
+_send = AIOKafkaProducer.send
+
+
+async def answered(producer: AIOKafkaProducer, *record: Any, **named: Any) -> Any:
+    """Send a record, and return when the broker has answered."""
+    answer = await _send(producer, *record, **named)
+    await asyncio.wait([answer])
+    return answer
 
 
 def test_a_broker_that_is_not_there() -> None:

@@ -18,6 +18,7 @@ import psycopg
 import pytest
 
 from tests.amounts import if_long, times
+from tests.cli.here import run_here
 from tests.e2e.programs import (
     API_KEY,
     Program,
@@ -25,7 +26,6 @@ from tests.e2e.programs import (
     eventually,
     free_port,
     height,
-    run,
     signed_transfer,
 )
 from tests.export.postgres import Server, server
@@ -155,7 +155,7 @@ def test_nothing_is_lost_and_nothing_doubled(
         assert world.export.wait() == 0, world.export.output
     finally:
         world.close()
-    done = run("verify", "postgres", "--dsn", world.dsn, "--data-dir", world.directory)
+    done = run_here("verify", "postgres", "--dsn", world.dsn, "--data-dir", world.directory)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the database holds what the chain does" in done.stdout
     with psycopg.connect(world.dsn) as connection:

@@ -13,8 +13,9 @@ import pytest
 
 from soliton.export.errors import SourceAway, WrongChain
 from soliton.export.node_source import NodeSource
+from tests.cli.here import run_here
 from tests.clients.scripts import NODE
-from tests.e2e.programs import devnet, free_port, run
+from tests.e2e.programs import devnet, free_port
 from tests.export.following import dump, run_once
 from tests.export.postgres import Server
 
@@ -33,9 +34,9 @@ def test_both_ways_lead_to_the_same(postgres: Server, tmp_path: Path) -> None:
         source = NodeSource(program.node_url)
         run_once(source, over_http)
         source.close()
-        done = run("export", "postgres", "--dsn", by_store, "--data-dir", tmp_path, "--once")
+        done = run_here("export", "postgres", "--dsn", by_store, "--data-dir", tmp_path, "--once")
         assert done.returncode == 0, done.stderr
-        done = run("verify", "postgres", "--dsn", over_http, "--from-node", program.node_url)
+        done = run_here("verify", "postgres", "--dsn", over_http, "--from-node", program.node_url)
         assert done.returncode == 0, done.stdout + done.stderr
     found, expected = dump(over_http), dump(by_store)
     assert len(found["txs_4"]) > 3 and found["asset_updates"]

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.amounts import times
+from tests.cli.here import run_here
 from tests.e2e.programs import (
     API_KEY,
     Program,
@@ -34,9 +35,15 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def node(tmp_path: Path) -> Iterator[Program]:
-    with devnet("--data-dir", tmp_path / "chain", heartbeat=0.5) as program:
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the node has its data."""
+    return tmp_path_factory.mktemp("chain")
+
+
+@pytest.fixture(scope="module")
+def node(directory: Path) -> Iterator[Program]:
+    with devnet("--data-dir", directory, heartbeat=0.5) as program:
         yield program
 
 
@@ -78,12 +85,14 @@ def told_of(receiver: Receiver, names: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("over_http", [False, True])
-def test_nothing_is_lost_whoever_is_killed(node: Program, tmp_path: Path, over_http: bool) -> None:
+def test_nothing_is_lost_whoever_is_killed(
+    node: Program, directory: Path, tmp_path: Path, over_http: bool
+) -> None:
     url, chance = node.node_url, random.Random(ROUNDS + over_http)
     sender, *_, recipient = call(f"{url}/addresses").json()
     cursor, secret = tmp_path / "cursor", tmp_path / "secret"
     secret.write_text(SECRET)
-    where = ("--from-node", url) if over_http else ("--data-dir", tmp_path / "chain")
+    where = ("--from-node", url) if over_http else ("--data-dir", directory)
     with receiving(SECRET) as receiver:
         told = ("--url", receiver.url, "--secret-file", secret, "--payments-to", recipient)
         arguments = ("notify", *told, "--cursor", cursor, "--from-height", 1, *where)
@@ -135,7 +144,7 @@ def test_a_program_once(node: Program, tmp_path: Path) -> None:
 def test_a_wrong_address_is_named(node: Program, tmp_path: Path) -> None:
     wrong = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxE"
     arguments = ("--cursor", tmp_path / "cursor", "--notify-cmd", "true", "--payments-to", wrong)
-    done = run("notify", *arguments, "--from-node", node.node_url)
+    done = run_here("notify", *arguments, "--from-node", node.node_url)
     assert done.returncode == 1
     assert f"{wrong}: Bad address checksum" in done.stderr
 
@@ -153,6 +162,6 @@ def test_what_is_wrong_with_a_command_is_said(tmp_path: Path) -> None:
             "an address should look like",
         ),
     ):
-        done = run("notify", *arguments)
+        done = run_here("notify", *arguments)
         assert done.returncode == 1, done.stdout + done.stderr
         assert words in done.stderr

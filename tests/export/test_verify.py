@@ -40,6 +40,14 @@ DAMAGES = [
 
 
 @pytest.fixture(scope="module")
+def exported(postgres: Server, chain: ChainWriter) -> str:
+    """The name of a database that holds the chain: copies of it can be damaged."""
+    dsn = postgres.database()
+    export_once(chain, dsn)
+    return dsn.rpartition("=")[2]
+
+
+@pytest.fixture(scope="module")
 def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChainWriter]:
     made = make_chain(tmp_path_factory.mktemp("chain"), DEVNET, ALL_VERSIONS)
     yield made
@@ -92,9 +100,9 @@ def test_an_export_that_goes_on_meanwhile(postgres: Server, dsn: str, tmp_path: 
 
 @pytest.mark.parametrize(("damage", "told"), DAMAGES)
 def test_each_damage_is_found(
-    postgres: Server, dsn: str, chain: ChainWriter, damage: str, told: str
+    postgres: Server, exported: str, chain: ChainWriter, damage: str, told: str
 ) -> None:
-    export_once(chain, dsn)
+    dsn = postgres.database(exported)
     with psycopg.connect(dsn, autocommit=True) as connection:
         changed = connection.execute(damage.encode())
         assert changed.rowcount > 0

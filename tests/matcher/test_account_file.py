@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import stat
 from pathlib import Path
 
@@ -35,7 +36,9 @@ def fast_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(password_files, "KEY_ROUNDS", 10)
 
 
-def test_files_of_the_reference_s_form(path: Path) -> None:
+def test_files_of_the_reference_s_form(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Deriving a key takes most of a second: it is done once here.
+    monkeypatch.setattr(password_files, "file_key", functools.cache(password_files.file_key))
     assert password_files.file_key(PASSWORD) == KEY
     write_account_seed(path, SEED, PASSWORD)
     assert path.read_bytes() == FILE

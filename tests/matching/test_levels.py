@@ -13,6 +13,7 @@ from soliton.matching.book import check_invariants
 from soliton.matching.commands import CancelOrder, CancelSource, PlaceOrder, decode, encode
 from soliton.matching.engine import Engine
 from soliton.matching.rules import MatchingSettings
+from tests.amounts import times
 from tests.matching.makers import NOW, PAIR, make_order
 
 MAX_BYTES = 1_024
@@ -47,7 +48,7 @@ def test_orders_come_and_go_on_one_level(seed: int) -> None:
 @pytest.mark.parametrize("orders_on_each", [1, 2, 20])
 @pytest.mark.parametrize("from_snapshot", [False, True])
 def test_a_resting_order_is_small(orders_on_each: int, *, from_snapshot: bool) -> None:
-    count = 6_000
+    count = times(2_000, 6_000)
     records = [
         encode(
             PlaceOrder(

@@ -17,6 +17,7 @@ from soliton.simulation.links import LinkSettings
 from soliton.simulation.plan import LIES
 from soliton.simulation.world import World, simulate
 from soliton.sync.peers import PeerBook
+from tests.amounts import times
 from tests.simulation.seeds import ALONE, mixed, quick
 
 
@@ -60,7 +61,7 @@ def test_wrong_state_hashes_are_challenged_and_all_agree(tmp_path: Path) -> None
 
 
 def test_many_seeds_with_faults_mixed() -> None:
-    for seed in range(25):
+    for seed in range(times(len(LIES), 25)):
         plan = quick(
             seed=seed,
             seconds=60,

@@ -144,23 +144,36 @@ class KafkaTopic:
     # --- writing ----------------------------------------------------------------------------------
 
     async def _write(self, step: Step) -> None:
-        producer, topic = self._producer, self._broker.topic
+        from aiokafka.errors import IllegalOperation
+
+        producer = self._producer
         assert producer is not None
+        sent: list[asyncio.Future[Any]] = []
         async with asyncio.timeout(_SECONDS * 2), producer.transaction():
-            sent = []
-            for whole in step_lines(step, self._trail):
-                key = str(whole["height"]).encode()
-                for line in _parts(whole):
-                    value = encode_json(line)
-                    sent.append(await producer.send(topic, value, key=key, partition=_PARTITION))
-                    place = _decode(encode_json(_place(line)))
-                    value = encode_json(place)
-                    sent.append(
-                        await producer.send(topic + POSITIONS, value, key=key, partition=_PARTITION)
-                    )
-                    # If the transaction fails, the export opens the topic again.
-                    self._follow(place)
+            try:
+                await self._send(producer, step, sent)
+            except IllegalOperation:
+                # The transaction has ended in between: the records sent before have the cause.
+                await asyncio.gather(*sent)
+                raise
             await asyncio.gather(*sent)
+
+    async def _send(
+        self, producer: AIOKafkaProducer, step: Step, sent: list[asyncio.Future[Any]]
+    ) -> None:
+        """Send the records of a step; ``sent`` receives what the broker answers to each."""
+        topic = self._broker.topic
+        for whole in step_lines(step, self._trail):
+            key = str(whole["height"]).encode()
+            for line in _parts(whole):
+                place = _decode(encode_json(_place(line)))
+                for name, value in ((topic, line), (topic + POSITIONS, place)):
+                    answer = await producer.send(
+                        name, encode_json(value), key=key, partition=_PARTITION
+                    )
+                    sent.append(answer)
+                # If the transaction fails, the export opens the topic again.
+                self._follow(place)
 
     def _follow(self, line: _Line) -> None:
         """Move the position past a line."""
@@ -265,6 +278,7 @@ def _errors(broker: Broker) -> Iterator[None]:
     """Convert the library's exceptions."""
     from aiokafka.errors import (
         AuthenticationFailedError,
+        IllegalOperation,
         InvalidProducerEpoch,
         KafkaError,
         MessageSizeTooLargeError,
@@ -284,6 +298,6 @@ def _errors(broker: Broker) -> Iterator[None]:
         MessageSizeTooLargeError,
     ) as error:
         raise DatabaseProblem(f"Kafka at {broker.servers}: {error}") from error
-    except (KafkaError, OSError, TimeoutError) as error:
+    except (KafkaError, IllegalOperation, OSError, TimeoutError) as error:
         text = str(error) or type(error).__name__
         raise DatabaseAway(f"Kafka at {broker.servers}: {text}") from error

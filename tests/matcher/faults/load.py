@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable, Sequence
 
 from tests.amounts import times
 from tests.e2e.programs import eventually
@@ -16,6 +17,11 @@ from tests.matcher.faults.world import World
 
 ROUNDS = int(os.environ.get("SOLITON_FAULT_ROUNDS", times(1, 3)))
 ORDERS = int(os.environ.get("SOLITON_FAULT_ORDERS", times(30, 100)))
+
+
+def names(value: Sequence[Callable[..., None]] | int) -> str:
+    """What a run is called: the names of its faults, or a number of processes."""
+    return str(value) if isinstance(value, int) else " ".join(each.__name__ for each in value)
 
 
 def progress(world: World, orders: int = ORDERS) -> None:

@@ -4,8 +4,7 @@ lost, nothing is executed twice, and the books are what the journal says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+import secrets
 
 import pytest
 
@@ -13,28 +12,26 @@ from tests.amounts import only_long
 from tests.e2e.programs import eventually
 from tests.matcher.faults.load import ROUNDS, progress, refusals
 from tests.matcher.faults.world import World
-from tests.matcher.kafka.broker import Broker, running, unavailable
+from tests.matcher.kafka.broker import Broker
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Broker]:
-    if (reason := unavailable()) is not None:
-        pytest.skip(reason)
-    with running(tmp_path / "kafka") as started:
-        yield started
+def topic() -> str:
+    """A new one."""
+    return f"orders-{secrets.token_hex(4)}"
 
 
-def queue(broker: Broker, name: str) -> str:
+def queue(broker: Broker, topic: str, name: str) -> str:
     timing = "lease = 2s, delivery-timeout = 3s"
-    kafka = f'servers = "{broker.servers}", topic = orders, group = {name}, {timing}'
+    kafka = f'servers = "{broker.servers}", topic = {topic}, group = {name}, {timing}'
     return f"{{ type = kafka, kafka {{ {kafka} }} }}"
 
 
-def test_a_master_is_killed_and_a_standby_goes_on(world: World, broker: Broker) -> None:
-    world.start_matcher("one", queue(broker, "one"))
-    world.start_matcher("two", queue(broker, "two"), wait=False, workers=1)
+def test_a_master_is_killed_and_a_standby_goes_on(world: World, broker: Broker, topic: str) -> None:
+    world.start_matcher("one", queue(broker, topic, "one"))
+    world.start_matcher("two", queue(broker, topic, "two"), wait=False, workers=1)
     master, standby = "one", "two"
     with world.trading(3):
         for _ in range(ROUNDS):
@@ -58,9 +55,9 @@ def test_a_master_is_killed_and_a_standby_goes_on(world: World, broker: Broker) 
 
 
 @only_long
-def test_the_broker_hangs(world: World, broker: Broker) -> None:
+def test_the_broker_hangs(world: World, broker: Broker, topic: str) -> None:
     """Nobody waits longer than the delivery timeout, and what was refused is never executed."""
-    world.start_matcher("one", queue(broker, "one"))
+    world.start_matcher("one", queue(broker, topic, "one"))
     with world.trading(10):
         for _ in range(ROUNDS):
             progress(world)
@@ -72,9 +69,9 @@ def test_the_broker_hangs(world: World, broker: Broker) -> None:
 
 
 @only_long
-def test_a_matcher_with_other_settings_stops(world: World, broker: Broker) -> None:
-    world.start_matcher("one", queue(broker, "one"))
+def test_a_matcher_with_other_settings_stops(world: World, broker: Broker, topic: str) -> None:
+    world.start_matcher("one", queue(broker, topic, "one"))
     fees = 'order-fee."-1" { mode = fixed, fixed { asset = WAVES, min-fee = 400000 } }'
-    other = world.start_matcher("two", queue(broker, "two"), wait=False, more=fees)
+    other = world.start_matcher("two", queue(broker, topic, "two"), wait=False, more=fees)
     assert other.wait() != 0
     assert "one leads on this topic with other settings of trading than two has" in other.output

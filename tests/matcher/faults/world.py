@@ -45,6 +45,7 @@ from soliton.matching.errors import COMMAND_OUTCOME_UNKNOWN, REQUEST_TIMEOUT
 from soliton.matching.pairs import AssetPair
 from soliton.node.settings import api_key_hash_text
 from soliton.web.clock import wall_clock
+from tests.amounts import times
 from tests.e2e.programs import API_KEY, Program, call, eventually, free_port, height, run
 from tests.matcher.faults.proxy import Proxy
 from tests.matcher.faults.replays import Replayed, replayed
@@ -60,8 +61,8 @@ FUNDS: Final = 10**13
 BIG: Final = 2 * 10**11
 BIG_PRICE: Final = 10**8
 """``BIG`` times this is more than 64 bits hold."""
-LANES: Final = 12
-PAUSE: Final = 0.04
+LANES: Final = times(4, 12)
+PAUSE: Final = times(0.08, 0.04)
 PAGE: Final = 1_000
 UNCERTAIN: Final = {-1, COMMAND_OUTCOME_UNKNOWN.code, REQUEST_TIMEOUT.code}
 """Answers after which nobody knows whether an order was placed without asking: no number at all,

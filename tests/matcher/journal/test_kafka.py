@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,8 @@ import pytest
 from soliton.matcher.journal import Journal, Record
 from soliton.matcher.journal.candidate import KafkaSettings, Role
 from soliton.matcher.journal.errors import JournalGap, LeadershipLost, UnequalRules, WrongJournal
-from soliton.matcher.journal.kafka import KafkaJournal
-from soliton.matcher.journal.leadership import Command, encode
+from soliton.matcher.journal.kafka import KafkaJournal, _Term
+from soliton.matcher.journal.leadership import Beat, Command, decode, encode
 from soliton.matcher.journal.topic import BrokerProblem, Security, Topic, TopicAddress
 from tests.amounts import only_long
 from tests.matcher.kafka.broker import PASSWORD, USER, Broker, running, unavailable
@@ -166,16 +166,31 @@ async def test_a_matcher_takes_its_own_place_again_at_once(opened: Opener) -> No
     assert [r.payload for r in await read(again, beginning)] == [b"three"]
 
 
-async def test_it_does_so_from_a_snapshot_too(opened: Opener) -> None:
+async def test_it_does_so_from_a_snapshot_too(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who begins behind the claim knows the master's name from its beats."""
     before = opened("a", lease=0.3)
     await lead(before)
     (first,) = await before.append([b"one"])
-    await asyncio.sleep(0.3)
+    beaten, write = asyncio.Event(), before._write
+
+    async def noted(term: _Term, values: Sequence[bytes]) -> range:
+        offsets = await write(term, values)
+        if isinstance(decode(values[0]), Beat):
+            beaten.set()
+        return offsets
+
+    monkeypatch.setattr(before, "_write", noted)
+    await asyncio.wait_for(beaten.wait(), 30)
     (second,) = await before.append([b"two"])
-    again = opened("a", lease=60)
-    async with asyncio.timeout(10):
-        assert [r.payload for r in await lead(again, first.offset + 1)] == [b"two"]
+    assert before._leading_task is not None
+    # It ends without a word: a beat between the claim and what was read before would void it.
+    before._leading_task.cancel()
+    await asyncio.wait([before._leading_task])
+    await asyncio.wait(before._closing)
+    again = opened("a", lease=600)
+    assert [r.payload for r in await lead(again, first.offset + 1)] == [b"two"]
     (third,) = await again.append([b"three"])
     assert third.offset > second.offset
 
