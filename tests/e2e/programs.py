@@ -12,6 +12,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -25,6 +26,8 @@ from tests.e2e import fork_server
 from tests.e2e.fork_server import Fork, is_read_at_start, run_forked
 
 PROGRAM = fork_server.PROGRAM
+ALWAYS_ANEW = LONG or sys.platform != "linux"
+"""Forks are for the short run, and safe on Linux only."""
 API_KEY = "waves-private-node"
 WAIT_SECONDS = 60.0
 """Far more than anything here takes: it only ends a test that hangs."""
@@ -52,7 +55,7 @@ class Program:
         environment: Mapping[str, str],
         *,
         start_new_session: bool = False,
-        anew: bool = LONG,
+        anew: bool = ALWAYS_ANEW,
     ) -> None:
         """``anew`` starts an interpreter; else it is a fork, which has its imports."""
         env = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
@@ -143,7 +146,7 @@ def started(
     *arguments: object,
     until: str,
     environment: Mapping[str, str] | None = None,
-    anew: bool = LONG,
+    anew: bool = ALWAYS_ANEW,
 ) -> Iterator[Program]:
     """A program that is up, and ended afterwards."""
     program = Program(arguments, environment or {}, anew=anew)
@@ -159,7 +162,7 @@ def devnet(
     *options: object,
     heartbeat: float | None = 0,
     environment: Mapping[str, str] | None = None,
-    anew: bool = LONG,
+    anew: bool = ALWAYS_ANEW,
 ) -> Iterator[Program]:
     """A private chain on free ports; its height stays what a test has made it, but for a
     ``heartbeat`` (``None`` for the usual one).
@@ -171,7 +174,7 @@ def devnet(
 
 
 def run(
-    *arguments: object, environment: Mapping[str, str] | None = None, anew: bool = LONG
+    *arguments: object, environment: Mapping[str, str] | None = None, anew: bool = ALWAYS_ANEW
 ) -> subprocess.CompletedProcess[str]:
     """A command that ends by itself; output and errors apart."""
     env = {**os.environ, **(environment or {})}
