@@ -23,6 +23,7 @@ from soliton.keystore.keys import (
     private_key,
 )
 from tests.blocks import blocks
+from tests.keystore.stores import keep
 
 PAGE = "docs/reference/key-files.md"
 PASSWORD = "correct horse"
@@ -34,13 +35,13 @@ OTHER = base58.encode(bytes(range(1, 33)))
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a key of each kind."""
     made = tmp_path_factory.mktemp("keys") / "store"
-    entries = [
-        NamedSecret("by-phrase", phrase(WORDS)),
-        NamedSecret("second", phrase(WORDS, nonce=1)),
-        NamedSecret("by-seed", account_seed(OTHER)),
-        NamedSecret("by-key", private_key(OTHER)),
-    ]
-    FileStore(made).add(entries, PASSWORD)
+    secrets = {
+        "by-phrase": phrase(WORDS),
+        "second": phrase(WORDS, nonce=1),
+        "by-seed": account_seed(OTHER),
+        "by-key": private_key(OTHER),
+    }
+    keep(made, PASSWORD, secrets)
     return made
 
 
@@ -73,20 +74,30 @@ def test_nothing_secret_is_in_the_files_or_in_what_is_printed(directory: Path) -
     assert directory.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_page_opens_a_file_with_a_program_of_its_own(directory: Path, tmp_path: Path) -> None:
+def test_the_page_opens_a_file_with_a_program_of_its_own(tmp_path: Path) -> None:
+    """A store as a person makes it, with a password that takes long to try."""
+    store = FileStore(tmp_path / "store")
+    store.add([NamedSecret("by-phrase", phrase(WORDS))], PASSWORD)
+    path = store.directory / "by-phrase.key.json"
     (program,) = blocks(PAGE, "python")
     assert len(program.splitlines()) <= 30
     (shown,) = blocks(PAGE, "json")
-    written = json.loads((directory / "by-phrase.key.json").read_text(encoding="utf-8"))
+    written = json.loads(path.read_text(encoding="utf-8"))
     assert list(json.loads(shown)) == list(written)
+    usual = {"iterations": 3, "memoryKib": 64 * 1024, "lanes": 4}
+    assert written["argon2id"] | usual == written["argon2id"]
     (tmp_path / "open.py").write_text(program, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, tmp_path / "open.py", directory / "by-phrase.key.json", PASSWORD],
+        [sys.executable, tmp_path / "open.py", path, PASSWORD],
         capture_output=True,
         check=True,
         encoding="utf-8",
     )
     assert done.stdout.strip() == WORDS
+    # A second key of the store has the same salt, so that one derivation opens both.
+    store.add([NamedSecret("second", phrase("x"))], PASSWORD)
+    second = json.loads((store.directory / "second.key.json").read_text(encoding="utf-8"))
+    assert second["argon2id"] == written["argon2id"]
 
 
 def test_a_wrong_password_opens_nothing_and_adds_nothing(directory: Path) -> None:

@@ -19,14 +19,14 @@ from soliton.crypto import base58
 from soliton.crypto.curve25519 import verify
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import key_pair
-from soliton.keystore.files import FileStore
-from soliton.keystore.keys import NamedSecret, phrase
+from soliton.keystore.keys import phrase
 from soliton.signer.app import Limits, Signer, SignerSettings, build_app
 from soliton.signer.callers import SCOPES, Caller
 from soliton.signer.journal import read_all
 from soliton.signer.policy_file import policy_hash
 from soliton.signer.records import Entry
 from soliton.signer.settings import KeySettings
+from tests.keystore.stores import keep
 from tests.signer.fakes import FakeNode
 from tests.web.memory import MemoryHttp
 
@@ -88,10 +88,8 @@ class Place:
         self.rules = directory / "policy.toml"
         self.rules.write_text(rules, encoding="utf-8")
         if not self.keys.exists():
-            store = FileStore(self.keys)
             secrets = {"hot": HOT_PHRASE, "cold": COLD_PHRASE}
-            entries = [NamedSecret(name, phrase(text)) for name, text in secrets.items()]
-            store.add(entries, PASSWORD)
+            keep(self.keys, PASSWORD, {name: phrase(text) for name, text in secrets.items()})
 
     def app(self, node_url: str = "http://nobody.test", **more: Any) -> Signer:
         """A signer of this place."""

@@ -156,8 +156,11 @@ class FileStore:
         _keys(file, secret)
         return secret
 
-    def add(self, entries: list[NamedSecret], password: str) -> None:
-        """Write keys. All keys of a store have the same password.
+    def add(
+        self, entries: list[NamedSecret], password: str, new: Derivation | None = None
+    ) -> None:
+        """Write keys. All keys of a store have the same password, and the first ones determine how
+        the key is derived from it: as usual, or as ``new`` says.
 
         Raises ``KeyProblem`` for a duplicate name or key, ``WrongPassword`` for another password.
         """
@@ -166,8 +169,7 @@ class FileStore:
         if len(self._files) + len(entries) > MAX_KEYS:
             raise KeyProblem(f"a store holds {MAX_KEYS} keys at most")
         known = {file.public_key: name for name, file in self._files.items()}
-        derivation = self._derivation(password)
-        derived = derivation.derive(password)
+        derivation, derived = self._derived(password, new)
         written: list[KeyFile] = []
         for entry in entries:
             file = _sealed(entry, derivation, derived)
@@ -218,12 +220,16 @@ class FileStore:
         finally:
             os.close(descriptor)
 
-    def _derivation(self, password: str) -> Derivation:
-        """Return the derivation of the existing keys, after checking the password on one."""
+    def _derived(self, password: str, new: Derivation | None) -> tuple[Derivation, bytes]:
+        """Return the derivation of the existing keys, after checking the password on one, and the
+        derived key.
+        """
         for file in self._files.values():
-            _decrypt(file, file.argon2id.derive(password))
-            return file.argon2id
-        return Derivation(os.urandom(SALT_BYTES))
+            derived = file.argon2id.derive(password)
+            _decrypt(file, derived)
+            return file.argon2id, derived
+        derivation = new or Derivation(os.urandom(SALT_BYTES))
+        return derivation, derivation.derive(password)
 
     def _file(self, name: str) -> KeyFile:
         file = self._files.get(name)
