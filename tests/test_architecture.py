@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.source import nodes_of
 from tests.vectors import REPOSITORY
 
 SOURCE = REPOSITORY / "src" / "soliton"
@@ -165,10 +167,15 @@ def root_violations(source: Path) -> list[str]:
     ]
 
 
-def imports_of(path: Path, source: Path) -> Iterator[tuple[int, str]]:
+@cache
+def imports_of(path: Path, source: Path) -> tuple[tuple[int, str], ...]:
     """All modules that a file imports, absolute, one per imported name: `soliton.chain.blocks`."""
+    return tuple(_imports_of(path, source))
+
+
+def _imports_of(path: Path, source: Path) -> Iterator[tuple[int, str]]:
     location = path.relative_to(source.parent).with_suffix("").parts
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, name.name) for name in names)

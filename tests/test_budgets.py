@@ -8,11 +8,12 @@ table, and says why in the commit.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 
 import pytest
 
-from tests.test_house import place_of, sources, tree_of
+from tests.source import all_nodes, lines_of_file, nodes_of, place_of, sources
 from tests.vectors import REPOSITORY
 
 SPARE = 0.02
@@ -78,20 +79,21 @@ LARGE_BY_INTENT: dict[str, str] = {
 """Classes beyond these numbers, and what holds them together. The list only shrinks."""
 
 
+@cache
 def lines_of_packages() -> dict[str, int]:
     """Lines of ours in each package, generated ones left out."""
     found: dict[str, int] = {}
     for path in sources("src"):
         parts = path.relative_to(REPOSITORY / "src" / "soliton").parts
         package = parts[0] if len(parts) > 1 else "(root)"
-        count = len(path.read_text(encoding="utf-8").splitlines())
+        count = len(lines_of_file(path))
         found[package] = found.get(package, 0) + count
     return found
 
 
-def classes_of(tree: ast.Module) -> Iterator[tuple[str, int, int]]:
+def classes_of(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int, int]]:
     """Name, lines and methods of each class."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ClassDef):
             methods = [each for each in node.body if isinstance(each, FUNCTIONS)]
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1, len(methods)
@@ -100,12 +102,13 @@ def classes_of(tree: ast.Module) -> Iterator[tuple[str, int, int]]:
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@cache
 def large_classes() -> dict[str, str]:
     """Those beyond the numbers, as ``path:name``, with what they have."""
     return {
         f"{place_of(path)}:{name}": f"{lines} lines, {methods} methods"
         for path in sources("src")
-        for name, lines, methods in classes_of(tree_of(path))
+        for name, lines, methods in classes_of(nodes_of(path))
         if lines > CLASS_LINES or methods > CLASS_METHODS
     }
 
@@ -131,4 +134,4 @@ def test_exceptions_are_still_needed() -> None:
 
 def test_the_counting_sees_lines_and_methods() -> None:
     text = "class A:\n    x = 1\n\n    def f(self): ...\n\n    async def g(self): ...\n"
-    assert list(classes_of(ast.parse(text))) == [("A", 6, 2)]
+    assert list(classes_of(all_nodes(ast.parse(text)))) == [("A", 6, 2)]

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.blocks import all_blocks
-from tests.test_house import LINK, documents, place_of, tree_of
+from tests.source import all_nodes, place_of, tree_of
+from tests.test_house import LINK, documents
 from tests.vectors import REPOSITORY
 
 SOURCES = REPOSITORY / "src" / "soliton"
@@ -138,8 +139,9 @@ def definition(file: Path, name: str) -> Definition | None:
 
 def mentioned(node: ast.AST) -> set[str]:
     """All names and attributes in a piece of source."""
-    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-    return names | {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+    nodes = all_nodes(node)
+    names = {each.id for each in nodes if isinstance(each, ast.Name)}
+    return names | {each.attr for each in nodes if isinstance(each, ast.Attribute)}
 
 
 def faults_of(walk: Walk) -> list[str]:

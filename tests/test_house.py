@@ -7,15 +7,14 @@ What lives here: rules about all of the source at once. What does not: formattin
 from __future__ import annotations
 
 import ast
-import os
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.source import lines_of_file, place_of, sources, statements_of, tree_of
 from tests.vectors import REPOSITORY
 
 MODULE_LINES = 600
@@ -28,40 +27,14 @@ LOOSE_ENDS = re.compile(r"\b(NotImplementedError|TODO|FIXME|XXX)\b")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
-def sources(*directories: str) -> list[Path]:
-    """Our Python files below the given directories of the repository, generated ones left out."""
-    return [path for directory in directories for path in _files_below(REPOSITORY / directory)]
-
-
-@cache
-def _files_below(directory: Path) -> tuple[Path, ...]:
-    found = []
-    for place, names, files in os.walk(directory):
-        # Tens of thousands of files of others are not even looked at.
-        names[:] = sorted({*names} - {"node_modules", ".venv", "__pycache__"})
-        found += [Path(place, name) for name in files if name.endswith(".py")]
-    return tuple(sorted(path for path in found if not path.name.endswith("_pb2.py")))
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    """A file, parsed."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def documents() -> list[Path]:
     """The documents that a person reads: those at the top and all below ``docs``."""
     return [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").rglob("*.md"))]
 
 
-def place_of(path: Path) -> str:
-    """The path as it is written in messages and in the list of exceptions."""
-    return path.relative_to(REPOSITORY).as_posix()
-
-
 def functions_of(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """All functions and methods of a file, inner ones too."""
-    for node in ast.walk(tree_of(path)):
+    for node in statements_of(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -75,7 +48,7 @@ def test_source_has_no_loose_ends() -> None:
     found = [
         f"{place_of(path)}:{number}: {line.strip()}"
         for path in sources("src")
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for number, line in enumerate(lines_of_file(path), 1)
         if LOOSE_ENDS.search(line)
     ]
     assert found == []
@@ -94,7 +67,7 @@ def test_modules_are_short() -> None:
     long = [
         f"{place_of(path)}: {count} lines"
         for path in sources("src", "tests", "benchmarks")
-        if (count := len(path.read_text(encoding="utf-8").splitlines())) > MODULE_LINES
+        if (count := len(lines_of_file(path))) > MODULE_LINES
         and place_of(path) not in LONG_BY_INTENT
     ]
     assert long == []
@@ -121,7 +94,7 @@ def test_exceptions_are_still_needed() -> None:
             lengths = [lines_of(each) for each in functions_of(path) if each.name == name]
             assert max(lengths, default=0) > FUNCTION_LINES, f"{entry}: not needed"
         else:
-            assert len(path.read_text(encoding="utf-8").splitlines()) > MODULE_LINES, entry
+            assert len(lines_of_file(path)) > MODULE_LINES, entry
 
 
 def test_every_dependency_has_its_reason() -> None:

@@ -10,12 +10,17 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.test_house import place_of, sources, tree_of
+from tests.source import nodes_of, place_of, sources
 
 NAME = re.compile(r"[a-z_][a-z0-9_]*(?:\.[a-z_][a-z0-9_]*)*(?:\(\))?")
 QUOTED = re.compile(r"(?<!`)(`{1,2})([^`\n]+)\1(?!`)")
 FILES = (".scala", ".java", ".org", ".go")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+NAMING = (
+    *(ast.Name, ast.Attribute, ast.arg, ast.keyword, ast.alias, ast.Constant),
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+)
 
 FOREIGN: dict[str, str] = {
     "aa": "a name that the compiler makes, as an example",
@@ -29,10 +34,10 @@ def known_names() -> set[str]:
     found: set[str] = set()
     for path in sources("src"):
         found.update(path.with_suffix("").parts)
-        tree = tree_of(path)
-        own = {id(each) for node in ast.walk(tree) if (each := docstring_of(node))}
-        for node in ast.walk(tree):
-            if id(node) not in own:
+        nodes = nodes_of(path)
+        own = {id(each) for node in nodes if (each := docstring_of(node))}
+        for node in nodes:
+            if isinstance(node, NAMING) and id(node) not in own:
                 found.update(names_of(node))
     return found
 
@@ -40,9 +45,9 @@ def known_names() -> set[str]:
 def names_of(node: ast.AST) -> Iterator[str]:
     """What one node of a tree names."""
     match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
             yield name
-        case ast.arg(arg=name) | ast.Attribute(attr=name) | ast.Name(id=name):
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
         case ast.keyword(arg=str(name)):
             yield name
@@ -77,7 +82,7 @@ def test_docstrings_name_what_is_there() -> None:
     found = [
         f"{place_of(path)}:{text.lineno}: {name}"
         for path in sources("src")
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if (text := docstring_of(node)) is not None
         for name in unknown_in(str(text.value), known)
     ]

@@ -18,6 +18,7 @@ from importlib import import_module
 import pytest
 
 from tests.growth import MAX_GROWTH, growth
+from tests.source import nodes_of, sources
 from tests.vectors import REPOSITORY
 
 SOURCE = REPOSITORY / "src" / "soliton"
@@ -149,20 +150,17 @@ FUNCTIONS = {
 
 def patterns() -> Iterator[str]:
     """Each use of ``re`` in the sources: its module, and the name that what it gives has there."""
-    for path in sorted(SOURCE.rglob("*.py")):
+    for path in sources("src"):
         module = path.relative_to(SOURCE).as_posix()
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = {
-            node.value: ast.unparse(node.target)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.AnnAssign)
-        }
-        for node in ast.walk(tree):
+        nodes = nodes_of(path)
+        targets = {node.value: node.target for node in nodes if isinstance(node, ast.AnnAssign)}
+        for node in nodes:
             match node:
                 case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr=used)) if (
                     used in FUNCTIONS and module not in OF_SETTINGS
                 ):
-                    yield f"{module}:{names.get(node)}"
+                    target = targets.get(node)
+                    yield f"{module}:{target and ast.unparse(target)}"
 
 
 def test_every_pattern_is_known() -> None:
