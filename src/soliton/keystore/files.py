@@ -156,9 +156,7 @@ class FileStore:
         _keys(file, secret)
         return secret
 
-    def add(
-        self, entries: list[NamedSecret], password: str, new: Derivation | None = None
-    ) -> None:
+    def add(self, entries: list[NamedSecret], password: str, new: Derivation | None = None) -> None:
         """Write keys. All keys of a store have the same password, and the first ones determine how
         the key is derived from it: as usual, or as ``new`` says.
 
