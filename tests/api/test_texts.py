@@ -9,10 +9,10 @@ import base64
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from soliton.api.app import build_app
 from soliton.api.application import Application

@@ -181,9 +181,11 @@ def test_a_default_that_conflicts_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "others"),
     [
-        ("soliton.cli.main", "rich soliton.node.node soliton.ledger soliton.ride.parser"),
-        ("soliton.devnet.main", "rich soliton.p2p soliton.client soliton.grpc_api"),
-        ("soliton.signer.app", "soliton.signer.key_service soliton.signer.pkcs11"),
+        ("soliton.cli.main", "rich asyncio soliton.cli.devnet soliton.chain soliton.node.node"),
+        ("soliton.devnet.main", "rich soliton.p2p soliton.client soliton.grpc_api cryptography"),
+        ("soliton.api.app", "multiprocessing websockets cryptography"),
+        ("soliton.devnet.matcher", "multiprocessing websockets cryptography"),
+        ("soliton.signer.app", "soliton.signer.key_service soliton.signer.pkcs11 cryptography"),
     ],
 )
 def test_a_start_imports_only_what_it_needs(module: str, others: str) -> None:

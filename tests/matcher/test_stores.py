@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import ssl
 import sys
 from pathlib import Path
@@ -98,7 +97,7 @@ async def test_they_are_opened(tmp_path: Path) -> None:
     assert (tmp_path / "journal").is_dir() and (tmp_path / "snapshots").is_dir()
 
     other = msgspec.structs.replace(
-        settings, account=dataclasses.replace(settings.account, public_key=bytes(32))
+        settings, account=msgspec.structs.replace(settings.account, public_key=bytes(32))
     )
     with pytest.raises(WrongJournal):
         open_journal(other)

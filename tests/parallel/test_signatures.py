@@ -52,6 +52,7 @@ VERDICTS = [True, False] * len(GOOD)
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signatures, "cores", lambda: 2)
+    monkeypatch.setattr(signatures, "STARTS_AFTER", 2)
 
 
 @pytest_asyncio.fixture
@@ -97,6 +98,17 @@ async def test_one_alone_is_checked_here(checker: SignatureChecker) -> None:
     assert await checker.check(*GOOD[0])
     assert not await checker.check(*BAD[0])
     assert checker._process is None
+
+
+async def test_the_process_starts_with_enough_that_came_together(
+    checker: SignatureChecker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signatures, "STARTS_AFTER", 6)
+    for item in GOOD[:8]:
+        assert await checker.check(*item)
+    assert await check_all(checker, MIXED[:4]) == VERDICTS[:4]
+    assert checker._process is None
+    await begin(checker)
 
 
 async def test_too_many_at_once_are_shared(checker: SignatureChecker) -> None:

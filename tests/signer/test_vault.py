@@ -7,7 +7,6 @@ is started, and forgets all at its end.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import shutil
 import socket
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import msgspec
 import pytest
 
 from soliton.crypto.curve25519 import verify
@@ -122,4 +122,4 @@ def test_a_real_vault_keeps_a_phrase(real_vault: httpx.Client, real_token: Path)
     )
     assert fetch(settings) == HOT
     with pytest.raises(StoreTrouble):
-        fetch(dataclasses.replace(settings, path="none"))
+        fetch(msgspec.structs.replace(settings, path="none"))

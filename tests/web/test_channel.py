@@ -5,13 +5,13 @@ are in ``tests/matcher/rest/test_order_channel``, transactions in ``tests/api/re
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from soliton.web.channel import (
     MAX_FRAME_BYTES,

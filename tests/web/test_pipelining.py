@@ -7,10 +7,10 @@ import gc
 import time
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from soliton.api.app import build_app
 from soliton.api.application import Application

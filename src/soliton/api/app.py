@@ -7,8 +7,9 @@ group, with its ``ROUTES``), and serving (``soliton.web``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import ModuleType
+
+import msgspec
 
 from soliton.api.application import Application
 from soliton.api.context import ApiContext
@@ -68,7 +69,7 @@ def routes_for(context: ApiContext) -> tuple[Route, ...]:
         return (*others, *devnet.refused(context.no_controls)) if context.no_controls else others
     # Only the process that has the controls knows the time of such a chain.
     return tuple(
-        replace(route, reads=Reads.NODE) if route.reads is Reads.CHAIN else route
+        msgspec.structs.replace(route, reads=Reads.NODE) if route.reads is Reads.CHAIN else route
         for route in routes
     )
 

@@ -15,7 +15,6 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -90,8 +89,7 @@ logger = logging.getLogger("soliton.api")
 _FAILED = "%s %s failed"
 
 
-@dataclass(frozen=True, slots=True)
-class _Later:
+class _Later(msgspec.Struct, frozen=True):
     """A handler's coroutine, and the routes to try next if it rejects the request."""
 
     coroutine: Coroutine[object, object, object]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from soliton.api.block_texts import BlockTexts
 from soliton.api.event_stream_registry import EventStreams
@@ -32,8 +33,7 @@ NO_LIMITS = ApiLimits(client_percent=0)
 """No limit on the requests of a single client."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiContext:
+class ApiContext(msgspec.Struct, frozen=True, kw_only=True):
     """Settings and services of one API, with clock and randomness as arguments."""
 
     title: str
@@ -64,21 +64,21 @@ class ApiContext:
     """An API without a node has only the routes under ``/utils``."""
     signatures: SignatureChecker | None = None
     """Checks signatures on another core, if set."""
-    sources: Sources = field(default_factory=Sources)
+    sources: Sources = msgspec.field(default_factory=Sources)
     """Scripts that a private chain has compiled."""
-    workers: ThreadPool = field(default_factory=ThreadPool)
+    workers: ThreadPool = msgspec.field(default_factory=ThreadPool)
     """Threads for long work."""
-    texts: Texts = field(default_factory=Texts)
+    texts: Texts = msgspec.field(default_factory=Texts)
     """Worker processes that parse untrusted text."""
-    time_slices: TimeSlices = field(default_factory=TimeSlices)
+    time_slices: TimeSlices = msgspec.field(default_factory=TimeSlices)
     """Cooperative scheduling of long answers on the event loop."""
-    block_texts: BlockTexts = field(default_factory=BlockTexts)
+    block_texts: BlockTexts = msgspec.field(default_factory=BlockTexts)
     """A cache of blocks as JSON."""
-    event_streams: EventStreams = field(default_factory=EventStreams)
+    event_streams: EventStreams = msgspec.field(default_factory=EventStreams)
     """State shared by the clients of the event streams."""
-    traffic: Traffic = field(default_factory=Traffic)
+    traffic: Traffic = msgspec.field(default_factory=Traffic)
     """Counters of requests and of the clients' use."""
     client_header: bytes | None = None
     """The header in which a proxy names the client."""
-    waiting: Waiting = field(default_factory=Waiting)
+    waiting: Waiting = msgspec.field(default_factory=Waiting)
     """Requests that wait for an event."""

@@ -13,9 +13,10 @@ Source of codes and messages: wavesplatform/Waves
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import ceil
 from string import Formatter
+
+import msgspec
 
 from soliton.errors import InvariantBroken, SolitonError
 from soliton.web.request import RejectionError as RejectionError
@@ -51,8 +52,7 @@ class ApiError(SolitonError):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorKind:
+class ErrorKind(msgspec.Struct, frozen=True):
     """One row of the table; ``error(...)`` makes the exception."""
 
     code: int
@@ -61,7 +61,7 @@ class ErrorKind:
     message: str
     when: str
     members: tuple[str, ...] = ()
-    example: Mapping[str, object] = field(default_factory=dict)
+    example: Mapping[str, object] = {}
     retry_after: int | None = None
     """The value of ``Retry-After`` in seconds."""
 
@@ -91,7 +91,7 @@ def _row(head: str, message: str, when: str, members: str = "", /, **example: ob
     """A kind; ``head`` is its code, status, name and, optionally, ``Retry-After`` in seconds."""
     code, status, name, *retry_after = head.split()
     kind = ErrorKind(int(code), int(status), name, message, when, tuple(members.split()), example)
-    return replace(kind, retry_after=int(retry_after[0])) if retry_after else kind
+    return msgspec.structs.replace(kind, retry_after=int(retry_after[0])) if retry_after else kind
 
 
 # fmt: off

@@ -7,6 +7,7 @@ and the interactive page for other clients (``swagger``).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from soliton.api.context import ApiContext
 from soliton.api.errors import RejectionError
@@ -42,13 +43,14 @@ def explorer_routes(context: ApiContext, interactive: Whole) -> tuple[Route, ...
         "family": node.network.family,
         "obeys": "yes" if context.obeys else "no",
     }
-    content = page("explorer", "explorer.js", values)
+    # Made at the first request.
+    content = cache(lambda: page("explorer", "explorer.js", values))
 
     def root(request: Request) -> Whole:
         if not reads_html(request.headers.get(b"accept")):
             return other
         (also, *_) = request.query.get("node", [""])
-        return page_answer(content, request.headers, also[:MAX_NODE_CHARACTERS], _VARY)
+        return page_answer(content(), request.headers, also[:MAX_NODE_CHARACTERS], _VARY)
 
     return (
         page_route("/", root),

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Final
@@ -62,7 +61,7 @@ def reader_routes(
     return tuple(
         route
         if route.reads is not Reads.NODE
-        else replace(
+        else msgspec.structs.replace(
             route,
             handler=broadcast if route.handler is broadcasting.broadcast else forward,
             relayed=True,

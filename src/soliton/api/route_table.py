@@ -18,8 +18,9 @@ records (``routes``), and the rows of the groups (``rest``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+import msgspec
 
 from soliton.api import errors, routes
 from soliton.api.rest.examples import ADDRESS, BLOCK_ID, TRANSACTION_ID
@@ -43,12 +44,11 @@ order.desc      | order   | `asc` or `desc`, by default `desc` | desc
 """)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """A row before it becomes part of a table."""
 
     line: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = {}
     by_ids: bool = False
 
 
@@ -74,7 +74,7 @@ def rows_by_ids(line: str, *fields: Any) -> Row:  # noqa: ANN401 - as for a row
     """A list of objects by their ids. The ids are in the query of a ``GET``, as the first parameter
     of the line, or in the body of a ``POST``. Either path may end in a slash.
     """
-    return replace(row(f"GET {line}", *fields), by_ids=True)
+    return msgspec.structs.replace(row(f"GET {line}", *fields), by_ids=True)
 
 
 def table(
@@ -104,14 +104,16 @@ def _routes(row: Row, defaults: dict[str, str], known: Parameters) -> list[Route
         ids, *others = line.of_query
         body = id_list(ids.example)
         remaining = (*line.of_path, *others)
-        made.append(replace(route, methods=routes.POST, parameters=remaining, body=body))
+        made.append(
+            msgspec.structs.replace(route, methods=routes.POST, parameters=remaining, body=body)
+        )
     elif not line.or_slash:
         return made
     return [twin for each in made for twin in (each, _with_slash(each))]
 
 
 def _with_slash(route: Route) -> Route:
-    return replace(route, path=f"{route.path}/", documented=False)
+    return msgspec.structs.replace(route, path=f"{route.path}/", documented=False)
 
 
 def json_body(description: str, example: object, schema: type | Schema, **more: Any) -> Body:  # noqa: ANN401

@@ -8,8 +8,9 @@ follow. What does not: finding routes (``soliton.web.routing``), handling a requ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from soliton.api import errors
 from soliton.api.errors import ErrorKind
@@ -52,8 +53,7 @@ class BodyKind(Enum):
     """A form or JSON_OR_REJECT. Read with ``request.listed(...)``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(msgspec.Struct, frozen=True):
     """The body of a route."""
 
     kind: BodyKind
@@ -64,8 +64,7 @@ class Body:
     """GET on the same path gets 405 instead of 404 (the reference's ``jsonPost``)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+class Route(msgspec.Struct, frozen=True, kw_only=True):
     """One operation of the API: everything that routing, checks and documentation need."""
 
     methods: tuple[str, ...]

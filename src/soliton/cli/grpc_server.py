@@ -21,7 +21,7 @@ from soliton.node.node import Node
 from soliton.node.settings import Settings, WalletSettings
 from soliton.storage.store import Store
 from soliton.web.channel import Channel, connect
-from soliton.web.server import bind
+from soliton.web.server import bind, wait_until_free
 from soliton.web.worker_processes import (
     WorkerContext,
     Workers,
@@ -29,7 +29,6 @@ from soliton.web.worker_processes import (
     prepare,
     stop_event,
     tell_ready,
-    wait_until_free,
 )
 
 TICK_SECONDS: Final = 1.0

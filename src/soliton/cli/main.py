@@ -13,25 +13,9 @@ import click
 
 from soliton import __version__
 from soliton.cli.chosen import chosen_settings
-from soliton.cli.config import config
-from soliton.cli.data_service import data_service
-from soliton.cli.devnet import devnet
-from soliton.cli.export import (
-    export_kafka,
-    export_ndjson,
-    export_parquet,
-    export_postgres,
-    verify_postgres,
-)
-from soliton.cli.helping import CONTEXT, Commands, WithOthers
-from soliton.cli.keys import api_key, keys
+from soliton.cli.helping import CONTEXT, Commands, ImportedLater, WithOthers
 from soliton.cli.logs import choose_level, configure_log, current_log, log_options
-from soliton.cli.matcher import matcher
-from soliton.cli.notify import notify
-from soliton.cli.peers import peers
 from soliton.cli.quantities import MILLISECONDS, SHARE
-from soliton.cli.ride_node import group as ride
-from soliton.cli.signer import signer
 from soliton.errors import SolitonError
 
 _DATA_DIR = click.option(
@@ -45,9 +29,23 @@ _CONFIG = click.option(
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="A HOCON configuration file.",
 )
+_OTHER_MODULES = ImportedLater(
+    {
+        "api-key": "soliton.cli.keys:api_key",
+        "config": "soliton.cli.config:config",
+        "data-service": "soliton.cli.data_service:data_service",
+        "devnet": "soliton.cli.devnet:devnet",
+        "keys": "soliton.cli.keys:keys",
+        "matcher": "soliton.cli.matcher:matcher",
+        "notify": "soliton.cli.notify:notify",
+        "peers": "soliton.cli.peers:peers",
+        "ride": "soliton.cli.ride_node:group",
+        "signer": "soliton.cli.signer:signer",
+    }
+)
 
 
-@click.group(cls=Commands, context_settings=CONTEXT)
+@click.group(cls=Commands, commands=_OTHER_MODULES, context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="soliton")
 @click.option("--verbose", "-v", is_flag=True, help="Log details: --log-level debug.")
 @log_options
@@ -79,12 +77,14 @@ def import_command(
 
 @cli.command(
     cls=WithOthers,
-    others={
-        "postgres": export_postgres,
-        "kafka": export_kafka,
-        "parquet": export_parquet,
-        "ndjson": export_ndjson,
-    },
+    others=ImportedLater(
+        {
+            "postgres": "soliton.cli.export:export_postgres",
+            "kafka": "soliton.cli.export:export_kafka",
+            "parquet": "soliton.cli.export:export_parquet",
+            "ndjson": "soliton.cli.export:export_ndjson",
+        }
+    ),
 )
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_NETWORK
@@ -138,7 +138,9 @@ def state_hash(
     run_state_hash(config, network, data_dir, height)
 
 
-@cli.command(cls=WithOthers, others={"postgres": verify_postgres})
+@cli.command(
+    cls=WithOthers, others=ImportedLater({"postgres": "soliton.cli.export:verify_postgres"})
+)
 @_NETWORK
 @_CONFIG
 @_DATA_DIR
@@ -287,18 +289,6 @@ def simulate(
         patience=patience // 1_000,
     )
     run_simulate(plan, seeds, svg)
-
-
-cli.add_command(api_key)
-cli.add_command(config)
-cli.add_command(data_service)
-cli.add_command(devnet)
-cli.add_command(keys)
-cli.add_command(matcher)
-cli.add_command(notify)
-cli.add_command(peers)
-cli.add_command(ride)
-cli.add_command(signer)
 
 
 def main() -> None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 
 from soliton.cli.helping import Commands, printable
 from soliton.errors import EnvironmentProblem, InputError
-from soliton.node.network_settings import parse_host_port
-from soliton.web.client import Answer, HttpClient
+
+if TYPE_CHECKING:
+    from soliton.web.client import Answer
 
 _NODE: Final = click.option(
     "--node", "url", default="http://127.0.0.1:6869", show_default=True, help="The node."
@@ -65,6 +66,8 @@ def list_command(url: str) -> None:
 @_KEY
 def connect(peer: str, url: str, api_key: str) -> None:
     """Make the node dial a peer."""
+    from soliton.node.network_settings import parse_host_port
+
     try:
         where = parse_host_port(peer)
     except ValueError as error:
@@ -94,6 +97,8 @@ def clear(url: str, api_key: str) -> None:
 
 
 async def _get(url: str, *paths: str) -> list[Any]:
+    from soliton.web.client import HttpClient
+
     client = HttpClient(url)
     try:
         answers = [_checked(await client.request("GET", path), path) for path in paths]
@@ -106,6 +111,8 @@ async def _get(url: str, *paths: str) -> list[Any]:
 
 
 async def _post(url: str, path: str, api_key: str, body: bytes) -> None:
+    from soliton.web.client import HttpClient
+
     client = HttpClient(url, headers={"X-API-Key": api_key})
     try:
         answer = await client.request("POST", path, body)

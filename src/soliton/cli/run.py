@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -62,7 +61,9 @@ async def start_api(
         from soliton.cli.workers import start_workers
 
         return await start_workers(node, api_context(node, controls=controls))
-    context = replace(api_context(node, signatures, controls), no_controls=no_controls)
+    context = msgspec.structs.replace(
+        api_context(node, signatures, controls), no_controls=no_controls
+    )
     app = build_app(context)
     limits = server_limits(settings.limits)
     counters = context.traffic.counters

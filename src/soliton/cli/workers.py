@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 
@@ -47,7 +46,7 @@ async def start_workers(node: Node, context: ApiContext) -> WorkerService:
         node.settings, wallet=WalletSettings(None, None, None), logging=current_log()
     )
     traffic = Traffic(service.counters, counts_calls=False)
-    app = build_app(replace(context, client_header=CLIENT_HEADER, traffic=traffic))
+    app = build_app(msgspec.structs.replace(context, client_header=CLIENT_HEADER, traffic=traffic))
     program = partial(run_worker, settings, context.obeys)
     forget = node.store.database.forget_dead_readers
     await service.start(app, transaction_server(node), program, gauges=GAUGES, ended=forget)
@@ -73,7 +72,9 @@ def run_worker(
 async def _serve(node: Node, obeys: bool, worker: WorkerContext, lifeline: Connection) -> None:
     traffic = Traffic(worker.counters())
     traffic.note_use()
-    context = replace(api_context(node), obeys=obeys, refresh=node.chain.follow, traffic=traffic)
+    context = msgspec.structs.replace(
+        api_context(node), obeys=obeys, refresh=node.chain.follow, traffic=traffic
+    )
 
     def make_app(upstream: Upstream, channel: TransactionChannel) -> Application:
         return build_app(context, partial(reader_routes, upstream=upstream, channel=channel))

@@ -22,8 +22,6 @@ from functools import lru_cache
 from typing import TypeAlias
 
 import gmpy2
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from nacl import bindings as sodium
 from nacl.exceptions import BadSignatureError
 
@@ -144,6 +142,10 @@ def _sodium_accepts(key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def _openssl_accepts(key: bytes, message: bytes, signature: bytes) -> bool:
+    # Few processes meet such a signature; the import takes as long as that of all else here.
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     response = int.from_bytes(signature[32:], "little") % GROUP_ORDER
     reduced = signature[:32] + response.to_bytes(32, "little")
     try:

@@ -10,7 +10,7 @@ wavesplatform/docs.wavesplatform, "Cryptographic practical details".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from soliton.crypto import curve25519
 from soliton.crypto.errors import CryptoError
@@ -21,12 +21,14 @@ MAX_NONCE = 2**31 - 1
 NONCE_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPair:
+class KeyPair(msgspec.Struct, frozen=True):
     """The two keys of an account. The ``repr`` omits the private one."""
 
-    private_key: bytes = field(repr=False)
+    private_key: bytes
     public_key: bytes
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(public_key={self.public_key!r})"
 
 
 def account_seed(seed: bytes, nonce: int = 0) -> bytes:

@@ -12,13 +12,13 @@ wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/crypto/Enigma.s
 
 from __future__ import annotations
 
-from typing import Final
-
-from cryptography.hazmat.primitives import hashes, padding
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
+import hashlib
+from typing import TYPE_CHECKING, Final
 
 from soliton.crypto.errors import CryptoError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
 KEY_SALT: Final = b"0495c728-1614-41f6-8ac3-966c22b4a62d"
 KEY_ROUNDS: Final = 999_999
@@ -29,12 +29,14 @@ BLOCK_BITS: Final = 128
 def file_key(password: str) -> bytes:
     """Derive the key from a password; deliberately slow, most of a second."""
     # The format's Java implementation uses the UTF-8 bytes of the password, too.
-    derivation = PBKDF2HMAC(hashes.SHA512(), KEY_BYTES, KEY_SALT, KEY_ROUNDS)
-    return derivation.derive(password.encode("utf-8", "surrogatepass"))
+    secret = password.encode("utf-8", "surrogatepass")
+    return hashlib.pbkdf2_hmac("sha512", secret, KEY_SALT, KEY_ROUNDS, KEY_BYTES)
 
 
 def encrypt(key: bytes, plain: bytes) -> bytes:
     """Encrypt the content of a file."""
+    from cryptography.hazmat.primitives import padding
+
     padder = padding.PKCS7(BLOCK_BITS).padder()
     encryptor = _cipher(key).encryptor()
     padded = padder.update(plain) + padder.finalize()
@@ -45,6 +47,8 @@ def decrypt(key: bytes, secret: bytes) -> bytes:
     """Reverse ``encrypt``. Raises ``CryptoError`` for a wrong key, except that about one wrong key
     in 256 is not detected and returns nonsense.
     """
+    from cryptography.hazmat.primitives import padding
+
     decryptor = _cipher(key).decryptor()
     unpadder = padding.PKCS7(BLOCK_BITS).unpadder()
     try:
@@ -56,4 +60,7 @@ def decrypt(key: bytes, secret: bytes) -> bytes:
 
 
 def _cipher(key: bytes) -> Cipher[modes.ECB]:
+    # Imported with the first file: most nodes and matchers that start have none.
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
     return Cipher(algorithms.AES(key), modes.ECB())  # noqa: S305 - the files' format

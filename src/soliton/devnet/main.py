@@ -37,8 +37,7 @@ from soliton.node.settings import api_key_hash_text, load_settings
 from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
 from soliton.web.ports import holder
-from soliton.web.server import PortTaken, bind
-from soliton.web.worker_processes import wait_until_free
+from soliton.web.server import PortTaken, bind, wait_until_free
 
 if TYPE_CHECKING:
     from soliton.devnet.fork.chain import Fork

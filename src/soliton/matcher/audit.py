@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from soliton.chain.errors import ChainError
 from soliton.chain.orders import PRICE_CONSTANT, Order, Side, signature_is_valid
@@ -60,8 +61,7 @@ class RuleBroken(InputError):
         self.offset = offset
 
 
-@dataclass(slots=True)
-class _Resting:
+class _Resting(msgspec.Struct):
     """An order in the second book, with its level and remaining amounts."""
 
     order: Order
@@ -70,13 +70,12 @@ class _Resting:
     fee: int
 
 
-@dataclass(slots=True)
-class _Side:
+class _Side(msgspec.Struct):
     """Levels in ascending order of ``sign * price``: the last is the best."""
 
     sign: int
-    ranks: list[int] = field(default_factory=list)
-    levels: dict[int, list[bytes]] = field(default_factory=dict)
+    ranks: list[int] = []
+    levels: dict[int, list[bytes]] = {}
 
     def put(self, level: int, order_id: bytes) -> None:
         rank = level * self.sign
@@ -97,11 +96,10 @@ class _Side:
         return self.levels[self.ranks[-1]][0]
 
 
-@dataclass(slots=True)
-class _Book:
-    resting: dict[bytes, _Resting] = field(default_factory=dict)
-    bids: _Side = field(default_factory=lambda: _Side(1))
-    asks: _Side = field(default_factory=lambda: _Side(-1))
+class _Book(msgspec.Struct):
+    resting: dict[bytes, _Resting] = {}
+    bids: _Side = msgspec.field(default_factory=lambda: _Side(1))
+    asks: _Side = msgspec.field(default_factory=lambda: _Side(-1))
 
     def side(self, side: Side) -> _Side:
         return self.bids if side is Side.BUY else self.asks
@@ -111,8 +109,7 @@ class _Book:
         self.side(order.order.side).remove(order.level, order_id)
 
 
-@dataclass(slots=True)
-class Counts:
+class Counts(msgspec.Struct):
     """What was checked. ``unsigned`` orders have no valid signature, which an account's script may
     allow; the chain decides.
     """

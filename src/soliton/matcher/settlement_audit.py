@@ -8,8 +8,9 @@ executions are correct (``audit``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
@@ -23,8 +24,7 @@ BATCH: Final = 100
 """Transactions looked up at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """An execution that is not settled: the offset of its command, its index among the command's
     executions, the amount (in the pair's amount asset), and the reason.
     """
@@ -36,8 +36,7 @@ class Fault:
     why: str
 
 
-@dataclass(slots=True)
-class SettlementCounts:
+class SettlementCounts(msgspec.Struct):
     """Counts by result. ``waiting`` are in the node's pool."""
 
     confirmed: int = 0
@@ -46,8 +45,7 @@ class SettlementCounts:
     """Executions after the last command in the orders database."""
 
 
-@dataclass(slots=True)
-class _Lookup:
+class _Lookup(msgspec.Struct):
     """An execution whose transaction is to be looked up on the node."""
 
     offset: int
@@ -56,18 +54,17 @@ class _Lookup:
     transaction_id: bytes
 
 
-@dataclass(slots=True)
-class SettlementAudit:
+class SettlementAudit(msgspec.Struct):
     """``take`` the executions of each command in order, then ``finish``. Without a node, only the
     existence of the transactions is checked.
     """
 
     database: OrdersDatabase
     node: NodeClient | None
-    counts: SettlementCounts = field(default_factory=SettlementCounts)
-    faults: list[Fault] = field(default_factory=list)
+    counts: SettlementCounts = msgspec.field(default_factory=SettlementCounts)
+    faults: list[Fault] = []
     """All unsettled executions, in the order of the journal."""
-    _lookups: list[_Lookup] = field(default_factory=list)
+    _lookups: list[_Lookup] = []
 
     async def take(self, offset: int, executions: Sequence[OrderExecuted]) -> None:
         """Check the executions of the command at an offset. Raises ``NodeUnavailable``."""

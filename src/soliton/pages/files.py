@@ -14,7 +14,7 @@ import hashlib
 import html
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Final
 
@@ -41,13 +41,17 @@ _SMALL: Final = 500
 """Smaller bodies are not compressed."""
 
 
-class File(msgspec.Struct, frozen=True):
+class File(msgspec.Struct, frozen=True, dict=True):
     """A file, plain and gzipped."""
 
     body: bytes
-    packed: bytes
     content_type: bytes
     tag: bytes
+
+    @cached_property
+    def packed(self) -> bytes:
+        """Made at the first request: that of all files takes longer than the start of a service."""
+        return _packed(self.body)
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -61,14 +65,13 @@ class Page(msgspec.Struct, frozen=True):
 @cache
 def shipped() -> Mapping[str, File]:
     """All scripts and styles by name; cached."""
-    folder = files("soliton.pages").joinpath(FOLDER)
     found: dict[str, File] = {}
-    for each in folder.iterdir():
+    for each in files("soliton.pages").joinpath(FOLDER).iterdir():
         suffix = each.name[each.name.rfind(".") :]
         if suffix in _TYPES:
             body = each.read_bytes()
             tag = b'"%s"' % hashlib.sha256(body).hexdigest()[:20].encode("ascii")
-            found[each.name] = File(body, _packed(body), _TYPES[suffix], tag)
+            found[each.name] = File(body, _TYPES[suffix], tag)
     return found
 
 

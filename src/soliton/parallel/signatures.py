@@ -2,9 +2,10 @@
 
 A verification costs more than the rest of a request, and threads share one interpreter lock, so a
 worker process does it while the loop continues. All signatures of one turn of the loop are sent
-together, or in groups if the caller wants the first verdicts early. The worker is started once at
-least two are submitted at the same time; a single one is verified here, since the round trip would
-delay it. Whatever the worker does not answer, because it was killed or hangs, is done here.
+together, or in groups if the caller wants the first verdicts early. Signatures that are submitted
+alone are verified here, since the round trip would delay them; the worker is started once enough
+were submitted together. Whatever the worker does not answer, because it was killed or hangs, is
+done here.
 
 A private key is sent through the worker's private pipe; it is in no command line and in no file.
 
@@ -34,6 +35,8 @@ RESTART_SECONDS: Final = 5.0
 """The pause before the process is restarted after it was lost."""
 SIGN_SECONDS: Final = 0.005
 """How long messages to sign are collected, since each request to the process has a cost."""
+STARTS_AFTER: Final = 256
+"""Signatures submitted together before the process starts, which costs as much as a thousand."""
 _LEAST: Final = 2
 _STDIN: Final = 0
 
@@ -74,6 +77,7 @@ class SignatureChecker:
         self._process: _Process | None = None
         self._ending: set[_Process] = set()
         self._starting: asyncio.Task[None] | None = None
+        self._together = 0
         self._not_before = 0.0
         self._answered = 0
         self._watch: asyncio.TimerHandle | None = None
@@ -170,6 +174,7 @@ class SignatureChecker:
         process = self._process
         if process is None or not process.is_ready:
             if process is None and len(batch) >= _LEAST:
+                self._together += len(batch)
                 self._start()
             _do_locally(batch)
             return
@@ -193,7 +198,8 @@ class SignatureChecker:
 
     def _start(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._may_start and loop.time() >= self._not_before:
+        is_needed = self._may_start and self._together >= STARTS_AFTER
+        if is_needed and loop.time() >= self._not_before:
             self._process = _Process(self._received, self._lose)
             self._starting = loop.create_task(self._run(self._process))
 

@@ -10,10 +10,12 @@ the kind and place are logged, since the message of an exception may quote its i
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from soliton.pages.files import file_answer, page_answer
 from soliton.signer.answers import (
@@ -78,8 +80,8 @@ class Signer:
             self.cors = Cors(methods=_METHODS, exposed=_EXPOSED, seconds=PREFLIGHT_SECONDS)
         if settings.keys is not None:
             # A block is sent with all its transactions, in base64.
-            limits = dataclasses.replace(limits, body_bytes=max(limits.body_bytes, BLOCK_BYTES))
-            settings = dataclasses.replace(settings, limits=limits)
+            limits = msgspec.structs.replace(limits, body_bytes=max(limits.body_bytes, BLOCK_BYTES))
+            settings = msgspec.structs.replace(settings, limits=limits)
         self.body_limits = BodyLimits(limits.body_bytes, limits.body_seconds)
         self._node = NodeClient(settings)
         self._keys: KeyService | None = None
@@ -91,16 +93,17 @@ class Signer:
         self._settings = settings
         self._last_timestamp = 0
         self._running = 0
-        document = json_answer(openapi_document(settings))
+        # Document and page are made at the first request.
+        document = cache(lambda: json_answer(openapi_document(settings)))
         health = json_answer({"status": "ok", "network": settings.network.name})
         self._routes: dict[str, tuple[str, Handler]] = {
             "/data": ("POST", self._data),
             "/health": ("GET", lambda _: health),
             "/ready": ("GET", lambda _: Awaited(self._ready())),
-            "/openapi.json": ("GET", lambda _: document),
+            "/openapi.json": ("GET", lambda _: document()),
         }
-        root = signer_page(settings)
-        self._routes["/"] = "GET", lambda request: page_answer(root, request.headers)
+        root = cache(lambda: signer_page(settings))
+        self._routes["/"] = "GET", lambda request: page_answer(root(), request.headers)
 
     def begin(self) -> None:
         """Run before the first request, in the event loop."""

@@ -7,14 +7,14 @@ not overlap with them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from soliton.errors import EnvironmentProblem, InputError
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """One row: the code in ``error``, the HTTP status, and the meaning."""
 
     code: int
@@ -83,14 +83,13 @@ FAULTS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorAnswer:
+class ErrorAnswer(msgspec.Struct, frozen=True):
     """An error answer: the HTTP status, and the members of the JSON object."""
 
     status: int
     code: int
     message: str
-    more: dict[str, object] = field(default_factory=dict)
+    more: dict[str, object] = {}
 
     def json(self) -> dict[str, object]:
         """Return the body."""

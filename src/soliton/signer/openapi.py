@@ -14,7 +14,6 @@ from typing import Final
 from soliton import __version__
 from soliton.chain.transactions.data import MAX_ENTRIES, TYPE
 from soliton.signer.errors import FAULTS, Fault
-from soliton.signer.key_openapi import key_paths, key_schemas, key_security
 from soliton.signer.settings import SignerSettings
 from soliton.web import openapi
 
@@ -49,6 +48,9 @@ def openapi_document(settings: SignerSettings) -> dict[str, object]:
     }
     components = {"schemas": _schemas(settings.limits.seed_characters)}
     if settings.keys is not None:
+        # A signer without stored keys does not load what these describe.
+        from soliton.signer.key_openapi import key_paths, key_schemas, key_security
+
         paths |= key_paths()
         components["schemas"] |= key_schemas()
         components["securitySchemes"] = key_security()

@@ -14,8 +14,9 @@ import base64
 import binascii
 import json
 import re
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from soliton.chain.json_kinds import BASE64_PREFIX
 from soliton.chain.transactions.data import MAX_ENTRIES
@@ -42,8 +43,7 @@ _MAX_PARTS: Final = 4_000
 """Objects, arrays and members: several times as many as the largest valid request has."""
 
 
-@dataclass(frozen=True, slots=True)
-class SigningRequest:
+class SigningRequest(msgspec.Struct, frozen=True):
     """The sender's keys, and the entries of the transaction."""
 
     account: KeyPair

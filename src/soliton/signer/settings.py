@@ -6,9 +6,10 @@ What lives here: the records. What does not: reading them from files (``node.set
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from soliton.chain.networks import Network
 from soliton.signer.callers import Caller
@@ -16,8 +17,7 @@ from soliton.web.clock import wall_clock
 from soliton.web.server import ServerLimits
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """Limits on requests; each has its own error."""
 
     body_bytes: int = 1024 * 1024
@@ -42,8 +42,7 @@ SERVER_LIMITS: Final = ServerLimits(connections=256, head_bytes=16 * 1024, keep_
 """A signer has few clients, each with a seed."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreSettings:
+class StoreSettings(msgspec.Struct, frozen=True):
     """A key in an external store. ``where`` is a module or an address, ``within`` a token or a
     mount, ``secret_file`` holds the PIN or the access token.
     """
@@ -56,16 +55,14 @@ class StoreSettings:
     secret_file: Path
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookSettings:
+class WebhookSettings(msgspec.Struct, frozen=True):
     """The receiver of notifications of pending requests, and the file of the shared secret."""
 
     url: str
     secret_file: Path
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedSettings:
+class FetchedSettings(msgspec.Struct, frozen=True):
     """A key whose secret is fetched at the start.
 
     ``kind`` is ``environment`` (``where``: a variable), ``command`` or ``vault-kv`` (``where``: an
@@ -85,8 +82,7 @@ class FetchedSettings:
     token_file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KeySettings:
+class KeySettings(msgspec.Struct, frozen=True):
     """The directories of keys and of the audit log, the policy file and its pinned hash, the
     callers, allowed ``Host`` names besides those of this machine, and allowed CORS ``origins``.
 
@@ -106,8 +102,7 @@ class KeySettings:
     fetched: tuple[FetchedSettings, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SignerSettings:
+class SignerSettings(msgspec.Struct, frozen=True):
     """The node, the network, and the limits.
 
     ``cors`` lets pages of any origin call ``POST /data``, as demo applications do. ``clock``

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar, cast
 
@@ -106,7 +105,9 @@ class LocalChain:
         self.controls = Controls(node, account, clock, mode=INSTANT, prepare=prepare)
         prepare()
         context = api_context(node, controls=self.controls)
-        context = replace(context, limits=NO_LIMITS, texts=_OwnTexts(), sources=self.sources)
+        context = msgspec.structs.replace(
+            context, limits=NO_LIMITS, texts=_OwnTexts(), sources=self.sources
+        )
         self.app = build_app(context)
 
     @property

@@ -14,7 +14,6 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from types import GenericAlias
 from typing import Any, Final, Generic, TypeVar, cast
@@ -63,8 +62,7 @@ def frame_bytes(data: bytes) -> bytes:
     return len(data).to_bytes(_LENGTH_BYTES, "big") + data
 
 
-@dataclass(frozen=True)
-class ChannelSpec(Generic[Q, A]):
+class ChannelSpec(msgspec.Struct, Generic[Q, A], frozen=True, dict=True):
     """The protocol of a channel: questions and answers of these types (of ``msgspec``), at most
     ``max_waiting`` outstanding.
 

@@ -14,10 +14,11 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, cast
 from urllib.parse import urlsplit
+
+import msgspec
 
 from soliton.errors import EnvironmentProblem, InputError
 from soliton.web.client_http1 import (
@@ -76,8 +77,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ClientLimits:
+class ClientLimits(msgspec.Struct, frozen=True):
     """How many requests may be in progress, and whether further ones wait (else ``HttpBusy``); the
     timeouts of connecting and of a whole answer, the largest answer, and how long an idle
     connection is reused: the server has to keep it open for longer.

@@ -15,8 +15,10 @@ Source: the Fetch standard, ``fetch.spec.whatwg.org``, "CORS protocol"; wavespla
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
+from msgspec.structs import force_setattr
 
 from soliton.web.types import Headers
 
@@ -48,11 +50,11 @@ def _listed(names: tuple[str, ...]) -> bytes:
     return ", ".join(names).encode("latin-1", "replace")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cors:
+class Cors(msgspec.Struct, frozen=True, kw_only=True):
     """Which origins may read answers, and what they may send; ``exposed`` are headers of answers.
 
-    Browsers cache a preflight response for ``seconds``, if given.
+    Browsers cache a preflight response for ``seconds``, if given. The last three members follow
+    from the others and are not given.
     """
 
     allows: bool = True
@@ -62,11 +64,11 @@ class Cors:
     credentials: bool = True
     exposed: tuple[str, ...] = ()
     seconds: int | None = None
-    always: Headers = field(init=False)
+    always: Headers = ()
     """Headers also of answers to requests without an origin, for caches."""
-    preflight: Headers = field(init=False)
+    preflight: Headers = ()
     """Additional headers of a preflight response."""
-    _more: Headers = field(init=False)
+    _more: Headers = ()
 
     def __post_init__(self) -> None:
         more: Headers = (_CREDENTIALS,) if self.credentials else ()
@@ -78,9 +80,9 @@ class Cors:
         )
         if self.seconds is not None:
             preflight += ((b"access-control-max-age", b"%d" % self.seconds),)
-        object.__setattr__(self, "always", (VARY,) if self.allows else ())
-        object.__setattr__(self, "_more", more)
-        object.__setattr__(self, "preflight", preflight)
+        force_setattr(self, "always", (VARY,) if self.allows else ())
+        force_setattr(self, "_more", more)
+        force_setattr(self, "preflight", preflight)
 
     def headers(self, method: str, origin: bytes | None) -> Headers:
         """Return the headers of the answer to a request with this method from this origin."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 BACKLOG: Final = 1024
 RETRY_AFTER_SECONDS: Final = 1
@@ -12,8 +13,7 @@ STOP_SECONDS: Final = 0.7
 """How long running requests may take after ``stop`` before they are cancelled."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerLimits:
+class ServerLimits(msgspec.Struct, frozen=True):
     """Limits on connections, heads of requests, and slow clients."""
 
     connections: int = 1024

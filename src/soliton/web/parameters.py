@@ -14,9 +14,10 @@ What lives here: kinds of parameters, tables of parameters, parsing a line. What
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from soliton.errors import InvariantBroken
 
@@ -27,8 +28,7 @@ _MAX_LONG: Final = 2**63 - 1
 _MAX_DIGITS: Final = 19
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """The type of a parameter; ``convert`` returns None for invalid text or raises ``ApiError``."""
 
     name: str
@@ -96,8 +96,7 @@ class Place(Enum):
     QUERY = "query"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True):
     """A declared parameter; ``example`` is for the documentation and for tests."""
 
     name: str
@@ -157,7 +156,7 @@ def read_line(line: str, known: Mapping[str, Parameter], words: Collection[str])
         for number, segment in enumerate(segments):
             if segment.startswith("{"):
                 parameter = known[segment[1:-1]]
-                of_path.append(replace(parameter, place=Place.PATH, required=True))
+                of_path.append(msgspec.structs.replace(parameter, place=Place.PATH, required=True))
                 segments[number] = f"{{{parameter.name}}}"
         of_query = tuple(known[name] for name in query.split("&") if name)
     except KeyError as error:

@@ -10,8 +10,9 @@ import asyncio
 import errno
 import socket
 import ssl
+import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from soliton.errors import EnvironmentProblem
 from soliton.web.accepting import listen
@@ -31,7 +32,12 @@ __all__ = [
     "bind",
     "serve",
     "serve_locally",
+    "wait_until_free",
 ]
+
+PORT_SECONDS: Final = 1.5
+"""How long a port may still be in use at the start."""
+PORT_PAUSE_SECONDS: Final = 0.05
 
 R = TypeVar("R", bound=Request)
 
@@ -184,3 +190,19 @@ def bind(host: str, port: int, *, shares_port: bool = False) -> socket.socket:
             raise PortTaken(host, port) from error
         raise EnvironmentProblem(f"cannot listen on {host} port {port}: {error}") from error
     return listener
+
+
+def wait_until_free(host: str, port: int) -> None:
+    """Refuse a port that is in use, also a shared one: requests would be split between both. Waits
+    a moment for the workers of a killed service to end.
+    """
+    last = time.monotonic() + PORT_SECONDS
+    while True:
+        try:
+            bind(host, port).close()
+        except EnvironmentProblem:
+            if time.monotonic() > last:
+                raise
+            time.sleep(PORT_PAUSE_SECONDS)
+        else:
+            return

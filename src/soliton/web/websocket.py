@@ -17,14 +17,14 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Callable
-from typing import Final
-
-from websockets.frames import Frame, Opcode
-from websockets.protocol import OPEN, SERVER, Protocol
+from typing import TYPE_CHECKING, Final, cast
 
 from soliton.web.limits import ServerLimits
 from soliton.web.request import Request
 from soliton.web.types import WhenLost
+
+if TYPE_CHECKING:
+    from websockets.frames import Frame
 
 MAX_UNREAD_BYTES: Final = 4 * 1024 * 1024
 """Limit of unsent bytes; larger than the longest single message."""
@@ -34,6 +34,9 @@ GOING_AWAY: Final = 1012
 NOT_TEXT: Final = 1007
 _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _KEY_BYTES: Final = 16
+_CONTINUED: Final = 0
+_TEXT: Final = 1
+_BINARY: Final = 2
 _VERSION: Final = b"13"
 
 
@@ -67,6 +70,9 @@ class WebSocket(asyncio.Protocol):
     def __init__(
         self, transport: asyncio.Transport, limits: ServerLimits, when_lost: WhenLost
     ) -> None:
+        # Most servers start without a client that needs it.
+        from websockets.protocol import OPEN, SERVER, Protocol
+
         self._transport = transport
         self._when_lost = when_lost
         self._write_seconds = limits.write_seconds
@@ -148,9 +154,8 @@ class WebSocket(asyncio.Protocol):
         """Parse frames, and queue messages."""
         frames = self._frames
         frames.receive_data(data)
-        for frame in frames.events_received():
-            assert isinstance(frame, Frame)
-            if frame.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+        for frame in cast("list[Frame]", frames.events_received()):
+            if frame.opcode in (_TEXT, _BINARY, _CONTINUED):
                 self._add(frame)
         self._flush()
         if self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
@@ -160,8 +165,8 @@ class WebSocket(asyncio.Protocol):
 
     def _add(self, frame: Frame) -> None:
         """Add a frame of a message."""
-        if frame.opcode is not Opcode.CONT:
-            self._parts, self._is_text = [], frame.opcode is Opcode.TEXT
+        if frame.opcode != _CONTINUED:
+            self._parts, self._is_text = [], frame.opcode == _TEXT
         self._parts.append(bytes(frame.data))
         if not frame.fin or self._is_closing:
             return

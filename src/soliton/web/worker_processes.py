@@ -17,9 +17,7 @@ import multiprocessing
 import shutil
 import signal
 import socket
-import time
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
 from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -27,8 +25,10 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from soliton.errors import EnvironmentProblem
-from soliton.web.server import bind
+from soliton.web.server import bind, wait_until_free
 from soliton.web.shared_counters import SharedCounters, join, share
 from soliton.web.temporary import TemporaryPlace
 
@@ -36,9 +36,6 @@ START_SECONDS: Final = 30.0
 """The timeout of a worker's start."""
 STOP_SECONDS: Final = 2.0
 """The timeout of a worker's end; then it is killed."""
-PORT_SECONDS: Final = 1.5
-"""How long a port may still be in use at the start."""
-PORT_PAUSE_SECONDS: Final = 0.05
 FIRST_PAUSE_SECONDS: Final = 0.1
 LAST_PAUSE_SECONDS: Final = 10.0
 """The backoff before a worker is replaced: doubled each time, until one lives longer than this."""
@@ -49,8 +46,7 @@ _READY: Final = "ready"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerContext:
+class WorkerContext(msgspec.Struct, frozen=True):
     """The directory of the sockets, the number of slots and the process's own (0 is the service's),
     and the public address.
     """
@@ -204,22 +200,6 @@ class Workers:
         """Release the port and the directory, after all servers have stopped."""
         self._reserved.close()
         self._directory.close()
-
-
-def wait_until_free(host: str, port: int) -> None:
-    """Refuse a port that is in use, also a shared one: requests would be split between both. Waits
-    a moment for the workers of a killed service to end.
-    """
-    last = time.monotonic() + PORT_SECONDS
-    while True:
-        try:
-            bind(host, port).close()
-        except EnvironmentProblem:
-            if time.monotonic() > last:
-                raise
-            time.sleep(PORT_PAUSE_SECONDS)
-        else:
-            return
 
 
 def _tell(started: asyncio.Future[None], *, is_ready: bool) -> None:

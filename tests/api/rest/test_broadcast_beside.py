@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from soliton.api.app import build_app
 from soliton.api.rest.broadcasting import MAX_OFF_LOOP_BYTES
@@ -32,6 +32,7 @@ LINE = "POST /transactions/broadcast"
 @pytest_asyncio.fixture
 async def checker(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SignatureChecker]:
     monkeypatch.setattr(signatures, "cores", lambda: 2)
+    monkeypatch.setattr(signatures, "STARTS_AFTER", 2)
     made = SignatureChecker(group=4)
     yield made
     await made.close()
@@ -47,7 +48,7 @@ async def begin(checker: SignatureChecker) -> None:
 
 
 def with_checker(chain: PrivateChain, checker: SignatureChecker | None, **changes: object) -> Any:
-    context = replace(context_of(chain.node), signatures=checker, **changes)  # type: ignore[arg-type]
+    context = replace(context_of(chain.node), signatures=checker, **changes)
     return build_app(context)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import gzip
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from soliton.api.app import build_app
 from soliton.api.rest import devnet

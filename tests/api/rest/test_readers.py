@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from soliton.api.app import all_routes, build_app
 from soliton.api.application import Application
@@ -105,7 +105,7 @@ async def test_what_only_the_node_has_is_not_read(
         return
     chain = documented[family]
     alone = OnlyChain(chain.chain.node)
-    context = replace(context_of(chain.chain.node), node=alone)  # type: ignore[arg-type]
+    context = replace(context_of(chain.chain.node), node=alone)
     app = Application(context, (route,))
     body = b"" if route.body is None else chain.body(route.body, {})
     for instead in (None, *UNKNOWN, chain.waiting, chain.block):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from soliton.api.app import build_app
 from soliton.api.fair_limits import FairLimits

@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import msgspec
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 from websockets.asyncio.client import connect as connect_websocket
 
 from soliton.chain import orders

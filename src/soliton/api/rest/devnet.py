@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from functools import wraps
 from typing import Any, Final, TypeVar
 
@@ -414,7 +413,7 @@ def refused(reason: str) -> tuple[Route, ...]:
         raise errors.NO_CONTROLS.error(reason=reason)
 
     return tuple(
-        replace(
+        msgspec.structs.replace(
             each,
             handler=refuse,
             # The answer does not depend on the query and the body.

@@ -10,7 +10,6 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -247,7 +246,7 @@ assetScript | boolean | The script is for an asset  | false
     row("POST /utils/script/compileContract family=zbs", compile_dapp,
         "Compile the source of a dApp", Compiled, {**_COMPILED, "script": _DAPP},
         "SCRIPT_COMPILER_ERROR SERVER_REQUEST_TIMEOUT",
-        body=replace(_SOURCE, example=_DAPP_SOURCE)),
+        body=msgspec.structs.replace(_SOURCE, example=_DAPP_SOURCE)),
     row("POST /utils/script/estimate", estimate,
         "The complexities and the extra fee of a compiled script", _COSTS_SCHEMA,
         {"script": examples.RIDE_SCRIPT, "scriptText": "true"} | _COSTS,

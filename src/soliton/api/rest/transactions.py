@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Final, NoReturn
@@ -245,7 +244,7 @@ _FEE_REQUEST: Final = json_body(
     UNSIGNED_TRANSACTION,
     get_is_405=True,
 )
-_TO_SERIALIZE: Final = replace(
+_TO_SERIALIZE: Final = msgspec.structs.replace(
     _FEE_REQUEST,
     description="A transaction with `senderPublicKey`, without proofs",
     example={**examples.FEE_REQUEST, "fee": 100000, "timestamp": 1795174397440},

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
 from decimal import ROUND_DOWN, Decimal
 from typing import Any, Final, TypeVar
 
+import msgspec
 from ccxt.base.errors import BadSymbol, InvalidOrder
 from ccxt.base.exchange import Exchange
 
@@ -44,12 +44,11 @@ _STATUSES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """A request to the matcher."""
 
     path: str
-    params: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = {}
     method: str = "GET"
     api: str = "public"
 

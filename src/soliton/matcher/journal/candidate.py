@@ -10,9 +10,10 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+import msgspec
 
 from soliton.matcher.journal import Record
 from soliton.matcher.journal.errors import JournalGap, UnequalRules
@@ -44,8 +45,7 @@ class Role(Enum):
     """At its start, deposing any master; later as ``AUTO``."""
 
 
-@dataclass(frozen=True, slots=True)
-class KafkaSettings:
+class KafkaSettings(msgspec.Struct, frozen=True):
     """``name`` is the matcher's, unique among those that share the topic."""
 
     address: TopicAddress

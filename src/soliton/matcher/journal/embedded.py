@@ -17,10 +17,11 @@ import time
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from soliton.errors import InvariantBroken
 from soliton.matcher.journal import Position, Record, time_after
@@ -71,8 +72,7 @@ class Sync(Enum):
     """As ``INTERVAL``, but the operating system decides when to sync."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedSettings:
+class EmbeddedSettings(msgspec.Struct, frozen=True):
     """How the journal uses its disk. ``sync_interval`` is in seconds, for ``Sync.INTERVAL``."""
 
     sync: Sync = Sync.ALWAYS
@@ -80,8 +80,7 @@ class EmbeddedSettings:
     segment_bytes: int = SEGMENT_BYTES
 
 
-@dataclass(slots=True)
-class _Segment:
+class _Segment(msgspec.Struct):
     base_offset: int
     path: Path
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from soliton.matcher.journal import Position, Record, time_after
 from soliton.matcher.journal.candidate import BEATS_PER_LEASE, Candidate, KafkaSettings
@@ -47,8 +48,7 @@ CLOSING_SECONDS: Final = 5.0
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class _Term:
+class _Term(msgspec.Struct):
     """A term of this process: ``next_offset`` is the known end of the log."""
 
     topic: Topic

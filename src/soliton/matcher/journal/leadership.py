@@ -26,9 +26,10 @@ and the log itself (``kafka``).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+import msgspec
 
 from soliton.matcher.journal.errors import WrongJournal
 
@@ -45,8 +46,7 @@ _COMMAND_KIND, _PLAIN_CLAIM_KIND, _PLAIN_BEAT_KIND, _RESIGNATION_KIND = 1, 2, 3,
 _CLAIM_KIND, _BEAT_KIND = 5, 6
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """A command that the master of ``term`` wrote."""
 
     term: int
@@ -54,8 +54,7 @@ class Command:
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """A matcher claims to be the master of ``term``.
 
     ``after`` is the offset of the last valid entry that it has read; ``ordered`` is true if an
@@ -72,8 +71,7 @@ class Claim:
     rules: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(msgspec.Struct, frozen=True):
     """A heartbeat of the master of ``term``, with its name."""
 
     term: int
@@ -81,8 +79,7 @@ class Beat:
     rules: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Resignation:
+class Resignation(msgspec.Struct, frozen=True):
     """The master of ``term`` stops; another one may claim immediately."""
 
     term: int

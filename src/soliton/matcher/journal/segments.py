@@ -20,9 +20,10 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from soliton.matcher.journal import MAX_PAYLOAD_BYTES, Record
 from soliton.matcher.journal.errors import JournalDamaged, WrongJournal
@@ -128,8 +129,7 @@ def read_segment(path: Path, base_offset: int, end: int | None = None) -> Iterat
                 yield batch
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(msgspec.Struct, frozen=True):
     """The content of the newest segment: ``end`` is the end of its complete records, ``size`` that
     of the file; ``next_offset`` follows the last record, whose time is ``timestamp``.
     """

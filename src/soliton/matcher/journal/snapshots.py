@@ -15,9 +15,10 @@ import hashlib
 import logging
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.storage.files import replace_file
@@ -33,8 +34,7 @@ _AHEAD: Final = ".ahead"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """``body`` is the state after the command at ``offset``."""
 
     offset: int

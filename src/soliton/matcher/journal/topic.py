@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from soliton.errors import InvariantBroken
 from soliton.matcher.journal.errors import JournalProblem, WrongJournal
@@ -44,19 +45,21 @@ class OutOfRange(JournalProblem):
     """The broker does not have the entries at the read position (any more, or yet)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Security:
+class Security(msgspec.Struct, frozen=True):
     """``events-queue.kafka.security``: encryption and authentication, in Kafka's terms.
 
     With or without TLS (``SSL``), with a user (``SASL``) or without; ``ca_file`` has the
-    certificates that TLS trusts (empty: those of the system).
+    certificates that TLS trusts (empty: those of the system). The ``repr`` omits the password.
     """
 
     protocol: str = "PLAINTEXT"
     mechanism: str = "PLAIN"
     user: str = ""
-    password: str = field(default="", repr=False)
+    password: str = ""
     ca_file: str = ""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.protocol!r}, {self.mechanism!r}, {self.user!r})"
 
     def options(self) -> dict[str, object]:
         """The arguments of the client library. Raises ``OSError`` for an unusable file."""
@@ -72,8 +75,7 @@ class Security:
         return options
 
 
-@dataclass(frozen=True, slots=True)
-class TopicAddress:
+class TopicAddress(msgspec.Struct, frozen=True):
     """The address of a topic: ``servers`` are host:port, separated by commas; ``delivery_seconds``
     is the timeout for delivering a command; ``replicas`` is the replication factor of a topic that
     has to be created.

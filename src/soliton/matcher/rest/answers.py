@@ -12,7 +12,6 @@ Source: wavesplatform/matcher
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -43,8 +42,7 @@ STRING_MEMBERS: Final = frozenset(
 encode_json: Final = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """A response. ``plain`` marks JSON in which clients may request numbers as strings."""
 
     body: bytes

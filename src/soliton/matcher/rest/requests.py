@@ -9,7 +9,6 @@ Sources: wavesplatform/matcher
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
@@ -41,8 +40,7 @@ _TRUTHS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys
 )
 
 
-@dataclass(slots=True)
-class Request:
+class Request(msgspec.Struct):
     """One request. ``segments`` are the decoded parts of the path."""
 
     core: Matcher

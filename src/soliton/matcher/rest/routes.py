@@ -13,9 +13,10 @@ the router. What does not: the routes themselves, and handling requests (``appli
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
+
+import msgspec
 
 from soliton.matcher.rest.answers import Answer
 from soliton.matcher.rest.examples import ADDRESS, ASSET, ORDER_ID, PUBLIC_KEY
@@ -35,8 +36,7 @@ class Auth(Enum):
     SIGNED_BODY = "a signature in the body"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+class Route(msgspec.Struct, frozen=True, kw_only=True):
     """One operation. Path segments in braces are parameters; with ``barrier`` the route is
     unavailable while the service starts or stops.
     """
@@ -73,12 +73,11 @@ orderId   | text | An order's id in base58.                     | {ORDER_ID}
 """)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """A row of a route table, not parsed yet."""
 
     line: str
-    route: Route = field(repr=False)
+    route: Route
 
 
 def row(
@@ -100,7 +99,7 @@ def table(tag: str, text: str, *rows: Row, kinds: Iterable[Kind] = ()) -> tuple[
 
 def _route(row: Row, tag: str, known: dict[str, Parameter]) -> Route:
     line = read_line(row.line, known, _WORDS)
-    return replace(
+    return msgspec.structs.replace(
         row.route,
         method=line.method,
         path=line.path,

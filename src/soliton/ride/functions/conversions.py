@@ -12,6 +12,7 @@ from __future__ import annotations
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from soliton.ride.environment import CallContext
@@ -282,14 +283,17 @@ def _number(text: str) -> int | None:
 def _without_zeros(digits: str) -> str:
     """Strip enough leading zeros from digits that exceed the limit."""
     surplus = len(digits) - _MAX_DIGITS
-    if digits[:surplus] == digits[0] * surplus and digits[0] in _ZEROS:
+    zeros = _zeros()
+    if digits[:surplus] == digits[0] * surplus and digits[0] in zeros:
         return digits[surplus:]
-    return digits if digits.isascii() else digits.lstrip(_ZEROS) or "0"
+    return digits if digits.isascii() else digits.lstrip(zeros) or "0"
 
 
-_ZEROS: Final = "".join(
-    character
-    for character in map(chr, range(_BASIC_PLANE))
-    if unicodedata.decimal(character, -1) == 0
-)
-"""The digit zero in every script."""
+@cache
+def _zeros() -> str:
+    """The digit zero in every script."""
+    return "".join(
+        character
+        for character in map(chr, range(_BASIC_PLANE))
+        if unicodedata.decimal(character, -1) == 0
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 HEADER_LIST_BYTES: Final = 16 * 1024
 """The size of the headers of one request, by RFC 9113; requests above it are refused."""
@@ -47,8 +48,7 @@ PING_STRIKES: Final = 2
 """Early pings that are tolerated; the next one ends the connection. Sent data resets them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Http2Limits:
+class Http2Limits(msgspec.Struct, frozen=True):
     """Limits on the connections of one port, and timeouts."""
 
     connections: int = 4_096
