@@ -225,6 +225,8 @@ def read_transactions(
     ``width`` bytes, and each transaction with its length. Raises a ``ChainError``.
     """
     count = int.from_bytes(take(data, 0, width), "big")
+    if not count and len(data) == width:
+        return ()
     if count > limit:
         raise FormatError(f"{count} transactions are more than {limit}")
     offset = width

@@ -305,9 +305,6 @@ class BlockInProgress:
         if environment.parent is None:
             return
         rules = environment.parent_rules
-        initial = Overlay(self.overlay, self.height)
-        if environment.patch is not None:
-            environment.patch(initial)
         portfolio = Portfolio()
         if rules.sponsorship or rules.ng_carry:
             for asset_id, amount in environment.parent.carry:
@@ -317,6 +314,11 @@ class BlockInProgress:
                 portfolio.add(self._generator, transaction.fee_asset_id, transaction.fee)
         for payout in environment.reward.payouts:
             portfolio.add(payout.address, None, payout.amount)
+        if not (portfolio.waves or portfolio.assets or environment.patch or environment.edits):
+            return
+        initial = Overlay(self.overlay, self.height)
+        if environment.patch is not None:
+            environment.patch(initial)
         try:
             portfolio.write(initial)
         except TransactionRejected as error:
@@ -491,7 +493,8 @@ class BlockInProgress:
         parent, step = self.environment.parent, self._step
         outcomes, self._outcomes = tuple(self._outcomes), []
         unverified = self._context.unverified
-        self._context = msgspec.structs.replace(self._context, unverified=[])
+        if unverified:
+            self._context = msgspec.structs.replace(self._context, unverified=[])
         self._step = Overlay(self._state, self.height)
         previous = b"" if parent is None else parent.state_hash
         return AppliedBlock(

@@ -58,13 +58,12 @@ def _waves_problem(
 ) -> str | None:
     if not rules.balances_enforced:
         return None
-    text = address_text(address)
     if new < 0:
-        return f"negative waves balance: {text}, old: {old}, new: {new}"
+        return f"negative waves balance: {address_text(address)}, old: {old}, new: {new}"
     leases = overlay.get(LEASES, address)
     if new >= leases.lease_out or not rules.leased_coins_protected:
         return None
-    old_leases = before.get(LEASES, address)
+    old_leases, text = before.get(LEASES, address), address_text(address)
     if effective_balance(new, leases) < 0:
         return (
             f"negative effective balance: {text}, old: {_pair(old, old_leases)}, "

@@ -79,6 +79,8 @@ def apply_edits(edits: Sequence[Edit], overlay: Overlay, context: Context) -> in
 
 def edited_accounts(changes: Changes) -> tuple[Address, ...]:
     """Return all accounts that the changes concern."""
+    if not changes:
+        return ()
     touched = dict.fromkeys(touched_accounts(changes))
     touched |= dict.fromkeys(changes.get(ACCOUNT_SCRIPTS, ()))
     touched |= dict.fromkeys(filter(None, changes.get(ALIASES, {}).values()))

@@ -203,7 +203,8 @@ _TABLES: Final[dict[Table[Any, Any], _Hashing]] = {
 }
 
 _NOTHING: Final = object()
-_NO_CHANGES: Final = (EMPTY_HASH,) * len(SECTIONS)
+NO_SECTIONS: Final = (EMPTY_HASH,) * len(SECTIONS)
+_NO_SECTIONS_BYTES: Final = b"".join(NO_SECTIONS)
 
 
 def skips_unchanged(table: Table[Any, Any]) -> bool:
@@ -217,7 +218,9 @@ def legacy_hash(previous_total: bytes, originals: Changes, changes: Changes) -> 
     ``previous_total`` is empty at height 1. ``originals`` holds the values before the block, for
     the tables whose unchanged values are omitted.
     """
-    sections = list(_NO_CHANGES)
+    if not changes:
+        return StateHash(blake2b256(previous_total + _NO_SECTIONS_BYTES), NO_SECTIONS)
+    sections = list(NO_SECTIONS)
     for table, written in changes.items():
         hashing = _TABLES[table]
         if hashing.section is None or hashing.key is None or hashing.legacy is None:

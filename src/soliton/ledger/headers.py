@@ -101,16 +101,10 @@ def generating_balance(
 
     It is 0 while a block that challenged one of the account's is in the window.
     """
-    if is_banned(chain, address, height):
+    rules = chain.rules.at(height)
+    bottom = max(1, height - rules.generating_balance_depth + 1)
+    if rules.state_hash_required and is_banned_between(chain.state, address, bottom, height):
         return 0
-    bottom = max(1, height - chain.rules.at(height).generating_balance_depth + 1)
     return chain.smallest_effective_balance(
         address, bottom, height if top is None else max(bottom, top)
     )
-
-
-def is_banned(chain: Ancestors, address: Address, height: int) -> bool:
-    """Whether a block that challenged one of the account's is in the window below ``height``."""
-    rules = chain.rules.at(height)
-    bottom = max(1, height - rules.generating_balance_depth + 1)
-    return rules.state_hash_required and is_banned_between(chain.state, address, bottom, height)

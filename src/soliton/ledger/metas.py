@@ -11,7 +11,7 @@ from soliton.chain.blocks import Block
 from soliton.consensus import pos
 from soliton.ledger.apply import AppliedBlock
 from soliton.ledger.environment import BlockEnvironment, BlockMeta
-from soliton.ledger.hashes import EMPTY_HASH, StateHash
+from soliton.ledger.hashes import EMPTY_HASH, NO_SECTIONS, StateHash
 
 
 def meta_of(block: Block, applied: AppliedBlock, environment: BlockEnvironment) -> BlockMeta:
@@ -56,4 +56,6 @@ def grown_meta(meta: BlockMeta, total: Block, applied: AppliedBlock) -> BlockMet
 
 def _sections(state_hash: StateHash) -> dict[int, bytes]:
     """Return the section hashes other than the empty one."""
+    if state_hash.sections is NO_SECTIONS:
+        return {}
     return {index: value for index, value in enumerate(state_hash.sections) if value != EMPTY_HASH}

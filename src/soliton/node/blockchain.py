@@ -72,7 +72,7 @@ class Blockchain:
     @property
     def height(self) -> int:
         """The height of the last block."""
-        return self.store.height
+        return self._store.height
 
     @property
     def view(self) -> StoredChain:
@@ -84,7 +84,7 @@ class Blockchain:
     @property
     def state(self) -> State:
         """The state after the last block."""
-        return self.store
+        return self._store
 
     @property
     def last_block(self) -> Block:
@@ -133,7 +133,7 @@ class Blockchain:
         """Return the metadata of the block at a height; raises ``KeyError`` if there is none."""
         found = self._metas.get(height)
         if found is None:
-            found = self.store.meta(height)
+            found = self._store.meta(height)
             if found is None:
                 raise KeyError(height)
             self._remember(height, found)

@@ -84,24 +84,27 @@ class SmallestBalances:
             if len(self._windows) > MAX_ACCOUNTS:
                 self._windows.popitem(last=False)
         self._windows.move_to_end(address)
+        present: int | None = None
         new = []
         for height, _, effective in self._store.balance_history(address, top):
             if height <= window.top:
                 break
-            new.append((height, effective))
+            if height > settled:
+                present = effective
+            else:
+                new.append((height, effective))
             if height <= bottom:
                 break
-        present: list[int] = []
         for height, effective in reversed(new):
-            if height > settled:
-                present.append(effective)
-            else:
-                window.add(height, effective)
+            window.add(height, effective)
         window.top = settled
         window.move(bottom)
-        values = [value for _, value in list(window.changes)[:1]] + present
-        if bottom > settled and present:
-            values = present
+        first, smallest = last, present
+        if window.changes:
+            first, before = window.start, window.changes[0][1]
+            if present is None or (before < present and bottom <= settled):
+                smallest = before
+        if smallest is None:
+            return 0
         # An account without changes before the window had 0 at its beginning.
-        first = window.start if window.changes else last
-        return min(values, default=0) if first <= bottom else min(0, *values, 0)
+        return smallest if first <= bottom else min(0, smallest)

@@ -8,36 +8,39 @@ a signature.
 
 from __future__ import annotations
 
+import marshal
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
+from soliton.crypto.curve25519 import sign, verify
 
-from soliton.crypto.curve25519 import SignedMessage, sign, verify
-
-COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
+COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._worker")
 READY: Final = 2
 LENGTH_BYTES: Final = 4
-_encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def request(claims: Sequence[object], unsigned: Sequence[object] = ()) -> bytes:
     """Encode a request: signatures to verify, and messages to sign."""
-    data = _encode((claims, unsigned))
+    data = marshal.dumps((list(claims), list(unsigned)))
     return len(data).to_bytes(LENGTH_BYTES, "big") + data
 
 
-def main() -> None:
+def serve() -> None:
     """Serve requests until the end of input."""
+    try:
+        _serve()
+    except BrokenPipeError:
+        # The parent was killed, so there is no one to answer, neither now nor at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _serve() -> None:
     # Ctrl-C goes to all processes of a terminal; this one ends when its parent closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
-    decode = msgspec.msgpack.Decoder(
-        tuple[list[SignedMessage], list[tuple[bytes, bytes, bytes]]]
-    ).decode
     stdout.write(bytes((READY,)))
     stdout.flush()
     while len(head := stdin.read(LENGTH_BYTES)) == LENGTH_BYTES:
@@ -45,18 +48,10 @@ def main() -> None:
         payload = stdin.read(length)
         if len(payload) < length:
             return
-        claims, unsigned = decode(payload)
+        claims, unsigned = marshal.loads(payload)  # noqa: S302 - by our own parent
         # Verdicts are more urgent than signatures.
         stdout.write(bytes(verify(*claim) for claim in claims))
         stdout.flush()
         for key, message, point in unsigned:
             stdout.write(sign(key, message, point=point))
         stdout.flush()
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except BrokenPipeError:
-        # The parent was killed, so there is no one to answer, neither now nor at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

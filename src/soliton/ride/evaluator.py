@@ -412,13 +412,16 @@ class _Survey:
 
 def _depth(content: Expression | DApp) -> int:
     """Return the depth of nesting; the body of a block has the depth of the block."""
-    deepest = 0
-    stack = [(each, 1) for each in expressions(content)]
-    while stack:
-        node, depth = stack.pop()
-        deepest = max(deepest, depth)
-        if isinstance(node, Block):
-            stack += ((node.body, depth), (declared_expression(node.declaration), depth + 1))
-        else:
-            stack += ((each, depth + 1) for each in children(node))
-    return deepest
+    depth, level = 0, list(expressions(content))
+    while level:
+        depth += 1
+        below: list[Expression] = []
+        while level:
+            node = level.pop()
+            if isinstance(node, Block):
+                level.append(node.body)
+                below.append(declared_expression(node.declaration))
+            else:
+                below += children(node)
+        level = below
+    return depth

@@ -15,7 +15,9 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from typing import Final, Union
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Final, Union
 
 import msgspec
 
@@ -152,14 +154,13 @@ def declared_expression(declaration: Declaration) -> Expression:
 
 def children(node: Expression) -> tuple[Expression, ...]:
     """Return the children of a node in order; constants have none."""
-    match node:
-        case If(condition, then, otherwise):
-            return condition, then, otherwise
-        case GetField(inner):
-            return (inner,)
-        case Call(_, arguments):
-            return arguments
-        case Block(declaration, body):
-            return declared_expression(declaration), body
-        case _:
-            return ()
+    of_kind = _CHILDREN.get(type(node))
+    return () if of_kind is None else of_kind(node)
+
+
+_CHILDREN: Final[dict[type, Callable[[Any], tuple[Expression, ...]]]] = {
+    If: attrgetter("condition", "then", "otherwise"),
+    GetField: lambda node: (node.expression,),
+    Call: attrgetter("arguments"),
+    Block: lambda node: (declared_expression(node.declaration), node.body),
+}

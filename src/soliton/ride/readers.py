@@ -146,7 +146,7 @@ class VarintReader(_Base):
 
     def long(self) -> int:
         """Read a 64-bit signed number."""
-        return self._signed(64)
+        return _signed(self._varint(), 64)
 
     def argument_count(self) -> int:
         """Read the number of arguments of a call."""
@@ -176,23 +176,28 @@ class VarintReader(_Base):
         return flag == 1
 
     def _int16(self) -> int:
-        return self._signed(16)
+        return _signed(self._varint(), 16)
 
     def _int32(self) -> int:
-        return self._signed(32)
-
-    def _signed(self, bits: int) -> int:
-        number = self._varint() & (1 << bits) - 1
-        return number - (1 << bits) if number >> bits - 1 else number
+        number = self._varint()
+        return number if number < 0x80 else _signed(number, 32)
 
     def _varint(self) -> int:
-        number = 0
-        for shift in range(0, 7 * _MAX_VARINT_BYTES, 7):
+        first = self.byte()
+        if first < 0x80:
+            return first
+        number = first & 0x7F
+        for shift in range(7, 7 * _MAX_VARINT_BYTES, 7):
             byte = self.byte()
             number |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return number
         raise ScriptFormatError(f"a number of more than {_MAX_VARINT_BYTES} bytes")
+
+
+def _signed(number: int, bits: int) -> int:
+    number &= (1 << bits) - 1
+    return number - (1 << bits) if number >> bits - 1 else number
 
 
 Reader = FixedReader | VarintReader

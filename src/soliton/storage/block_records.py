@@ -8,15 +8,18 @@ itself and writing (``store``), indexes of assets, aliases and leases (``indexes
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from soliton.chain.addresses import Address
-from soliton.ledger.state import LEASES, WAVES
+from soliton.ledger.state import LEASES, WAVES, Changes
 from soliton.storage import layout
 from soliton.storage.blocks import NewBlock
 from soliton.storage.indexes import Records
 from soliton.storage.layout import history_key, place_key
 
 Items = dict[bytes, bytes | None]
+
+_WITHOUT_HISTORY: Final = frozenset(layout.WITHOUT_HISTORY)
 
 
 def put_history(block: NewBlock, state: Records, pending: Items, undo: Items) -> set[Address]:
@@ -50,18 +53,25 @@ def put_replaced(
         record = layout.decode_replaced(existing)
         initial, count = record.initial, record.count
         before = layout.pairs(record.before)
+    if not _WITHOUT_HISTORY.isdisjoint(block.changes):
+        _add_replaced(block.changes, now, undo, before)
+    undo[key] = None
+    flat = [each for item in before.items() for each in item]
+    pending[key] = layout.encode(layout.Replaced(initial, count, flat))
+
+
+def _add_replaced(
+    changes: Changes, now: Callable[[bytes], bytes | None], undo: Items, before: Items
+) -> None:
     for table in layout.WITHOUT_HISTORY:
         row = layout.ROWS[table]
         prefixes = layout.ASSET_PREFIXES if row.prefix in layout.ASSET_PREFIXES else (row.prefix,)
-        for each in block.changes.get(table, ()):
+        for each in changes.get(table, ()):
             name = row.key(each)
             for prefix in prefixes:
                 written = prefix + name
                 if written not in before:
                     before[written] = undo[written] if written in undo else now(written)
-    undo[key] = None
-    flat = [each for item in before.items() for each in item]
-    pending[key] = layout.encode(layout.Replaced(initial, count, flat))
 
 
 def put_transactions(

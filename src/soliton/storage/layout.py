@@ -306,11 +306,14 @@ WITHOUT_HISTORY: Final = (
 """The tables whose previous values clients may request, but which have no history index."""
 
 _pack: Final = msgspec.msgpack.Encoder().encode
+_NO_CHANGES: Final = _pack([])
 _unpack_written: Final = msgspec.msgpack.Decoder(list[bytes]).decode
 
 
 def encode_changes(changes: Changes) -> bytes:
     """Encode state changes as a flat list of stored keys and values, alternating."""
+    if not changes:
+        return _NO_CHANGES
     written: list[bytes] = []
     for table, values in changes.items():
         row = ROWS[table]

@@ -110,13 +110,17 @@ class StoreReader:
     def get(self, table: Table[K, V], key: K) -> V:
         """Return the value of a key of a state table, or the table's default."""
         row = layout.ROWS[table]
-        raw = self._raw(row.prefix + row.key(key))
+        stored = row.prefix + row.key(key)
+        # As ``_raw``, without one more call: a block takes dozens of reads.
+        raw = self._pending[stored] if stored in self._pending else self._db.get(stored)
+        if raw is None and self.below is not None:
+            raw = self.below.get(stored)
         if raw is None:
             return table.default
         try:
             value: V = row.decode(raw)
         except UNREADABLE as error:
-            raise unreadable(row.prefix + row.key(key), error) from error
+            raise unreadable(stored, error) from error
         return value
 
     def transaction_height(self, transaction_id: bytes) -> int | None:
