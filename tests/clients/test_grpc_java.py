@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from soliton.chain.transactions import codec
-from tests.clients.scripts import HERE, run_client
+from tests.clients.scripts import HERE, JVM, run_client
 from tests.clients.test_grpc import filled
 from tests.grpc_api.test_process import process_of
 
@@ -34,7 +34,8 @@ pytestmark = [
 
 def compiled(directory: Path) -> Path:
     assert JAVAC is not None
-    command = [JAVAC, "-d", str(directory), "-cp", f"{JARS}/*", str(DIRECTORY / "Calls.java")]
+    command = [JAVAC, *(f"-J{each}" for each in JVM)]
+    command += ["-d", str(directory), "-cp", f"{JARS}/*", str(DIRECTORY / "Calls.java")]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
     )
@@ -50,7 +51,7 @@ async def test_every_call_by_grpc_java(tmp_path: Path) -> None:
     assert JAVA is not None
     async with process_of(chain) as (service, _):
         ports = (str(service.settings.port), str(service.settings.updates_port))
-        command = (JAVA, "-cp", f"{classes}:{JARS}/*", "Calls", *ports, sent)
+        command = (JAVA, *JVM, "-cp", f"{classes}:{JARS}/*", "Calls", *ports, sent)
         told: Any = await asyncio.to_thread(run_client, *command)
         assert transaction.id in chain.node.pool
     assert told["called"] == told["methods"] and len(told["methods"]) == 23

@@ -16,7 +16,7 @@ import pytest
 from soliton.devnet.accounts import funded_accounts
 from tests.amounts import if_long
 from tests.clients.generations import chain_of
-from tests.clients.scripts import HERE, run_client
+from tests.clients.scripts import HERE, JVM, run_client
 
 DIRECTORY: Final = HERE / "java"
 JARS: Final = DIRECTORY / "jars"
@@ -62,7 +62,8 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of the compiled program."""
     directory = tmp_path_factory.mktemp("classes")
     assert JAVAC is not None
-    command = [JAVAC, "-d", str(directory), "-cp", f"{JARS}/*", str(DIRECTORY / "Walk.java")]
+    command = [JAVAC, *(f"-J{each}" for each in JVM)]
+    command += ["-d", str(directory), "-cp", f"{JARS}/*", str(DIRECTORY / "Walk.java")]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
     )
@@ -80,7 +81,7 @@ def family(request: pytest.FixtureRequest) -> str:
 def told(family: str, classes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert JAVA is not None
     with chain_of(family, tmp_path_factory.mktemp(family)) as program:
-        return run_client(JAVA, "-cp", f"{classes}:{JARS}/*", "Walk", program.node_url)
+        return run_client(JAVA, *JVM, "-cp", f"{classes}:{JARS}/*", "Walk", program.node_url)
 
 
 def test_no_method_is_left_out(told: dict[str, Any]) -> None:

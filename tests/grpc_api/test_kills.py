@@ -16,6 +16,7 @@ import pytest
 
 from soliton.chain.transactions import transfer
 from soliton.cli.grpc_server import GrpcService
+from tests.amounts import if_long, times
 from tests.api.chain import PrivateChain
 from tests.grpc_api import resuming
 from tests.grpc_api.serving import MAX_TRIES, PAUSE_SECONDS
@@ -24,7 +25,7 @@ from tests.grpc_api.test_random_chains import COIN, PEOPLE, Life
 from tests.node.chains import address_of
 from tests.vectors import REPOSITORY
 
-KILLS = 50 if os.environ.get("SOLITON_TESTS") == "long" else 4
+KILLS = times(4, 50)
 STEPS = 12
 LONGEST_SECONDS = 0.6
 
@@ -67,7 +68,7 @@ class Process:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("killed", ["server", "consumer", "both"])
+@pytest.mark.parametrize("killed", ["both", if_long("server"), if_long("consumer")])
 async def test_a_consumer_comes_back_after_each_kill(tmp_path: Path, killed: str) -> None:
     chain, chance = a_chain(tmp_path, updates_port=0), random.Random(5)
     life = Life(chain, 3)
@@ -77,7 +78,7 @@ async def test_a_consumer_comes_back_after_each_kill(tmp_path: Path, killed: str
     chain.mine()
     service = GrpcService(chain.node)
     await service.start()
-    consumer, times = Process(service, tmp_path / "held"), 0
+    consumer, caught_up = Process(service, tmp_path / "held"), 0
     try:
         await consumer.caught_up(chain)
         for _ in range(KILLS):
@@ -96,9 +97,9 @@ async def test_a_consumer_comes_back_after_each_kill(tmp_path: Path, killed: str
                 await processes(service, process_id)
             if chance.random() < 0.7:
                 await consumer.caught_up(chain)
-                times += 1
+                caught_up += 1
         await consumer.caught_up(chain)
-        assert resuming.load(consumer.file).times > times
+        assert resuming.load(consumer.file).times > caught_up
     finally:
         consumer.close()
         await service.stop()

@@ -13,7 +13,7 @@ from pygls.lsp.client import LanguageClient
 
 from tests.e2e.programs import PROGRAM, WAIT_SECONDS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 LIBRARY = "{-# CONTENT_TYPE LIBRARY #-}\n\nfunc half (n: Int) =\n  n / 2\n"
 SOURCE = """{-# STDLIB_VERSION 6 #-}
@@ -40,6 +40,7 @@ class Editor:
     def __init__(self, client: LanguageClient, uri: str) -> None:
         self.client = client
         self.uri = uri
+        self.file = uri.rsplit("/", 1)[-1]
         self.text = ""
         self.version = 0
         self.told: asyncio.Queue[lsp.PublishDiagnosticsParams] = asyncio.Queue()
@@ -105,21 +106,35 @@ class Editor:
         return {each.label for each in found.items}
 
 
-@pytest_asyncio.fixture
-async def editor(tmp_path: Path) -> AsyncIterator[Editor]:
-    (tmp_path / "lib.ride").write_text(LIBRARY)
+class Server:
+    """A running language server and its client, with an editor for each text."""
+
+    def __init__(self, client: LanguageClient, directory: Path) -> None:
+        self.client, self._directory = client, directory
+        self._editors: dict[str, Editor] = {}
+        (directory / "lib.ride").write_text(LIBRARY)
+
+        def published(params: lsp.PublishDiagnosticsParams) -> None:
+            self._editors[params.uri].told.put_nowait(params)
+
+        client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(published)
+
+    def editor(self) -> Editor:
+        """One with a text of its own."""
+        made = Editor(self.client, (self._directory / f"shop{len(self._editors)}.ride").as_uri())
+        self._editors[made.uri] = made
+        return made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    directory = tmp_path_factory.mktemp("texts")
     client = LanguageClient("editor", "1")
-    made = Editor(client, (tmp_path / "shop.ride").as_uri())
-
-    def published(params: lsp.PublishDiagnosticsParams) -> None:
-        made.told.put_nowait(params)
-
-    client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(published)
-
+    made = Server(client, directory)
     await client.start_io(str(PROGRAM), "ride", "lsp")
     async with asyncio.timeout(WAIT_SECONDS):
         await client.initialize_async(
-            lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=tmp_path.as_uri())
+            lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=directory.as_uri())
         )
     client.initialized(lsp.InitializedParams())
     yield made
@@ -127,6 +142,11 @@ async def editor(tmp_path: Path) -> AsyncIterator[Editor]:
         await client.shutdown_async(None)
         client.exit(None)
         await client.stop()  # type: ignore[no-untyped-call]
+
+
+@pytest.fixture
+def editor(server: Server) -> Editor:
+    return server.editor()
 
 
 async def test_faults_come_and_go(editor: Editor) -> None:
@@ -160,9 +180,9 @@ async def test_hover_tells_types_and_costs(editor: Editor) -> None:
 
 async def test_definitions_here_and_in_a_library(editor: Editor) -> None:
     editor.open(SOURCE)
-    assert await editor.definition("price(amount)\n") == ("shop.ride", 7, 5)
-    assert await editor.definition("words)") == ("shop.ride", 5, 4)
-    assert await editor.definition("amount) +") == ("shop.ride", 7, 11)
+    assert await editor.definition("price(amount)\n") == (editor.file, 7, 5)
+    assert await editor.definition("words)") == (editor.file, 5, 4)
+    assert await editor.definition("amount) +") == (editor.file, 7, 11)
     assert await editor.definition("half(amount)", 2) == ("lib.ride", 2, 5)
     assert await editor.definition("size(") is None
 
