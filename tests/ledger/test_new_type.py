@@ -231,8 +231,11 @@ SOURCES = Path(__file__).parents[2] / "src" / "soliton"
 def named_types(path: Path) -> set[str]:
     """The types whose modules a module imports."""
     package = "soliton.chain.transactions"
+    text = path.read_text(encoding="utf-8")
+    if package not in text:
+        return set()
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             module, _, last = node.module.rpartition(".")
             found |= {last} if module == package else set()

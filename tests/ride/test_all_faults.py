@@ -11,6 +11,7 @@ import pytest
 from soliton.ride.compiler import CompileError, compile_source
 from soliton.ride.compiler.all_faults import MAX_FAULTS, check_source
 from soliton.ride.lint import MAX_WARNINGS, resolve, warnings
+from tests.amounts import some, times
 from tests.vectors import load_vectors, report
 
 HEAD = "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE DAPP #-}\n"
@@ -60,7 +61,7 @@ def test_what_a_faulty_part_is_used_for_is_no_further_fault() -> None:
 
 def test_what_the_reference_takes_has_no_fault_and_what_it_refuses_has_one() -> None:
     taken = refused = 0
-    for vector in load_vectors("ride_compile"):
+    for vector in some(load_vectors("ride_compile")):
         try:
             compile_source(vector["source"], check_complexity=False)
         except CompileError:
@@ -80,7 +81,7 @@ def test_what_the_reference_takes_has_no_fault_and_what_it_refuses_has_one() -> 
         refused += 1
     report.ran("sources without a fault", taken)
     report.ran("sources with faults", refused)
-    assert taken > 600 and refused > 100
+    assert taken > times(120, 600) and refused > 100
 
 
 @pytest.mark.parametrize(

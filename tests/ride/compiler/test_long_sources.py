@@ -13,10 +13,13 @@ from soliton.ride.compiler.parser import parse_expression
 from soliton.ride.errors import Interrupted
 from soliton.ride.estimators import estimate, estimator
 from soliton.ride.expressions import DApp
+from tests.amounts import times
 
 HEAD = "{-# STDLIB_VERSION 6 #-}\nlet a = true\n"
-MANY, FEW = 20_000, 2_000
-STACK_BYTES = 1 << 22  # of threads of ours, and of others on the platforms we run on: 8 MB or more
+MANY, FEW = times(11_000, 20_000), 2_000
+"""More than any recursion may be deep, and few."""
+STACK_BYTES = times(1 << 21, 1 << 22)
+"""Threads of ours, and those of others on the platforms we run on, have 8 MB or more."""
 
 
 def chains(many: int) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Our compiler and the JavaScript build of the network's one, over the same 1,000 programs:
+"""Our compiler and the JavaScript build of the network's one, over the same programs:
 scripts, complexities, refusals.
 
 What lives here: the comparison and its counts. What does not: how programs are made
@@ -28,7 +28,7 @@ from tests.ride.differential.programs import Program, program, programs
 from tests.vectors import report
 
 SEED: Final = int(os.environ.get("SOLITON_PROGRAMS_SEED", "7"))
-COUNT: Final = int(os.environ.get("SOLITON_PROGRAMS", times(250, 2_000)))
+COUNT: Final = int(os.environ.get("SOLITON_PROGRAMS", times(100, 2_000)))
 SECONDS: Final = 600
 MIN_ACCEPTED: Final = 0.5
 MIN_REFUSED: Final = 0.1

@@ -15,11 +15,13 @@ from soliton.ride.errors import RideError
 from soliton.ride.estimators import estimate_compiled, estimator
 from soliton.ride.expressions import Call, DApp
 from soliton.ride.script import Script, nodes, parse_script_text
+from tests.amounts import LONG
 from tests.ride.estimators import estimate
 from tests.vectors import load_vectors, report
 
 _Numbers = tuple[int, int, dict[str, int]]
 
+DEAR = "the first estimator takes eight million steps for it: `make test-all` has it"
 SHADOWS = "the Go node's third estimator allows a function to have the name of another"
 OLD_COST = "the Go node takes 10 for getIntegerValue(list, index) in version 3, the reference 30"
 CONTAINER = "the reference reads version 6 behind the older header in the newer encoding"
@@ -27,6 +29,10 @@ MENTIONS = "the Go node keeps what is mentioned in two branches apart, the Scala
 SAME_NAME = "in the reference a callable function with the name of the verifier takes its place"
 
 _BY_INDEX = {f"@extrUser(get{kind})" for kind in ("Integer", "Boolean", "Binary", "String")}
+
+
+_DEAR_BYTES, _DEAR_ESTIMATOR = 11_294, 1
+"""The one row of that kind; the script itself stays, by the other estimators."""
 
 
 def _shadows(script: Script, _row: dict[str, Any]) -> bool:
@@ -98,6 +104,10 @@ def test_calls_in_tests_of_the_go_node() -> None:
     ran = 0
     for row in load_vectors("ride_estimate_tests"):
         script = parse_script_text(row["script"])
+        is_dear = (len(script.source), row["estimator"]) == (_DEAR_BYTES, _DEAR_ESTIMATOR)
+        if is_dear and not LONG:
+            report.skipped("ride_estimate_tests", 1, DEAR)
+            continue
         same = _numbers(script, row["estimator"]) == _expected(row)
         ran += _check("ride_estimate_tests", script, row, same)
     report.ran("ride_estimate_tests", ran)
