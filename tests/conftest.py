@@ -15,6 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from soliton.ride.evaluator import RECURSION_LIMIT
 from tests.amounts import EXAMPLES
+from tests.e2e.browser import chromium
 from tests.matcher.kafka.broker import Broker, running, unavailable
 from tests.vectors import SHARED_VARIABLE, report, shared_root
 
@@ -51,6 +52,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         pytest.skip(reason)
     with running(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def devtools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The browser of all tests of a process: each opens tabs of its own, on ports of its own."""
+    with chromium(tmp_path_factory.mktemp("profile")) as address:
+        yield address
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

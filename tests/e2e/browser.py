@@ -35,6 +35,9 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--hide-scrollbars",
+    # A process for each page that is opened costs more than the page.
+    "--disable-site-isolation-trials",
+    "--disable-features=RenderDocument",
     "--window-size=1280,1600",
     "--remote-debugging-port=0",
 )
@@ -69,8 +72,12 @@ class Page:
         self._number = 0
         self.errors: list[str] = []
         self.requested: list[str] = []
-        for domain in ("Page", "Runtime", "Network", "Log"):
+        for domain in ("Page", "Runtime", "Log"):
             self.command(f"{domain}.enable")
+
+    def note_requests(self) -> None:
+        """Note in ``requested`` what is asked for from now on."""
+        self.command("Network.enable")
 
     @property
     def devtools(self) -> str:
@@ -135,7 +142,7 @@ class Page:
 
     def screenshot(self, path: Path) -> None:
         """What the page looks like, as PNG."""
-        answer = self.command("Page.captureScreenshot", format="png")
+        answer = self.command("Page.captureScreenshot", format="png", optimizeForSpeed=True)
         path.write_bytes(base64.b64decode(answer["data"]))
 
 
@@ -167,20 +174,12 @@ def chromium(profile: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def page_of(devtools: str) -> Iterator[Page]:
-    """The browser's first tab."""
-    tabs = call(f"{devtools}/json/list").json()
-    url = next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
-    with connect(url, **_CONNECTION) as connection:
-        yield Page(connection)
-
-
-@contextlib.contextmanager
-def beside(page: Page) -> Iterator[Page]:
-    """One more tab of the browser."""
-    request = urllib.request.Request(f"{page.devtools}/json/new?about:blank", method="PUT")
+    """A new tab of the browser."""
+    request = urllib.request.Request(f"{devtools}/json/new?about:blank", method="PUT")
     with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
         made = json.loads(answer.read())
-    url = made["webSocketDebuggerUrl"]
-    with connect(url, **_CONNECTION) as connection:
-        yield Page(connection)
-    call(f"{page.devtools}/json/close/{made['id']}")
+    try:
+        with connect(made["webSocketDebuggerUrl"], **_CONNECTION) as connection:
+            yield Page(connection)
+    finally:
+        call(f"{devtools}/json/close/{made['id']}")

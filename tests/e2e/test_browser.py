@@ -54,8 +54,9 @@ pytestmark = browser.MARKS
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[Page]:
-    with browser.chromium(tmp_path / "profile") as devtools, browser.page_of(devtools) as page:
+def page(devtools: str) -> Iterator[Page]:
+    with browser.page_of(devtools) as page:
+        page.note_requests()
         yield page
 
 

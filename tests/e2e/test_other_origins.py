@@ -63,8 +63,8 @@ def chain(request: pytest.FixtureRequest) -> Iterator[Program]:
 
 
 @pytest.fixture
-def page(origin: str, tmp_path: Path) -> Iterator[Page]:
-    with browser.chromium(tmp_path / "profile") as devtools, browser.page_of(devtools) as page:
+def page(origin: str, devtools: str) -> Iterator[Page]:
+    with browser.page_of(devtools) as page:
         page.open(f"{origin}/")
         page.wait_for("window.visits")
         yield page

@@ -1,4 +1,4 @@
-"""What tests of the pages share: a devnet and a visitor's browser for all tests of a module."""
+"""What tests of the pages share: a devnet and a visitor's tab for all tests of a module."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ __all__ = ["chain", "page"]
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with visitor(tmp_path_factory.mktemp("profile")) as page:
+def page(devtools: str) -> Iterator[Page]:
+    with visitor(devtools) as page:
         yield page

@@ -14,11 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.amounts import LONG
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.vectors import REPOSITORY
 
-SCREENSHOTS = Path(os.environ.get("SOLITON_SCREENSHOTS", REPOSITORY / "tests" / "output"))
+_NAMED = os.environ.get("SOLITON_SCREENSHOTS", REPOSITORY / "tests" / "output" if LONG else "")
+SCREENSHOTS = Path(_NAMED) if _NAMED else None
+"""Where they are kept: with ``make test-all``, or where somebody names a place."""
 NARROW = 360
 """Pixels."""
 LOOKS = [(360, "light"), (360, "dark"), (1280, "light"), (2560, "dark")]
@@ -28,8 +31,10 @@ _PATIENT = """
 window.setTimeout = (begin => (what, after, ...more) =>
   begin(what, after >= 200 && after < 2000 ? 60000 : after, ...more))(window.setTimeout);
 """
-AUDITS = [(1280, "light"), (1280, "dark"), (NARROW, "light")]
-"""Looks that axe-core is asked about. Colours are the same in all windows."""
+AUDITS = [(1280, "light", ""), (1280, "dark", "color-contrast"), (NARROW, "light", "")]
+"""Looks that axe-core is asked about, and by which rule, where not by all. Colours are the same in
+all windows; of what axe-core looks at, only colours differ between the schemes.
+"""
 AXE = REPOSITORY / "tests" / "clients" / "node_modules" / "axe-core" / "axe.min.js"
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason="`make clients` was not run: no axe-core")
 _ASK_AXE = """
@@ -43,6 +48,11 @@ window.Date = class extends Date {
   static now() { return this.right() + wrong; }
   constructor(...given) { super(...(given.length ? given : [Date.now()])); }
 };
+"""
+_HASTY = """
+for (const name of ["setTimeout", "setInterval"])
+  window[name] = (begin => (what, after, ...more) =>
+    begin(what, after === WAIT ? 200 : after, ...more))(window[name]);
 """
 _CLIPPED = """
 [...document.querySelectorAll("main .scroll")].filter(each => each.scrollWidth > each.clientWidth)
@@ -77,9 +87,9 @@ LISTED = (
 
 
 @contextlib.contextmanager
-def visitor(profile: Path) -> Iterator[Page]:
-    """A browser whose pages note in ``violations`` what their policy refused."""
-    with browser.chromium(profile) as devtools, browser.page_of(devtools) as page:
+def visitor(devtools: str) -> Iterator[Page]:
+    """A tab whose pages note in ``violations`` what their policy refused."""
+    with browser.page_of(devtools) as page:
         page.command("Page.addScriptToEvaluateOnNewDocument", source=_NOTES)
         yield page
 
@@ -87,8 +97,7 @@ def visitor(profile: Path) -> Iterator[Page]:
 @contextlib.contextmanager
 def second_tab(page: Page) -> Iterator[Page]:
     """One more tab of a visitor, in a window beside: both are looked at."""
-    with browser.beside(page) as other:
-        other.command("Page.addScriptToEvaluateOnNewDocument", source=_NOTES)
+    with visitor(page.devtools) as other:
         look_at(page)
         look_at(other)
         yield other
@@ -119,9 +128,10 @@ def dress(page: Page, width: int, scheme: str) -> None:
 
 
 def save(page: Page, name: str) -> None:
-    """Keep what the page looks like, for people."""
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(SCREENSHOTS / name)
+    """Keep what the page looks like, for people who ask for it."""
+    if SCREENSHOTS is not None:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(SCREENSHOTS / name)
 
 
 def looks(page: Page, name: str) -> None:
@@ -175,6 +185,13 @@ def prepared(page: Page, script: str) -> Iterator[None]:
 def patient(page: Page) -> Iterator[None]:
     """Views that wait for what they show as long as it takes, however busy the machine is."""
     with prepared(page, _PATIENT):
+        yield
+
+
+@contextlib.contextmanager
+def hasty(page: Page, milliseconds: int) -> Iterator[None]:
+    """Views whose waits and intervals of just that long are short."""
+    with prepared(page, _HASTY.replace("WAIT", str(milliseconds))):
         yield
 
 

@@ -20,11 +20,13 @@ pytestmark = browser.MARKS
 @contextlib.contextmanager
 def without(page: Page, *scripts: str) -> Iterator[None]:
     """Scripts that do not come."""
+    page.command("Network.enable")
     page.command("Network.setBlockedURLs", urls=[f"*/{each}" for each in scripts])
     try:
         yield
     finally:
         page.command("Network.setBlockedURLs", urls=[])
+        page.command("Network.disable")
         page.errors.clear()
 
 

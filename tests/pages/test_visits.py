@@ -157,10 +157,12 @@ def test_without_a_connection_it_says_so_and_goes_on(chain: Program, page: Page)
     go(page, chain.node_url)
     page.run("window.kept = true")
     none = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.command("Network.enable")
     page.command("Network.emulateNetworkConditions", offline=True, **none)
     page.run("location.hash = '#block/1'")
     page.wait_for("document.querySelector('main h1')?.innerText === 'Something went wrong'")
     page.command("Network.emulateNetworkConditions", offline=False, **none)
+    page.command("Network.disable")
     page.run("document.querySelector('main button').click()")
     page.wait_for(f"{READY} && document.querySelector('main h1').innerText === 'Block 1'")
     assert page.run("kept") is True

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from pathlib import Path
 
 from soliton.matcher.settings import WebSockets
-from tests.e2e.browser import MARKS, Page, chromium, page_of
+from tests.e2e.browser import MARKS, Page, page_of
 from tests.matcher.fakes import ALICE, BOB, buy, sell
 from tests.matcher.websocket.streams import Place, served
-from tests.vectors import REPOSITORY
+from tests.pages.pages import save
 
 pytestmark = MARKS
-SCREENSHOTS = Path(os.environ.get("SOLITON_SCREENSHOTS", REPOSITORY / "tests" / "output"))
 MINUTE = 60_000
 
 
@@ -32,12 +29,6 @@ async def quote(place: Place) -> None:
         bid, ask = (190 - number) * 10**6, (230 + number) * 10**6
         await place.api.place(buy(ALICE, number * 10**7, bid, timestamp=place.core.time))
         await place.api.place(sell(BOB, number * 10**7, ask, timestamp=place.core.time))
-
-
-def save(page: Page, name: str) -> None:
-    """Keep what the page looks like, for people."""
-    SCREENSHOTS.mkdir(exist_ok=True)
-    page.screenshot(SCREENSHOTS / name)
 
 
 def look(page: Page, place: Place, loop: asyncio.AbstractEventLoop) -> None:
@@ -68,7 +59,7 @@ def look(page: Page, place: Place, loop: asyncio.AbstractEventLoop) -> None:
     assert all(url.startswith((own, "data:", "ws:")) for url in page.requested), page.requested
 
 
-async def test_the_page_shows_the_market_as_it_moves(tmp_path: Path) -> None:
+async def test_the_page_shows_the_market_as_it_moves(devtools: str) -> None:
     settings = WebSockets(messages_interval_ms=20)
     async with served(web_sockets=settings) as place:
         await trade(place, 60)
@@ -76,17 +67,18 @@ async def test_the_page_shows_the_market_as_it_moves(tmp_path: Path) -> None:
         loop = asyncio.get_running_loop()
 
         def visit() -> None:
-            with chromium(tmp_path) as devtools, page_of(devtools) as page:
+            with page_of(devtools) as page:
+                page.note_requests()
                 look(page, place, loop)
 
         await asyncio.to_thread(visit)
 
 
-async def test_the_documentation_can_be_tried_out(tmp_path: Path) -> None:
+async def test_the_documentation_can_be_tried_out(devtools: str) -> None:
     async with served() as place:
 
         def visit() -> None:
-            with chromium(tmp_path) as devtools, page_of(devtools) as page:
+            with page_of(devtools) as page:
                 page.open(f"http://127.0.0.1:{place.port}/api-docs/index.html")
                 page.wait_for("document.querySelectorAll('.opblock-tag').length >= 10")
                 save(page, "matcher-documentation.png")
