@@ -140,12 +140,10 @@ def _check_form(header: BlockHeader, rules: HeaderRules) -> None:
         raise ConsensusError(f"feature votes {votes} are too many or repeated")
     if header.version >= PROTOBUF_VERSION and list(votes) != sorted(votes):
         raise ConsensusError(f"feature votes {votes} are not in ascending order")
-    if (header.state_hash is not None) != rules.state_hash_required:
-        raise ConsensusError(
-            "the header must hold a state hash"
-            if rules.state_hash_required
-            else "the header cannot hold a state hash yet"
-        )
+    # A missing state hash is a wrong one, which is found when the block is applied: others may
+    # challenge it.
+    if header.state_hash is not None and not rules.state_hash_required:
+        raise ConsensusError("the header cannot hold a state hash yet")
     if header.challenged is not None:
         if not rules.state_hash_required:
             raise ConsensusError("the header cannot challenge another one yet")

@@ -168,7 +168,8 @@ def _checking_challenge(
     try:
         hit_source = headers.check_header(chain, original.header, original.id, now)
         environment = next_environment(chain, original.header, hit_source)
-        yield from applying_block(chain.state, original, environment, verify_signatures=False)
+        # Signatures are verified here: a block with an invalid one cannot be challenged.
+        yield from applying_block(chain.state, original, environment)
     except WrongStateHash:
         return
     except BlockRejected as error:
@@ -481,7 +482,11 @@ class BlockInProgress:
             self._carry[asset_id] = self._carry.get(asset_id, 0) + fee - part
 
     def check_state_hash(self, claimed: bytes | None) -> None:
-        """Raise ``WrongStateHash`` if the hash of a header is not the computed one."""
+        """Raise ``WrongStateHash`` if the hash of a header is not the computed one, or missing
+        where it is required.
+        """
+        if claimed is None and self.environment.rules.state_hash_required and self.height > 1:
+            raise WrongStateHash(self.height, "the header must hold a state hash")
         if claimed is not None and claimed != self.snapshot_hash:
             raise WrongStateHash(
                 self.height,

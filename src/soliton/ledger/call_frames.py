@@ -340,13 +340,25 @@ def scripts_of_actions(frame: CallFrame, result: Result) -> list[AssetScript]:
 
 
 def apply_result(
-    frame: CallFrame, result: Result, called: Recipient, spent: int, context: Context
+    frame: CallFrame,
+    result: Result,
+    called: Recipient,
+    spent: int,
+    context: Context,
+    before: Portfolio | None = None,
 ) -> int:
-    """Apply the actions of a result and return the complexity of asset scripts."""
+    """Apply the actions of a result, after the balance changes of ``before``, and return the
+    complexity of asset scripts.
+    """
     rules = frame.shared.rules
     actor = frame.actor(called, context.left_after(spent))
+    # Scripts of assets see the state before the actions below that of the actions.
+    acting = Overlay(frame.own, context.height)
+    if before is not None:
+        before.write(acting)
     try:
-        complexity = apply_actions(result.actions, actor, frame.own)
+        complexity = apply_actions(result.actions, actor, acting)
+        frame.own.merge(acting)
         for action in result.actions:
             if isinstance(action, Transfer):
                 resolve(action.address, rules)

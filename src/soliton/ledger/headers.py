@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.addresses import Address, address_text, from_public_key
 from soliton.chain.blocks import BlockHeader
-from soliton.chain.features import IMPLEMENTED
+from soliton.chain.features import IMPLEMENTED, Feature
 from soliton.consensus import header_check, pos
 from soliton.consensus.header_check import ConsensusError, FromFuture, Parent
 from soliton.ledger.environment import Ancestors
 from soliton.ledger.errors import BlockFromFuture, BlockRejected, UnknownFeatures
+from soliton.ledger.scripts import account_script
 from soliton.ledger.state import is_banned_between
 
 HIT_SOURCE_DEPTH: Final = 100
@@ -37,6 +38,7 @@ def check_header(
     an earlier version of the last block: generating balances are computed without that block, which
     is an upper bound. Raises ``BlockRejected``.
     """
+    check_generator(chain, header.generator)
     rules = chain.rules.header_at(chain.height + 1)
     parent = parent_of(chain, header, chain.height - 1 if settled else None)
     try:
@@ -45,6 +47,22 @@ def check_header(
         raise BlockFromFuture(chain.height + 1, str(error)) from error
     except ConsensusError as error:
         raise BlockRejected(chain.height + 1, str(error)) from error
+
+
+def check_generator(chain: Ancestors, generator: bytes) -> None:
+    """Raise ``BlockRejected`` for an account with a script, which may not mine before feature 17.
+
+    Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner.scala``
+    (``isAllowedForMining``).
+    """
+    if chain.rules.at(chain.height).has(Feature.RIDE_V6):
+        return
+    address = from_public_key(generator, chain.network.chain_id)
+    if account_script(address, chain.state) is not None:
+        raise BlockRejected(
+            chain.height + 1,
+            f"Account({address_text(address)}) is scripted and not allowed to forge blocks",
+        )
 
 
 def check_features(chain: Ancestors) -> None:

@@ -195,8 +195,7 @@ def _invoke(frame: CallFrame, script: Script, recipient: Recipient) -> Invoked:
     _check_fee(frame, result, spent, len(scripted))
     # The fee is paid before the actions are applied.
     take_fee(root.sender, root.fee_asset, root.fee, portfolio, frame.base, shared.rules)
-    portfolio.write(own)
-    complexity = spent + apply_result(frame, result, recipient, spent, context)
+    complexity = spent + apply_result(frame, result, recipient, spent, context, portfolio)
     return Invoked(complexity, StateChanges(result.actions, tuple(frame.done)))
 
 

@@ -213,9 +213,10 @@ class LedgerEnvironment:
         available, height = balance - leases.lease_out, self.height
         if is_banned_between(self._state, owner, height, height):
             return BalanceDetails(available, balance, 0, 0)
-        states = (
-            (self._base, self._state) if context.rules.has(Feature.LIGHT_NODE) else (self._base,)
-        )
+        top = self._state if context.rules.has(Feature.LIGHT_NODE) else self._base
+        # The reference node takes the smallest balance of all states that lie on each other: before
+        # the transaction, and in each call that led here.
+        states = top.layers() if isinstance(top, Overlay) else (top,)
         generating = [
             effective_balance(state.get(WAVES, owner), state.get(LEASES, owner)) for state in states
         ]

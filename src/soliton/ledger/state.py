@@ -211,6 +211,12 @@ class Overlay:
         if isinstance(self._below, Overlay):
             yield from self._below.written(table)
 
+    def layers(self) -> Iterator[Overlay]:
+        """Yield this overlay and those below it."""
+        yield self
+        if isinstance(self._below, Overlay):
+            yield from self._below.layers()
+
     def transaction_height(self, transaction_id: bytes) -> int | None:
         height = self.transaction_ids.get(transaction_id)
         return self._below.transaction_height(transaction_id) if height is None else height

@@ -34,6 +34,7 @@ from soliton.ledger import headers
 from soliton.ledger.apply import BlockFull, BlockInProgress
 from soliton.ledger.edits import Edit
 from soliton.ledger.environment import next_environment
+from soliton.ledger.errors import BlockRejected
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.remote_keys import AccountKey, RemoteKey
 from soliton.node.settings import Settings
@@ -92,6 +93,10 @@ def next_slot(chain: ChainWriter, account: AccountKey, against: Address | None =
     """
     if not chain.requires_proof_of_stake:
         return unproven_slot(chain, account)
+    try:
+        headers.check_generator(chain, account.public_key)
+    except BlockRejected as error:
+        raise CannotMine(error.reason) from error
     rules = chain.rules.header_at(chain.height + 1)
     balance = chain.generating_balance(from_public_key(account.public_key, chain.network.chain_id))
     if balance <= 0 or balance < rules.minimum_generating_balance:

@@ -131,6 +131,8 @@ func spend() = [ScriptTransfer(me, 1100000000, unit)]
 func leave() = [Lease(me, 1000000000), ScriptTransfer(me, 1, unit)]
 @Callable(i)
 func paid() = ([], size(i.payments))
+@Callable(i)
+func least() = ([], wavesBalance(this).generating)
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from soliton.ledger.state import DATA
-from tests.ledger.cases import ME, YOU
+from tests.ledger.cases import COIN, ME, YOU
 from tests.ledger.scripts.dapps import NEXT, RELEASE, apply, check, outcome_of, rows
 
 TABLE = """
@@ -100,6 +100,39 @@ def test_changes_of_a_called_dapp_come_first() -> None:
     """
     _, applied = apply("light", body)
     assert applied.changes.changes[DATA] == {(NEXT, "n"): 1, (YOU, "mine"): 1, (YOU, "its"): 1}
+
+
+@pytest.mark.parametrize(("rules", "lib"), [("light", 6), ("ride 6", 6), ("calls", 5)])
+def test_the_generating_balance_counts_the_states_below_a_call(rules: str, lib: int) -> None:
+    """The smallest balance of the states that lie on each other, before the transaction too:
+    wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/SnapshotBlockchain.scala``
+    (``balanceSnapshots``), on which ``WavesEnvironment.scala`` (``callScript``) puts each call.
+    """
+    body = f"""
+    strict x = pay({5 * COIN}, unit)
+    strict y = invoke(next, "least", [], [])
+    [IntegerEntry("least", y.exactAs[Int]), IntegerEntry("now", wavesBalance(next).regular)]
+    """
+    _, applied = apply(rules, body, lib=lib, next_lib=lib)
+    assert applied.changes.changes[DATA] == {
+        (YOU, "least"): 10 * COIN,
+        (YOU, "now"): 15 * COIN,
+    }
+
+
+@pytest.mark.parametrize("rules", ["light", "ride 6", "calls"])
+def test_scripts_of_assets_see_the_states_below_the_actions(rules: str) -> None:
+    """The same, from the actions before: ``invoke/InvokeDiffsCommon.scala`` (``foldActions``)."""
+    smart = f"""
+    match tx {{
+        case t: TransferTransaction =>
+            wavesBalance(t.recipient).generating == {10 * COIN}
+                && wavesBalance(t.recipient).regular == {11 * COIN - 500_000}
+        case _ => false
+    }}
+    """
+    body = f"[ScriptTransfer(me, {COIN}, unit), ScriptTransfer(me, 1, smart)]"
+    assert outcome_of(rules, body, smart=smart, lib=5).startswith("ok ")
 
 
 def test_calls_are_told() -> None:
