@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from tests.amounts import only_long
-from tests.testing.test_plugin import run
+from tests.testing.test_plugin import run, run_apart
 from tests.vectors import REPOSITORY
 
 pytest_plugins = ["pytester"]
@@ -182,7 +182,7 @@ def test_what_is_not_reached_is_told(pytester: pytest.Pytester) -> None:
 def test_more_tests_reach_more(pytester: pytest.Pytester) -> None:
     write(pytester, SOME, MORE)
     pytester.makefile(".ride", other=OTHER)
-    result = run(pytester, "--ride-cov-fail-under", 50, "-n", 2)
+    result = run_apart(pytester, "--ride-cov-fail-under", 50, "-n", 2)
     result.assert_outcomes(passed=5)
     assert missed(result) == MISSED_BY_ALL.strip()
     assert result.ret == 0

@@ -1,4 +1,6 @@
-"""The plugin as its users have it: pytest in a process of its own, on files as they write them."""
+"""The plugin as its users have it: pytest on files as they write them, in a process of its own
+where the process is part of what is tested.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from soliton.testing.frames import FRAMES, Frames
 from tests.amounts import only_long
 from tests.blocks import blocks
 from tests.e2e.programs import devnet
@@ -140,19 +143,30 @@ def write(pytester: pytest.Pytester, tests: str = TESTS + OBEYING) -> None:
 
 
 def run(pytester: pytest.Pytester, *options: object) -> pytest.RunResult:
+    """Run the files in this process, which may have a chain of its own."""
+    kept = dict(vars(FRAMES))
+    vars(FRAMES).update(vars(Frames()))
+    try:
+        return pytester.runpytest_inprocess(*PLUGIN, *map(str, options))
+    finally:
+        vars(FRAMES).update(kept)
+
+
+def run_apart(pytester: pytest.Pytester, *options: object) -> pytest.RunResult:
+    """Run the files in a new process."""
     return pytester.runpytest_subprocess(*PLUGIN, *map(str, options))
 
 
 def test_tests_need_no_port_and_no_process(pytester: pytest.Pytester) -> None:
     write(pytester)
     pytester.makeconftest(NO_OTHERS)
-    run(pytester).assert_outcomes(passed=9)
+    run_apart(pytester).assert_outcomes(passed=9)
 
 
 @only_long
 def test_each_process_of_xdist_has_a_chain(pytester: pytest.Pytester) -> None:
     write(pytester)
-    result = run(pytester, "-n", 2, "--soliton-complexity")
+    result = run_apart(pytester, "-n", 2, "--soliton-complexity")
     result.assert_outcomes(passed=9)
     (row,) = (each for each in result.outlines if re.match(r"shop\.buy ", each))
     # Three that went into blocks, in whichever process.
@@ -179,8 +193,8 @@ def test_the_same_commands_give_the_same_ids(pytester: pytest.Pytester) -> None:
             print("ids", gold.asset_id, account.address, node.last_header().id)
     """)
     told = set()
-    for options in (("-s",), ("-s",), ("-s", "-k", "test_ids")):
-        (line,) = (each for each in run(pytester, *options).outlines if "ids " in each)
+    for runs, options in ((run_apart, ()), (run, ()), (run, ("-k", "test_ids"))):
+        (line,) = (each for each in runs(pytester, "-s", *options).outlines if "ids " in each)
         told.add(line[line.index("ids ") :])
     assert len(told) == 1, told
 
@@ -333,7 +347,7 @@ def test_runs_without_a_chain_start_none(pytester: pytest.Pytester) -> None:
         def test_nothing():
             assert not [each for each in sys.modules if each.startswith("soliton.node")]
     """)
-    run(pytester).assert_outcomes(passed=1)
+    run_apart(pytester).assert_outcomes(passed=1)
 
 
 def test_scripts_that_do_not_compile_say_where(pytester: pytest.Pytester, tmp_path: Path) -> None:
