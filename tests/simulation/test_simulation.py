@@ -23,7 +23,7 @@ from tests.simulation.seeds import ALONE, mixed, quick
 
 @pytest.mark.parametrize("fault", ALONE)
 def test_each_fault_alone_leaves_all_honest_hosts_in_agreement(fault: str) -> None:
-    summary, _ = simulate(quick(seed=7, **ALONE[fault]))
+    summary, _ = simulate(quick(seed=7, seconds=times(70, 100), **ALONE[fault]))
     assert summary.faults == ()
     assert summary.height > 3
 
