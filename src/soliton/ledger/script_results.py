@@ -144,7 +144,7 @@ def _read_sets(value: CaseObject, reader: Reader) -> Result:
         case "TransferSet":
             return Result(_read_transfers(value, reader))
         case "ScriptResult":
-            writes, transfers = value.fields["writeSet"], value.fields["transferSet"]
+            writes, transfers = _present(value, "writeSet"), _present(value, "transferSet")
             if not _is(writes, "WriteSet") or not _is(transfers, "TransferSet"):
                 raise _unexpected(value)
             return Result(
@@ -172,10 +172,19 @@ def _read_transfers(value: CaseObject, reader: Reader) -> tuple[Action, ...]:
 
 
 def _items(value: CaseObject, field: str) -> tuple[Value, ...]:
-    items = value.fields.get(field)
+    items = _present(value, field)
     if not isinstance(items, RideList):
-        raise _unexpected(UNIT if items is None else items, f"List({field})")
+        raise _unexpected(items, f"List({field})")
     return items.items
+
+
+def _present(value: CaseObject, field: str) -> Value:
+    """Return a field that the reference node takes to be there: constructors called with too few
+    arguments leave some out. Raises ``NativeCrash``.
+    """
+    if field not in value.fields:
+        raise NativeCrash(f"key not found: {field}")
+    return value.fields[field]
 
 
 def _is(value: Value, name: str) -> bool:
@@ -221,9 +230,8 @@ def _text(text: str) -> str:
 
 
 def _transfer(value: CaseObject, reader: Reader) -> Transfer:
-    fields = value.fields
-    to, amount, asset = fields.get("recipient"), fields.get("amount"), fields.get("asset")
-    if not isinstance(to, CaseObject) or type(amount) is not int or asset is None:
+    to, amount, asset = (_present(value, name) for name in ("recipient", "amount", "asset"))
+    if not isinstance(to, CaseObject) or type(amount) is not int:
         raise _unexpected(value, "ScriptTransfer")
     if isinstance(asset, CaseObject) and not asset.fields:
         asset_id = None
@@ -248,11 +256,11 @@ def _transfer(value: CaseObject, reader: Reader) -> Transfer:
 
 def _recipient(value: CaseObject, reader: Reader) -> Recipient:
     if value.type_name == "Address":
-        data = value.fields.get("bytes")
+        data = _present(value, "bytes")
         if isinstance(data, bytes):
             return Address(data)
     if value.type_name == "Alias" and reader.aliases:
-        name = value.fields.get("alias")
+        name = _present(value, "alias")
         if isinstance(name, str):
             return Alias(reader.environment.chain_id, name)
     raise _unexpected(value, "recipient")

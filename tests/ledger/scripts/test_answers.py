@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from soliton.ledger.script_results import Reader, read_result
 from soliton.ledger.state import ASSET_BALANCES, ASSETS, DATA, ERC20, WAVES, Status
+from soliton.ride.errors import NativeCrash
+from soliton.ride.values import NIL, UNIT, Value, case_object, ride_list
 from tests.ledger.cases import COIN, GOLD, ME, OTHER, SPONSOR, YOU
 from tests.ledger.scripts.dapps import apply, check, rows
 
@@ -123,6 +128,38 @@ def test_new_assets_belong_to_the_dapp() -> None:
     assert info.nft
     assert changes[ASSET_BALANCES] == {(YOU, asset_id): 1}
     assert changes[ERC20] == {asset_id[:20]: asset_id}
+
+
+ADDRESS = case_object("Address", {"bytes": ME})
+LACKING: list[tuple[int, Value]] = [
+    (3, case_object("WriteSet", {})),
+    (3, case_object("TransferSet", {})),
+    (3, case_object("ScriptResult", {"writeSet": case_object("WriteSet", {"data": NIL})})),
+    (4, ride_list([case_object("ScriptTransfer", {"recipient": ADDRESS, "amount": 1})])),
+    (5, ride_list([case_object("ScriptTransfer", {"recipient": ADDRESS, "asset": UNIT})])),
+    (6, ride_list([case_object("ScriptTransfer", {})])),
+    (
+        6,
+        ride_list(
+            [
+                case_object("Lease", {"recipient": each, "amount": 1, "nonce": 0})
+                for each in (case_object("Address", {}), case_object("Alias", {}))
+            ]
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("version", "answer"), LACKING)
+def test_answers_without_a_field_are_crashes(version: int, answer: Value) -> None:
+    """They use up all complexity, so that the transaction fails and is not refused: wavesplatform/
+    Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ScriptResult.scala``
+    (``fields(...)``, not ``fields.get``). Code that no compiler made calls constructors with too
+    few arguments (``EvaluatorV2.scala``, ``evaluateConstructor``).
+    """
+    environment: Any = None
+    with pytest.raises(NativeCrash, match="key not found"):
+        read_result(answer, Reader(version, environment, b"", aliases=True))
 
 
 def test_failed_calls_cost_their_fee() -> None:
