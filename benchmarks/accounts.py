@@ -26,6 +26,7 @@ from soliton.crypto.keys import key_pair
 from soliton.ledger.state import WAVES
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
+from soliton.steps import run_steps
 from soliton.storage import layout
 from soliton.storage.store import Store
 
@@ -82,7 +83,7 @@ def block_ms(count: int) -> float:
                 )
                 transfers.append(msgspec.structs.replace(unsigned, proofs=(bytes(64),)))
             slot = miner.next_slot(chain, RICH)
-            forged = miner.run_steps(miner.forging(chain, slot, transfers, timestamp))
+            forged = run_steps(miner.forging(chain, slot, transfers, timestamp))
             block = blocks.decode(forged.block.data, CHAIN_ID)
             started = time.process_time()
             chain.append(block, verify_signatures=False)

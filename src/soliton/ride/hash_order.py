@@ -10,6 +10,7 @@ Source: scala/scala ``src/library/scala/collection/Hashing.scala`` and, in ``imm
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 IN_ORDER: Final = 4
@@ -17,6 +18,7 @@ IN_ORDER: Final = 4
 _BITS: Final = 5
 _MASK: Final = (1 << _BITS) - 1
 _ALL_BITS: Final = 0xFFFF_FFFF
+_SHORT: Final = 64
 
 
 def hash_map_order(keys: list[str]) -> list[str]:
@@ -26,7 +28,9 @@ def hash_map_order(keys: list[str]) -> list[str]:
 
 def hash_order(keys: list[str]) -> list[str]:
     """Return distinct keys in the order of a map or set that ever had more than ``IN_ORDER``."""
-    return _listed([(_improved(_text_hash(key)), key) for key in keys], 0)
+    if len(keys) < 2:
+        return keys
+    return _listed([((_known_hash if len(key) <= _SHORT else _hash)(key), key) for key in keys], 0)
 
 
 def _listed(entries: list[tuple[int, str]], shift: int) -> list[str]:
@@ -49,13 +53,18 @@ def _listed(entries: list[tuple[int, str]], shift: int) -> list[str]:
 def _text_hash(text: str) -> int:
     """Return Java's hash of a string; names have no characters outside the basic plane."""
     value = 0
-    for char in text:
-        value = 31 * value + ord(char) & _ALL_BITS
+    for code in map(ord, text):
+        value = 31 * value + code & _ALL_BITS
     return value
 
 
-def _improved(value: int) -> int:
+def _hash(text: str) -> int:
+    value = _text_hash(text)
     value = value + ~(value << 9) & _ALL_BITS
     value ^= value >> 14
     value = value + (value << 4) & _ALL_BITS
     return value ^ value >> 10
+
+
+_known_hash: Final = lru_cache(4_096)(_hash)
+"""The same for short names, most of which occur in many functions."""

@@ -343,23 +343,24 @@ class Estimation:
     def _declare(self, let: Let) -> _Value:
         """Bring a named value into scope."""
         name = let.name
+        is_mentioned = name in self._mentioned
         value = _Value(
             let,
             self._functions.version,
             self._arguments,
-            name in self._mentioned,
+            is_mentioned,
             self._values.get(name),
         )
-        self._forget(name)
+        if is_mentioned:
+            self._forget(name)
         self._values[name] = value
         return value
 
     def _forget(self, name: str) -> None:
-        """Mark a name as not mentioned, since it has a new meaning."""
+        """Mark a mentioned name as not mentioned, since it has a new meaning."""
         mentioned = self._mentioned
-        if name in mentioned:
-            self._hashed = self._hashed or len(mentioned) > IN_ORDER
-            del mentioned[name]
+        self._hashed = self._hashed or len(mentioned) > IN_ORDER
+        del mentioned[name]
 
     def _leave(self, values: list[_Value], cost: int) -> Steps:
         """End the scope of values, innermost first, and count those that were mentioned."""
@@ -369,7 +370,7 @@ class Estimation:
             counts = name in mentioned
             if value.mentioned:
                 mentioned[name] = None
-            else:
+            elif counts:
                 self._forget(name)
             if value.hidden is None:
                 del self._values[name]
