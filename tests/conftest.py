@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +61,21 @@ def devtools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """While tests are collected all that is made stays: a search for garbage finds none."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests come first: a long one at the end would keep one core busy alone."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    slow |= {item.path for item in items if item.path.parent == Path(__file__).parent}
+    here = Path(__file__).parent
+    slow |= {path for path in {item.path for item in items} if path.parent == here}
     items.sort(key=lambda item: item.path not in slow)
 
 

@@ -14,11 +14,12 @@ from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.crypto.hashes import secure_hash
 from soliton.ride.compiler import compile_source
+from tests.amounts import times
 from tests.api.chain import PATIENCE_SECONDS, RICH_ADDRESS, PrivateChain
 
-DEPTH = 100_000
-FITTING = 27_000
-"""Levels that fit into the bytes of the largest script."""
+DEPTH = times(40_000, 100_000)
+FITTING = times(13_000, 27_000)
+"""Levels that fit into the bytes of the largest script; both are more than recursion may have."""
 MAX_ANSWER_BYTES = 20_000_000
 TEXT = {"content-type": "text/plain"}
 DAPP = """{-# STDLIB_VERSION 6 #-}

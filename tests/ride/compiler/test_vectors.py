@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 from soliton.ride.compiler import CompileError, compile_source
+from tests.amounts import some
 from tests.vectors import load_vectors, report
 
 LIBRARIES_OF_OTHERS = "imports files that are not part of the vectors"
@@ -41,10 +42,12 @@ def outcome(source: str, **options: Any) -> str:
 
 
 def test_sources_compile_to_the_same_bytes() -> None:
+    """Each of them as it is, and some in the other forms."""
     vectors = load_vectors("ride_compile")
+    in_all_forms = {id(vector) for vector in some(vectors, 3)}
     for vector in vectors:
         for form, options in FORMS.items():
-            if vector.get(form):
+            if vector.get(form) and (form == "script" or id(vector) in in_all_forms):
                 assert compiled(vector["source"], **options) == vector[form], vector["origin"]
     report.ran("ride_compile", len(vectors))
 
