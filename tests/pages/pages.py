@@ -117,6 +117,13 @@ def go(page: Page, url: str, fragment: str = "", ready: str = READY) -> None:
     page.wait_for(ready)
 
 
+def go_on(page: Page, fragment: str) -> None:
+    """Go to another view of the explorer that is open, and wait until all of it is there."""
+    page.run("document.querySelector('main h1').dataset.left = 'yes'")
+    page.run(f"location.hash = {json.dumps(fragment)}")
+    page.wait_for(f"!document.querySelector('[data-left]') && {READY}")
+
+
 def dress(page: Page, width: int, scheme: str) -> None:
     """How wide the window is, and whether the visitor likes it dark."""
     features = [{"name": "prefers-color-scheme", "value": scheme}]

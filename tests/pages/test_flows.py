@@ -19,7 +19,7 @@ from soliton.devnet.accounts import RICH_SEED, funded_accounts
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import API_KEY, Program, balance, call, eventually, height, signed_transfer
-from tests.pages.pages import LISTED, READY, go, nothing_ran, text
+from tests.pages.pages import LISTED, READY, go, go_on, hasty, nothing_ran, text
 from tests.pages.proxy import proxy
 from tests.pages.scenario import DAPP, RICH, compiled_script
 from tests.pages.test_devnet_controls import HELPERS, press, said, write
@@ -168,8 +168,9 @@ def exchanged(chain: Program, copper: str) -> tuple[str, str]:
 def test_every_kind_of_transaction_is_told_in_a_sentence(
     chain: Program, kinds: Kinds, page: Page
 ) -> None:
+    go(page, chain.node_url)
     for kind, (name, words) in kinds.items():
-        go(page, chain.node_url, f"#tx/{name}")
+        go_on(page, f"#tx/{name}")
         assert read(page, ".sentence") == words, kind
         told = call(f"{chain.node_url}/transactions/info/{name}").json()
         shown = facts(page)
@@ -398,7 +399,8 @@ def test_a_stream_that_the_node_ends_goes_on(chain: Program, page: Page) -> None
 
 def test_the_node_page_goes_on_with_its_node(chain: Program, page: Page) -> None:
     url = chain.node_url
-    go(page, url, "#node")
+    with hasty(page, 10_000):
+        go(page, url, "#node")
     table = "[aria-label='Generators of the last blocks'] tbody tr"
     page.wait_for(f"document.querySelector({json.dumps(table)})")
     page.run(f"document.querySelector({json.dumps(table + ' a')}).focus()")
