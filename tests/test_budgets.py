@@ -36,7 +36,7 @@ LINES: dict[str, int] = {
     "matcher": 15_382,
     "matching": 3_870,
     "node": 7_375,
-    "p2p": 2_520,
+    "p2p": 2_530,
     "pages": 175,
     "parallel": 1_040,
     "ride": 17_485,

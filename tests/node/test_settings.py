@@ -558,17 +558,20 @@ def test_every_setting_of_a_private_chain_is_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "expected"),
+    ("network", "least", "quorum"),
     [
-        ("waves-mainnet", 1),
-        ("waves-testnet", 1),
-        ("zbs-mainnet", 0),
-        ("tn-mainnet", 0),
-        ("devnet", 0),
+        ("waves-mainnet", 1, 3),
+        ("waves-testnet", 1, 3),
+        ("zbs-mainnet", 0, 1),
+        ("tn-mainnet", 0, 1),
+        ("devnet", 0, 1),
     ],
 )
-def test_only_public_waves_nodes_need_a_peer_by_default(network: str, expected: int) -> None:
-    assert load_settings(network=network).rest_api.minimum_peers == expected
+def test_only_public_waves_nodes_need_several_peers_by_default(
+    network: str, least: int, quorum: int
+) -> None:
+    settings = load_settings(network=network)
+    assert (settings.rest_api.minimum_peers, settings.miner.quorum) == (least, quorum)
 
 
 def test_every_setting_has_an_effect() -> None:

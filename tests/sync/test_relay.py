@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soliton.sync.model import ChainMoved, Left, Received
+from soliton.sync.model import ChainMoved, Joined, Left, Received
 from soliton.sync.relay import (
     Accepted,
     Checked,
@@ -15,9 +17,10 @@ from soliton.sync.relay import (
     RelayTransaction,
 )
 from soliton.wire.messages import LegacyTransaction, ProtobufTransaction
+from soliton.wire.versions import Version
 
 
-def relay(**settings: int) -> Relay:
+def relay(**settings: Any) -> Relay:
     made = Relay(RelaySettings(**settings))
     made.is_ready = True
     return made
@@ -66,6 +69,11 @@ def test_what_a_client_of_ours_sent_goes_to_all() -> None:
     made = relay()
     assert made.handle(Accepted(b"id")) == [RelayTransaction(b"id")]
     assert made.handle(Accepted(b"id")) == []
+    made.handle(ChainMoved())
+    assert made.handle(Accepted(b"id")) == [RelayTransaction(b"id")]
+    assert made.handle(Accepted(b"id")) == []
+    made.handle(Joined(1, Version(1, 5, 0)))
+    assert made.handle(Accepted(b"id")) == [RelayTransaction(b"id")]
 
 
 def test_nothing_is_looked_at_before_the_chain_is_there() -> None:

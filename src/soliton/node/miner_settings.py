@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from soliton.chain.networks.custom import MAX_INT
+from soliton.chain.networks.model import Network
 from soliton.chain.networks.sections import Section
 from soliton.crypto import base58, curve25519
 from soliton.crypto.errors import Base58Error
@@ -22,6 +23,11 @@ KEY_LENGTH: Final = 32
 MICROBLOCK_TIMES: Final = {"waves": (2_000, 500), "zbs": (5_000, 6_000), "tn": (5_000, 2_000)}
 """By family: the default interval of microblocks, and the age (ms) of a microblock at which the
 next block may build on it. A miner with ``quorum = 0`` builds on all it has made.
+"""
+
+PUBLIC_QUORUM: Final = 3
+"""The default number of peers without which a node does not mine on the public Waves networks: two
+peers may be on a fork with it.
 """
 
 
@@ -39,10 +45,12 @@ class Miner(msgspec.Struct, frozen=True):
     accounts: tuple[KeyPair, ...] = ()
 
 
-def read_miner(section: Section, family: str) -> Miner:
-    """Read the section for a network of this family."""
-    interval, age = MICROBLOCK_TIMES.get(family, MICROBLOCK_TIMES["waves"])
-    quorum = section.integer("quorum", 1, 0, MAX_INT)
+def read_miner(section: Section, network: Network) -> Miner:
+    """Read the section for a network."""
+    interval, age = MICROBLOCK_TIMES.get(network.family, MICROBLOCK_TIMES["waves"])
+    # As in the reference; a private chain may have two nodes.
+    is_public = network.family == "waves" and bool(network.known_peers)
+    quorum = section.integer("quorum", PUBLIC_QUORUM if is_public else 1, 0, MAX_INT)
     if quorum == 0:
         # Without peers, blocks may come faster than this age: no microblock would ever be kept.
         age = 0

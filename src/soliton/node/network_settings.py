@@ -141,6 +141,10 @@ def read_synchronization(section: Section, *, light: bool = False) -> Synchroniz
     micro = section.section("micro-block-synchronizer")
     relay = section.section("utx-synchronizer")
     invalid = section.section("invalid-blocks-storage")
+    # Keys of the ecosystem's nodes that have no meaning here.
+    invalid.has("max-size")
+    for foreign in ("max-buffer-size", "max-buffer-time", "max-threads"):
+        relay.has(foreign)
     return Synchronization(
         loader=LoaderSettings(
             timeout=section.duration_ms("synchronization-timeout", 60_000),
@@ -157,6 +161,7 @@ def read_synchronization(section: Section, *, light: bool = False) -> Synchroniz
         relay=RelaySettings(
             seen=relay.integer("network-tx-cache-size", 1_000_000, 1, MAX_INT),
             queue=relay.integer("max-queue-size", 5_000, 1, MAX_INT),
+            again=relay.boolean("allow-tx-rebroadcasting", True),
         ),
         invalid_ms=invalid.duration_ms("timeout", 300_000),
         max_base_target=section.integer("max-base-target", None, 1, MAX_LONG)

@@ -41,7 +41,7 @@ from soliton.steps import Steps, run_steps
 from soliton.storage.below import Below
 from soliton.storage.errors import StorageProblem
 from soliton.storage.retrying import retry_until_read
-from soliton.storage.store import Store
+from soliton.storage.store import UNDO_DEPTH, Store
 
 MAX_MICRO_TRANSACTIONS: Final = 255
 """The largest number of transactions in a microblock."""
@@ -82,8 +82,7 @@ class Node:
         self.wallet = wallet
         self.clock = clock
         self.writes = writes
-        directory, name = settings.data_directory, settings.network.name
-        self.store = Store(directory, name, durable=durable, exclusive=writes, below=below)
+        self.store = _open_store(settings, durable, writes, below)
         self.events = NodeEvents()
         self.peering: Peering | None = None
         """The interface to its peers, while the network runs."""
@@ -360,6 +359,17 @@ class Node:
             self._settling.cancel()
         self.store.close()
         _log.info("stopped at height %d", self.chain.height)
+
+
+def _open_store(settings: Settings, durable: bool, writes: bool, below: Below | None) -> Store:
+    return Store(
+        settings.data_directory,
+        settings.network.name,
+        durable=durable,
+        undo_depth=max(settings.db.max_rollback_depth, UNDO_DEPTH),
+        exclusive=writes,
+        below=below,
+    )
 
 
 def _put(node: Node, forged: Forged) -> AppliedBlock:

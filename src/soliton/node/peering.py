@@ -102,6 +102,11 @@ class Peering(Protocol):
     def lag(self) -> int:
         """Return about how many blocks the best peer is ahead, estimated from its score."""
 
+    def relay(self, transaction_id: bytes) -> None:
+        """Send a transaction of the pool to the peers again, unless they have received it since the
+        last block or microblock.
+        """
+
     def figures(self) -> NetworkFigures:
         """Return the counters since the start."""
 

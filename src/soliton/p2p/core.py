@@ -323,7 +323,7 @@ class Core:
         effects += self._carry_out(self.scores.handle(joined, now), now)
         effects += self._carry_out(self.loader.handle(joined, now), now)
         effects += self._carry_out(self.book.handle(joined, now), now)
-        return effects
+        return effects + self._carry_out(self.relay.handle(joined), now)
 
     def _heard(self, peer: PeerId, message: Message, now: int) -> list[Effect]:
         heard = Received(peer, message)
@@ -435,7 +435,7 @@ class Core:
         return effects + self._carry_out(self.microblocks.handle(moved, now), now)
 
     def accepted(self, transaction_id: bytes, now: int) -> list[Effect]:
-        """Relay a client's transaction that was added to the pool."""
+        """Relay a client's transaction that is in the pool."""
         return self._carry_out(self.relay.handle(Accepted(transaction_id)), now)
 
     def announce(

@@ -394,6 +394,10 @@ class P2pService(Peering):
         one = pos.block_score(self.node.chain.last_block.header.base_target)
         return -(-self.core.scores.ahead() // max(1, one))
 
+    def relay(self, transaction_id: bytes) -> None:
+        """Send a transaction of the pool to the peers again."""
+        self.carry_out(self.core.accepted(transaction_id, self.now()))
+
     def figures(self) -> NetworkFigures:
         """Return the counters since the start."""
         traffic, jobs = self.core.traffic, self.jobs

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from soliton.crypto.hashes import blake2b256
-from soliton.sync.model import ChainMoved, Left, PeerId, Received
+from soliton.sync.model import ChainMoved, Joined, Left, PeerId, Received
 from soliton.wire.messages import LegacyTransaction, ProtobufTransaction
 
 _KEY_BYTES: Final = 16
@@ -23,12 +23,14 @@ _KEY_BYTES: Final = 16
 
 class RelaySettings(msgspec.Struct, frozen=True):
     """``seen`` transactions are remembered (``utx-synchronizer.network-tx-cache-size``); at most
-    ``queue`` are checked at a time (``max-queue-size``), ``queue_of_peer`` of one peer.
+    ``queue`` are checked at a time (``max-queue-size``), ``queue_of_peer`` of one peer. ``again``
+    relays what a client sends again (``allow-tx-rebroadcasting``).
     """
 
     seen: int = 1_000_000
     queue: int = 5_000
     queue_of_peer: int = 1_000
+    again: bool = True
 
 
 DEFAULTS: Final = RelaySettings()
@@ -50,7 +52,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """The pool has accepted a transaction of a client of this node."""
+    """The pool holds a transaction that a client of this node has sent."""
 
     transaction_id: bytes
 
@@ -83,7 +85,7 @@ class Relay:
         """The number of transactions being checked."""
         return self._count
 
-    def handle(self, event: Received | Left | ChainMoved | Checked | Accepted) -> _Actions:
+    def handle(self, event: Received | Joined | Left | ChainMoved | Checked | Accepted) -> _Actions:
         """Process an event and return the resulting actions; this machine needs no clock."""
         match event:
             case Received(
@@ -96,6 +98,9 @@ class Relay:
                 return self._relay(transaction_id, frozenset())
             case ChainMoved():
                 self._seen.clear()
+                self._relayed.clear()
+            case Joined():
+                # A client may send again what this peer has not received.
                 self._relayed.clear()
             case Left(peer=peer):
                 for senders in self._senders.values():

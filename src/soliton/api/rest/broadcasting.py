@@ -121,6 +121,8 @@ def submit(
     ``ApiError``.
     """
     try:
-        node.broadcast(transaction, traces, verified=verified)
+        is_new = node.broadcast(transaction, traces, verified=verified)
     except SolitonError as error:
         raise state_refusal(error, transaction, node.network.family) from error
+    if not is_new and node.peering is not None and node.settings.synchronization.relay.again:
+        node.peering.relay(transaction.id)
