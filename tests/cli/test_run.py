@@ -15,6 +15,8 @@ from soliton.cli.main import cli
 from tests.e2e.programs import call, height, is_free, run, started
 
 UP = "REST API on"
+NO_WALLET = 'wallet { file = "", seed = "4vJ9" }'
+"""A seed that is in no file: an encrypted one costs half a second."""
 COMMANDS = tuple(sorted(cli.commands))
 
 
@@ -86,7 +88,9 @@ def test_seed_is_in_no_refusal(tmp_path: Path) -> None:
 
 
 def test_interface_can_be_switched_off(tmp_path: Path) -> None:
-    config = write(tmp_path, f'soliton {{ directory = "{tmp_path}", rest-api.enable = no }}')
+    config = write(
+        tmp_path, f'soliton {{ directory = "{tmp_path}", rest-api.enable = no, {NO_WALLET} }}'
+    )
     with started("run", "--config", config, until="at height 1") as program:
         program.send(signal.SIGTERM)
         assert program.wait() == 0
@@ -94,14 +98,16 @@ def test_interface_can_be_switched_off(tmp_path: Path) -> None:
 
 
 def test_without_peers_nothing_is_mined_and_it_says_so(tmp_path: Path) -> None:
-    config = write(tmp_path, f'soliton {{ directory = "{tmp_path}", rest-api.port = 0 }}')
+    config = write(
+        tmp_path, f'soliton {{ directory = "{tmp_path}", rest-api.port = 0, {NO_WALLET} }}'
+    )
     with started("run", "--config", config, until="no mining") as program:
         assert "miner.quorum asks for 1 peers, there are none" in program.output
 
 
 def test_data_directory_of_another_network_is_told(tmp_path: Path) -> None:
     place = ("--data-dir", tmp_path)
-    config = write(tmp_path, "soliton.rest-api.port = 0")
+    config = write(tmp_path, f"soliton {{ rest-api.port = 0, {NO_WALLET} }}")
     with started("run", "--config", config, "--network", "zbs-testnet", *place, until=UP):
         pass
     ended = run("run", "--config", config, "--network", "zbs-mainnet", *place)
