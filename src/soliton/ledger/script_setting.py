@@ -21,6 +21,7 @@ from soliton.ride.estimators.choice import Complexities, estimate_for_account, e
 from soliton.ride.expressions import DApp
 from soliton.ride.meta import argument_types, read_meta
 from soliton.ride.script import Script, has_later_blocks, has_lists, parse_script
+from soliton.ride.serialization import write_script
 
 MAX_EXPRESSION_BYTES: Final = 8_192
 MAX_DAPP_BYTES: Final = 32_768
@@ -65,6 +66,25 @@ def inspect(script: bytes) -> ScriptHead:
     parsed = parsed_script(script)
     content = parsed.content
     return ScriptHead(parsed.version, parsed.is_dapp, has_lists(content), has_later_blocks(content))
+
+
+def check_form(script: bytes) -> None:
+    """Raise ``TransactionRejected`` for a script in another form than the one that it is written
+    in, for example with another header.
+
+    The reference node signs, hashes and stores what it writes itself: with other bytes the
+    transaction has another id there, and its signature is not valid. Source: wavesplatform/Waves
+    ``lang/shared/src/main/scala/com/wavesplatform/lang/script/Script.scala`` (``bytes``) and
+    ``node/src/main/scala/com/wavesplatform/protobuf/transaction/PBTransactions.scala``
+    (``toPBScript``).
+    """
+    parsed = parsed_script(script)
+    try:
+        written = write_script(parsed.version, parsed.content)
+    except ScriptFormatError as error:
+        raise TransactionRejected(str(error)) from error
+    if written != script:
+        raise TransactionRejected("The script is not in the form that it is signed in")
 
 
 def parsed_script(script: bytes) -> Script:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from soliton.crypto.hashes import secure_hash
 from soliton.ledger import script_setting
 from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.rules import set_script
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.script_setting import ScriptHead
 from soliton.ride.estimators.choice import Complexities
@@ -63,3 +65,43 @@ def test_too_complex() -> None:
     text = "@Verifier(tx)\nfunc v() = " + " && ".join(["slow()"] * 12) + "\n"
     with pytest.raises(TransactionRejected, match="Contract verifier is too complex: 2160 > 2000"):
         script_setting.estimate(compiled(6, text), False, CONTEXT)
+
+
+def sealed(body: str) -> bytes:
+    data = bytes.fromhex(body)
+    return data + secure_hash(data)[:4]
+
+
+@pytest.mark.parametrize(
+    ("body", "signed_in"),
+    [
+        ("0306", True),
+        ("00010306", False),
+        ("00030306", False),
+        ("060106", True),
+        ("00010606", False),
+        ("060306", False),
+        ("06010000", True),
+        ("0601008000", False),
+        ("000203" + "00000000" * 5, True),
+        ("000203" + "00000000" * 5 + "ff", False),
+        ("000203" + "00000001" + "00000000" * 4, False),
+        ("060200000000", True),
+        ("0602" + "00000000" + "ff", False),
+    ],
+)
+def test_scripts_in_another_form_than_the_signed_one(body: str, signed_in: bool) -> None:
+    """Expected values: the reference node reads all of these (wavesplatform/Waves
+    ``lang/shared/src/main/scala/com/wavesplatform/lang/script/ScriptReader.scala``), and writes one
+    form of each (``v1/BaseGlobal.scala``, ``serializeExpression`` and ``serializeContract``), of
+    which transactions consist that it signs, hashes and sends.
+    """
+    script = sealed(body)
+    script_setting.inspect(script)
+    if signed_in:
+        script_setting.check_form(script)
+        return
+    with pytest.raises(TransactionRejected, match="not in the form that it is signed in"):
+        script_setting.check_form(script)
+    with pytest.raises(TransactionRejected):
+        set_script.check_script(script, CONTEXT)

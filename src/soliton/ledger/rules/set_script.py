@@ -33,7 +33,9 @@ _FIRST_VERSION_KEPT: Final = 4
 
 
 def check_script(script: bytes | None, context: Context) -> None:
-    """Raise ``ActivationError`` for a script that no active feature allows."""
+    """Raise ``ActivationError`` for a script that no active feature allows, and
+    ``TransactionRejected`` for one in another form than the signed one.
+    """
     if script is None:
         return
     rules = context.rules
@@ -52,6 +54,7 @@ def check_script(script: bytes | None, context: Context) -> None:
         )
     if head.dapp:
         common.require_feature(Feature.RIDE_4_DAPPS, rules)
+    script_setting.check_form(script)
 
 
 def estimate_asset(script: bytes, context: Context) -> AssetScript:
