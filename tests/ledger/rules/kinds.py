@@ -110,6 +110,7 @@ def puppets() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(script_setting, "inspect", _inspect)
         patch.setattr(script_setting, "estimate", _estimate)
+        patch.setattr(script_setting, "check_form", lambda _script: None)
         patch.setattr(script_runs, "run_account", lambda _, code, *_rest: _run(code.script, None))
         patch.setattr(script_runs, "run_asset", _run_asset)
         patch.setattr(invocation, "invoke", _invoke)
