@@ -17,6 +17,7 @@ from soliton.devnet.accounts import funded_accounts
 from tests.amounts import if_long
 from tests.clients.generations import chain_of
 from tests.clients.scripts import HERE, JVM, run_client
+from tests.e2e.programs import call
 
 DIRECTORY: Final = HERE / "java"
 JARS: Final = DIRECTORY / "jars"
@@ -81,6 +82,8 @@ def family(request: pytest.FixtureRequest) -> str:
 def told(family: str, classes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert JAVA is not None
     with chain_of(family, tmp_path_factory.mktemp(family)) as program:
+        # The library waits for seconds only; on a busy machine the first text takes longer.
+        assert call(f"{program.node_url}/utils/script/compileCode", "true").status == 200
         return run_client(JAVA, *JVM, "-cp", f"{classes}:{JARS}/*", "Walk", program.node_url)
 
 
