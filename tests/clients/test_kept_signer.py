@@ -14,8 +14,7 @@ from typing import Any, Final
 import pytest
 
 from soliton.chain.json_kinds import encode_base64
-from soliton.keystore.files import FileStore
-from soliton.keystore.keys import NamedSecret, phrase
+from soliton.keystore.keys import phrase
 from soliton.ride.compiler import compile_source
 from soliton.signer.settings import SERVER_LIMITS
 from soliton.web.clock import wall_clock
@@ -23,6 +22,7 @@ from soliton.web.server import serve
 from tests.clients.scripts import NEEDS_NODE, run_script
 from tests.clients.test_waves_signer import ASSET, DAPP
 from tests.e2e.programs import devnet
+from tests.keystore.stores import keep
 from tests.signer.kept import KEYS, PASSWORD, Place
 
 RULES: Final = """
@@ -80,9 +80,8 @@ def kept(place: Place, node_url: str, **more: Any) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     directory = tmp_path_factory.mktemp("kept")
-    store = FileStore(directory / "keys")
     accounts = {"owner": "soliton devnet account 7", "friend": "soliton devnet account 8"}
-    store.add([NamedSecret(name, phrase(text)) for name, text in accounts.items()], PASSWORD)
+    keep(directory / "keys", PASSWORD, {name: phrase(text) for name, text in accounts.items()})
     scripts = {
         name: encode_base64(compile_source(source).script.source)
         for name, source in (("dapp", DAPP), ("asset", ASSET))

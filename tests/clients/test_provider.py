@@ -14,14 +14,14 @@ import pytest
 from soliton.chain.json_kinds import encode_base64
 from soliton.crypto import base58
 from soliton.devnet.accounts import funded_accounts
-from soliton.keystore.files import FileStore
-from soliton.keystore.keys import NamedSecret, phrase
+from soliton.keystore.keys import phrase
 from soliton.ride.compiler import compile_source
 from tests.blocks import blocks
 from tests.clients.scripts import HERE, NEEDS_NODE, NODE, run_client, run_script
 from tests.clients.test_kept_signer import kept, unlock
 from tests.clients.test_waves_signer import DAPP
 from tests.e2e.programs import devnet
+from tests.keystore.stores import keep
 from tests.signer.kept import KEYS, PASSWORD, Place
 
 OWNER: Final = funded_accounts(ord("R"))[6]
@@ -59,8 +59,7 @@ pytestmark = NEEDS_NODE
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     directory = tmp_path_factory.mktemp("provider")
-    store = FileStore(directory / "keys")
-    store.add([NamedSecret("owner", phrase(OWNER.seed))], PASSWORD)
+    keep(directory / "keys", PASSWORD, {"owner": phrase(OWNER.seed)})
     scripts = {"dapp": encode_base64(compile_source(DAPP).script.source)}
     with devnet() as program, kept(Place(directory, RULES), program.node_url) as url:
         unlock(url)

@@ -11,13 +11,13 @@ from typing import Any, Final
 import pytest
 
 from soliton.devnet.accounts import funded_accounts
-from soliton.keystore.files import FileStore
-from soliton.keystore.keys import NamedSecret, phrase
+from soliton.keystore.keys import phrase
 from tests.clients.test_kept_signer import kept, unlock
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.origins import origin_of
 from tests.e2e.programs import Program, call, eventually, is_mined
+from tests.keystore.stores import keep
 from tests.pages.held import a_moment
 from tests.pages.pages import (
     AUDITS,
@@ -78,8 +78,7 @@ def signer(
     chain: Program, elsewhere: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     directory = tmp_path_factory.mktemp("kept")
-    store = FileStore(directory / "keys")
-    store.add([NamedSecret("owner", phrase(OWNER.seed))], PASSWORD)
+    keep(directory / "keys", PASSWORD, {"owner": phrase(OWNER.seed)})
     origins = (f"http://localhost:{elsewhere}",)
     with kept(Place(directory, RULES), chain.node_url, origins=origins) as url:
         unlock(url)

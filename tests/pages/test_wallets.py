@@ -17,12 +17,12 @@ import pytest
 
 from soliton import Account, Matcher, Node
 from soliton.devnet.accounts import funded_accounts
-from soliton.keystore.files import FileStore
-from soliton.keystore.keys import NamedSecret, phrase
+from soliton.keystore.keys import phrase
 from tests.clients.test_kept_signer import kept, unlock
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program, call
+from tests.keystore.stores import keep
 from tests.pages.held import a_moment
 from tests.pages.pages import go, nothing_ran, save, text
 from tests.pages.test_exchange import LIVE, TAKEN, begin_order, end_order, order, sign_in
@@ -133,8 +133,7 @@ def chain(chain: Program) -> Program:
 @pytest.fixture(scope="module")
 def signer(chain: Program, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     directory = tmp_path_factory.mktemp("kept")
-    store = FileStore(directory / "keys")
-    store.add([NamedSecret("owner", phrase(OWNER.seed))], PASSWORD)
+    keep(directory / "keys", PASSWORD, {"owner": phrase(OWNER.seed)})
     with kept(Place(directory, RULES), chain.node_url, origins=(chain.matcher_url,)) as url:
         unlock(url)
         yield url
@@ -180,7 +179,7 @@ def test_a_signing_service_signs_orders(chain: Program, signer: str, page: Page)
 def test_an_order_waits_for_the_approval_of_others(
     chain: Program, tmp_path: Path, page: Page
 ) -> None:
-    FileStore(tmp_path / "keys").add([NamedSecret("owner", phrase(OWNER.seed))], PASSWORD)
+    keep(tmp_path / "keys", PASSWORD, {"owner": phrase(OWNER.seed)})
     place = Place(tmp_path, ASKS_OTHERS)
     with kept(place, chain.node_url, origins=(chain.matcher_url,)) as url:
         unlock(url)
