@@ -31,8 +31,10 @@ MAX_PROCESSES: Final = 2
 MAX_ANSWER_BYTES: Final = 64 * 1024**2
 START_SECONDS: Final = 30.0
 """The time allowed for the start of a process, in addition to its first request's."""
-_NICENESS: Final = 10
-"""Lower priority than the event loop, also with fewer cores than processes."""
+_NICENESS: Final = 5
+"""Lower priority than the event loop, also with fewer cores than processes: a third of its share. A
+lower one would starve beside other programs.
+"""
 _POLL_SECONDS: Final = 0.05
 """How often a waiting thread calls ``watch``."""
 _PIECE_BYTES: Final = 256 * 1024
