@@ -173,6 +173,7 @@ def test_what_may_be_traded(load: Load) -> None:
         ('allowed-asset-pairs = ["WAVES"]', "AMOUNT-PRICE"),
         ('rest-api.api-key-hashes = ["abc"]', "hashes of API keys"),
         ('lp-accounts.public-keys = ["abc"]', "public keys"),
+        ('lp-accounts.file-path = "/none"', "public key in base58 on each line"),
         ('node.url = "localhost"', "http://"),
         ('account-storage.type = "postgres"', "in-mem or encrypted-file"),
         ('account-storage.type = "encrypted-file"', "encrypted-file.password are needed"),
@@ -185,6 +186,19 @@ def test_refusals_name_the_key(load: Load, text: str, words: str) -> None:
     with pytest.raises(InputError, match=re.escape(words)) as caught:
         load(text)
     assert SEED not in str(caught.value)
+
+
+def test_liquidity_providers_are_those_of_the_file_and_of_the_list(
+    load: Load, tmp_path: Path
+) -> None:
+    keys = [key_pair_from_account_seed(name).public_key for name in (b"one", b"two", b"three")]
+    one, two, three = map(base58.encode, keys)
+    (tmp_path / "pools").write_text(f"{one}\n\n{two}\n")
+    text = f'lp-accounts {{ file-path = "{tmp_path}/pools", public-keys = ["{three}"] }}'
+    assert load(text).trading.lp_accounts == frozenset(keys)
+    (tmp_path / "pools").write_text(f"{one}\nabc\n")
+    with pytest.raises(InputError, match="file-path"):
+        load(text)
 
 
 def test_every_setting_is_documented_and_nothing_else_is() -> None:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from soliton.cli.main import cli
-from soliton.devnet.accounts import account_seed_phrase, describe
+from soliton.devnet.accounts import MAX_ACCOUNTS, account_seed_phrase, describe
 from soliton.errors import SolitonError
 from soliton.ride.compiler import compile_source
 from soliton.workshop.remote import Remote, RemoteRefusal
@@ -86,6 +86,12 @@ def test_deploy_call_and_trace(chain: Program, files: Path, options: tuple[str, 
     assert f"    {address(1)} grab(9, 2) + 5 coin" in traced
     assert "front.ride:7:16" in traced
     assert "share.ride:3:3" not in traced and "pool.ride:8:14: share(amount, reserve) = 4" in traced
+
+
+def test_every_account_that_a_devnet_may_have_can_sign(chain: Program) -> None:
+    words = ("invoke", address(9), "buy()", "--dry-run", "--account")
+    assert isinstance(ride(chain, *words, MAX_ACCOUNTS).exception, RemoteRefusal)
+    assert ride(chain, *words, MAX_ACCOUNTS + 1).exit_code == 2
 
 
 def test_a_refusal_names_lines_of_both_dapps(chain: Program, files: Path) -> None:

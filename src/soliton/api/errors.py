@@ -155,9 +155,6 @@ BLOCK_DOES_NOT_EXIST = _row("301 404 BlockDoesNotExist", "block does not exist",
     "no such height or block id")
 ALIAS_DOES_NOT_EXIST = _row("302 404 AliasDoesNotExist", "alias '{alias}' doesn't exist",
     "no account has this alias", alias="alias:W:nobody")
-ALIAS_FOR_ADDRESS_DOES_NOT_EXIST = _row("302 404 AliasDoesNotExist",
-    "alias for address '{address}' doesn't exist", "the address has no alias",
-    address="3P274YB5qseSE9DTTL3bpSjosZrYBPDpJ8k")
 MISTIMING = _row("303 400 Mistiming", "{message}",
     "a timestamp too far in the past or in the future",
     message="Transaction timestamp 1 is more than 7200000ms in the past")

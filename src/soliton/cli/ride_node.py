@@ -48,8 +48,8 @@ def _signing(command: _Command) -> _Command:
         click.option("--keys", "store", type=click.Path(path_type=Path, file_okay=False),
             default=Path("~/.soliton/keys"), show_default=True, help="Directory of the key files."),
         click.option("--key", "key", help="Sign with this key of the key files."),
-        click.option("--account", type=click.IntRange(1, 100),
-            help="Sign as this account of a devnet."),
+        click.option("--account", type=click.IntRange(1, 200),
+            help="Sign as this account of a devnet (with the default --seed)."),
     ):  # fmt: skip
         command = option(command)
     return command

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -48,6 +49,7 @@ from soliton.matching.rules import (
 MAX_PATTERN_CHARS: Final = 256
 MAX_KEY_CHARS: Final = 88
 MAX_DECIMAL_CHARS: Final = 40
+MAX_FILE_CHARS: Final = 1_000_000
 ORDER_VERSIONS: Final = (1, 2, 3, 4)
 _MODES: Final = ("dynamic", "fixed", "percent")
 _PAIR: Final = "a pair, as AMOUNT-PRICE with WAVES or base58 on both sides"
@@ -101,7 +103,7 @@ def read_trading(section: Section, chain_id: int) -> TradingSettings:
     parameters.has("for-accounts")
     pools = section.section("lp-accounts")
     # Keys of the reference that have no effect here, or of its older versions.
-    for foreign in ("custom", "file-path", "num", "seed"):
+    for foreign in ("custom", "num", "seed"):
         pools.has(foreign)
     return TradingSettings(
         order_fees=_order_fees(section.section("order-fee"), price_assets),
@@ -109,7 +111,7 @@ def read_trading(section: Section, chain_id: int) -> TradingSettings:
         order_v4_start_offset=_offset(section, "order-v-4-start-offset", -1),
         distinct_timestamps_start_offset=_offset(section, "exchange-tx-ts-start-offset", NEVER),
         pass_execution_parameters_start_offset=_offset(parameters, "since-offset", NEVER),
-        lp_accounts=_keys(pools, "public-keys"),
+        lp_accounts=_keys(pools, "public-keys") | _keys_in_file(pools, "file-path"),
         exchange_base_fee=section.integer("exchange-tx-base-fee", BASE_FEE, BASE_FEE, MAX_I64),
         placement=_placement(section, price_assets, chain_id),
     )
@@ -314,6 +316,20 @@ def _keys(section: Section, key: str) -> frozenset[bytes]:
         if len(found[-1]) != PUBLIC_KEY_LENGTH:
             section.refuse(key, "a list of public keys in base58")
     return frozenset(found)
+
+
+def _keys_in_file(section: Section, key: str) -> frozenset[bytes]:
+    path = section.text(key, "")
+    if not path:
+        return frozenset()
+    try:
+        with Path(path).expanduser().open(encoding="utf-8") as file:
+            found = frozenset(map(base58.decode, file.read(MAX_FILE_CHARS).split()))
+    except (OSError, ValueError, Base58Error) as error:
+        section.refuse(key, f"a file with a public key in base58 on each line ({error})")
+    if any(len(each) != PUBLIC_KEY_LENGTH for each in found):
+        section.refuse(key, "a file with a public key in base58 on each line")
+    return found
 
 
 def _pair_keys(section: Section) -> Iterator[tuple[str, AssetPair]]:

@@ -146,13 +146,8 @@ REQUEST_INVALID_SIGNATURE: Final = _row("1051904 RequestInvalidSignature",
     "The request has an invalid signature")
 INVALID_DEPTH: Final = _row("1076224 InvalidDepth",
     "Provided depth is not correct, reason: {{reason}}")
-ACCOUNT_FEATURE_UNSUPPORTED: Final = _row("2097923 AccountFeatureUnsupported",
-    "An account's feature isn't yet supported, see the activation status of '{{featureName}}'")
 ORDER_VERSION_UNSUPPORTED: Final = _row("2099459 OrderVersionUnsupported",
     "The order of version {{version}} isn't yet supported, see the activation status of "
-    "'{{featureName}}'")
-ASSET_FEATURE_UNSUPPORTED: Final = _row("2099971 AssetFeatureUnsupported",
-    "An asset's feature isn't yet supported for '{{assetId}}', see the activation status of "
     "'{{featureName}}'")
 ADDRESS_IS_BLACKLISTED: Final = _row("3145733 AddressIsBlacklisted",
     "The account {{address}} is blacklisted")
@@ -178,14 +173,10 @@ USER_PUBLIC_KEY_IS_NOT_VALID: Final = _row("3148801 UserPublicKeyIsNotValid",
     "Provided public key is not correct, reason: {{reason}}")
 INVALID_ADDRESS: Final = _row("4194304 InvalidAddress",
     "Provided address is not correct, reason: {{reason}}")
-CAN_NOT_CREATE_EXCHANGE_TRANSACTION: Final = _row("5245184 CanNotCreateExchangeTransaction",
-    "Can't verify the order by an exchange transaction: {{details}}")
 ORDER_BOOK_BROKEN: Final = _row("8388609 OrderBookBroken",
     "The order book for {{assetPair}} is unavailable, please contact with the administrator")
 ORDER_BOOK_UNEXPECTED_STATE: Final = _row("8388612 OrderBookUnexpectedState",
     "The order book for {{assetPair}} is unexpected state, please contact with the administrator")
-ORDER_BOOK_STOPPED: Final = _row("8388624 OrderBookStopped",
-    "The order book for {{assetPair}} is stopped, please contact with the administrator")
 ORDER_COMMON_VALIDATION_FAILED: Final = _row("9437184 OrderCommonValidationFailed",
     "The order is invalid: {{details}}")
 INVALID_BASE58_STRING: Final = _row("9437185 InvalidBase58String",
@@ -193,7 +184,6 @@ INVALID_BASE58_STRING: Final = _row("9437185 InvalidBase58String",
 ORDER_FULL: Final = _row("9437191 OrderFull", "The order {{id}} is filled")
 ORDER_NOT_FOUND: Final = _row("9437193 OrderNotFound", "The order {{id}} not found")
 ORDER_CANCELED: Final = _row("9437194 OrderCanceled", "The order {{id}} is canceled")
-ORDER_FINALIZED: Final = _row("9437195 OrderFinalized", "The order {{id}} is finalized")
 ORDER_IS_PLACING: Final = _row("9437203 OrderIsPlacing",
     "The order {{id}} is in the process of placing, please retry later")
 ORDER_VERSION_DENIED: Final = _row("9439746 OrderVersionDenied",
