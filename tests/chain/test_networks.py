@@ -13,6 +13,7 @@ import pytest
 from soliton.chain import networks
 from soliton.chain.addresses import parse_address
 from soliton.chain.networks import Network, NetworkError, custom, load, names
+from soliton.chain.networks.model import Functionality
 from soliton.consensus.pos import Algorithm, PoS, next_base_target
 from soliton.crypto import base58
 from tests.vectors import load_vectors, report
@@ -272,6 +273,29 @@ def test_one_time_for_all_time_based_rules_and_older_single_ones() -> None:
     assert network.functionality.allow_unissued_assets_until == 4
     assert network.functionality.allow_temporary_negative_until == 9
     assert network.functionality.allow_multiple_lease_cancel_until == 9
+
+
+def test_keys_without_effect_are_told() -> None:
+    path = "waves.blockchain.custom"
+    for height, expected in ((0, []), (1, []), (2, ["no leases are cancelled there"])):
+        told: list[str] = []
+        tree = described(functionality__reset_effective_balances_at_height=height)
+        custom(tree, path=path, warnings=told)
+        key = f"{path}.functionality.reset-effective-balances-at-height"
+        assert told == [f"{key} has no effect: {each}" for each in expected]
+    told = []
+    custom(described(functionality__lease_expiration=5), path=path, warnings=told)
+    (warning,) = told
+    assert warning.startswith(f"{path}.functionality.lease-expiration has no effect: ")
+
+
+def test_every_rule_of_a_network_has_an_effect() -> None:
+    """A field that no code reads is a setting that is documented and does nothing."""
+    source = Path(networks.__file__).parents[2]
+    texts = [each.read_text() for each in source.rglob("*.py")]
+    read = {name for text in texts for name in re.findall(r"\.([a-z_][a-z0-9_]*)", text)}
+    fields = set(Functionality.__struct_fields__)
+    assert fields - read == {"lease_expiration", "reset_effective_balances_at_height"}
 
 
 def test_obsolete_and_unknown_keys_are_told_by_full_name() -> None:

@@ -82,6 +82,8 @@ _TIMES: Final = {
     "allow-multiple-lease-cancel-transaction-until-timestamp": "allow_multiple_lease_cancel_until",
 }
 
+_RESET: Final = "reset-effective-balances-at-height"
+
 # Rules of old versions, which no chain that can be described here needs.
 _OBSOLETE: Final = (
     "allow-invalid-payment-transactions-by-timestamp",
@@ -184,6 +186,13 @@ def _functionality(section: Section, chain_id: int, warnings: list[str]) -> Func
     for key, field in _TIMES.items():
         fields[field] = section.integer(key, last_time, 0, MAX_LONG)
     warnings.extend(f"{key} is obsolete and ignored" for key in section.written(*_OBSOLETE))
+    # In the first block there are no leases; the Waves node has this at two heights of its own.
+    if section.integer(_RESET, 0, 0, MAX_INT) > 1:
+        warnings.append(f"{section.full(_RESET)} has no effect: no leases are cancelled there")
+    warnings.extend(
+        f"{key} has no effect: it belongs to feature 25, which this version does not implement"
+        for key in section.written("lease-expiration")
+    )
     return msgspec.convert(fields, Functionality)
 
 
