@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
@@ -335,6 +335,16 @@ def test_settled_as_if_all_were_checked(chain: ChainWriter, story: list[tuple[st
         max_size=4,
     ),
 )
+@example(
+    # The earlier script issues an asset, which ann cannot pay for any more; then she can pay for
+    # the entry.
+    sends=[
+        ("many", 1, 1, 2), ("closedOnly", 0, 0, 1), ("payBack", 2, 1, 2), ("data", 0, 1, 3),
+        ("payBack", 0, 0, 0), ("issueOne", 0, 2, 0), ("script", 1, 1, 0), ("firstData", 0, 0, 0),
+        ("issue", 1, 0, 3), ("data", 0, 2, 0), ("firstData", 0, 2, 3), ("failsWhenOpen", 2, 2, 2),
+    ],
+    blocks=[(False, [("lease", 0, 1, 3), ("many", 0, 1, 3), ("script", 1, 2, 2)], 0)],
+)  # fmt: skip
 def test_nothing_else_falls_out(chain: ChainWriter, sends: list[Any], blocks: list[Any]) -> None:
     """What falls out after a block is what a full check of all that waited objects to."""
     told = Story(chain)

@@ -553,7 +553,9 @@ class UtxPool:
         try:
             applied = self._apply(pooled, recorder, verify=pooled.unproven)
         except InputError as error:
-            self._drop(pooled, error)
+            # An earlier transaction may be dropped yet, and leave what this one needs.
+            if not self._dirty.postpone(place):
+                self._drop(pooled, error)
             return
         except Exception:
             self._recheck((place,))

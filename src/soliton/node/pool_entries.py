@@ -54,10 +54,11 @@ class PooledTransaction:
 class RecheckQueue:
     """Places to be rechecked: those without scripts first, otherwise in their order."""
 
-    __slots__ = ("_heap", "_places")
+    __slots__ = ("_places", "_plain", "_scripted")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[bool, int]] = []
+        self._plain: list[int] = []
+        self._scripted: list[int] = []
         self._places: set[int] = set()
 
     def __bool__(self) -> bool:
@@ -67,7 +68,7 @@ class RecheckQueue:
         """Add a place, unless it is queued."""
         if place not in self._places:
             self._places.add(place)
-            heapq.heappush(self._heap, (scripted, place))
+            heapq.heappush(self._scripted if scripted else self._plain, place)
 
     def discard(self, place: int) -> None:
         """Remove a place."""
@@ -75,12 +76,28 @@ class RecheckQueue:
 
     def next(self) -> int | None:
         """Remove and return the next place."""
-        while self._heap:
-            _, place = heapq.heappop(self._heap)
-            if place in self._places:
+        for heap in (self._plain, self._scripted):
+            if self._least(heap) is not None:
+                place = heapq.heappop(heap)
                 self._places.remove(place)
                 return place
         return None
+
+    def postpone(self, place: int) -> bool:
+        """Add a place that was the next again, after the earlier ones with scripts; return
+        ``False`` if there are none.
+        """
+        least = self._least(self._scripted)
+        if least is None or least > place:
+            return False
+        self.add(place, scripted=True)
+        return True
+
+    def _least(self, heap: list[int]) -> int | None:
+        """The lowest place of a heap that was not discarded."""
+        while heap and heap[0] not in self._places:
+            heapq.heappop(heap)
+        return heap[0] if heap else None
 
 
 class StepLimit:
