@@ -143,6 +143,22 @@ def test_limits_of_the_base_target() -> None:
     assert pos.next_base_target(NXT, 60, 2, MAX_I64, 0, 0, 10**9) == MAX_I64 // 60
 
 
+@pytest.mark.parametrize(
+    ("target", "mean", "change"),
+    [(42, 63, 0), (42, 64, 1), (84, 126, 0), (62, 31, 0), (62, 30, -1), (246, 123, 0)],
+)
+def test_base_target_at_limits_that_binary_fractions_miss(
+    target: int, mean: int, change: int
+) -> None:
+    """The limits are 90 and 30 seconds, in proportion to a network's block delay; of 42 seconds 63
+    is no slow block. Expected values: wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/consensus/PoSCalculator.scala`` (``normalize``: the
+    product is divided).
+    """
+    after = pos.next_base_target(pos.FAIR_1, target, 5, 1_000, 0, 0, 3 * mean * 1_000)
+    assert after == 1_000 + 10 * change
+
+
 def test_delay_at_the_edges() -> None:
     assert pos.delay_ms(NXT, 0, 100, 100) == 0
     assert pos.delay_ms(NXT, 10_001, 100, 100) == 2_000

@@ -128,7 +128,9 @@ def _nxt_base_target(
     else:
         mean_delay = _div(_div(timestamp - great_grandparent_timestamp, 3), 1000)
     if mean_delay > target:
-        value = previous * min(mean_delay, _normalize(_NXT_MAX_DELAY_SECONDS, target)) / target
+        value = (
+            previous * min(float(mean_delay), _normalize(_NXT_MAX_DELAY_SECONDS, target)) / target
+        )
     else:
         gamma = _normalize(_NXT_GAMMA, target)
         shortfall = target - max(mean_delay, _normalize(_NXT_MIN_DELAY_SECONDS, target))
@@ -137,7 +139,8 @@ def _nxt_base_target(
 
 
 def _normalize(seconds: int, target_delay_seconds: int) -> float:
-    return seconds * (target_delay_seconds / _NORMAL_DELAY_SECONDS)
+    # Divided last, as the reference node does: rounding decides at exact limits.
+    return seconds * target_delay_seconds / _NORMAL_DELAY_SECONDS
 
 
 def _div(value: int, divisor: int) -> int:
