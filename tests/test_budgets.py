@@ -38,7 +38,7 @@ LINES: dict[str, int] = {
     "node": 7_375,
     "p2p": 2_530,
     "pages": 175,
-    "parallel": 1_040,
+    "parallel": 1_041,
     "ride": 17_485,
     "signer": 7_250,
     "simulation": 1_781,

@@ -17,7 +17,7 @@ from typing import Final
 
 from soliton.crypto.curve25519 import sign, verify
 
-COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._worker")
+COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
 READY: Final = 2
 LENGTH_BYTES: Final = 4
 
@@ -55,3 +55,7 @@ def _serve() -> None:
         for key, message, point in unsigned:
             stdout.write(sign(key, message, point=point))
         stdout.flush()
+
+
+if __name__ == "__main__":
+    serve()
