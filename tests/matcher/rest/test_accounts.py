@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 from typing import Any
 
 import msgspec
@@ -33,6 +34,7 @@ from tests.matcher.fakes import (
     text_address,
 )
 from tests.matcher.kit import exchange_of
+from tests.vectors import REPOSITORY
 
 NAME = base58.encode(GOLD)
 BOOK = f"/matcher/orderbook/{NAME}/WAVES"
@@ -364,6 +366,24 @@ async def test_a_snapshot_that_cannot_be_written_is_told(
     gc.collect()
     assert "no snapshot: cannot write a snapshot: no space left" in caplog.text
     assert "Traceback" not in caplog.text
+
+
+async def test_the_configuration_has_all_of_the_interface_but_its_keys() -> None:
+    page = (REPOSITORY / "docs" / "reference" / "matcher-settings.md").read_text()
+    section = page.partition("## Interface")[2].partition("\n## ")[0]
+    documented = set(re.findall(r"^\| `([a-z-]+(?:\.[a-z-]+)*)`", section, re.MULTILINE))
+    reply = await Api().keyed("GET /matcher/debug/config")
+
+    def told(key: str) -> bool:
+        value = msgspec.json.decode(reply.body)["waves"]["dex"]
+        for part in key.split("."):
+            value = value.get(part, {})
+        return bool(value != {})
+
+    keys = {
+        "rest-api.api-key-hashes", "web-sockets.external-client-handler.jwt-public-key",
+    }  # fmt: skip
+    assert {key for key in documented if not told(key)} == keys
 
 
 async def test_the_configuration_has_no_secrets() -> None:

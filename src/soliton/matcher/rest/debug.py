@@ -26,6 +26,7 @@ from soliton.matcher.rest.balances import balances_json
 from soliton.matcher.rest.requests import Request, invalid_json, read_address, read_json
 from soliton.matcher.rest.routes import row, table
 from soliton.matcher.service import Matcher
+from soliton.matcher.settings import WebSockets
 from soliton.matching.pairs import asset_text
 
 MAX_MESSAGE_CHARS: Final = 4_096
@@ -74,26 +75,29 @@ def settings_json(core: Matcher) -> dict[str, Any]:
             "cancel-all-window": f"{api.cancel_all_window_ms}ms",
             "request-timeout": f"{api.request_timeout_ms}ms",
             "max-body-bytes": api.max_body_bytes,
-        },
-        "web-sockets": {
-            "health-check": {
-                "ping-interval": f"{sockets.ping_interval_ms}ms",
-                "pong-timeout": f"{sockets.pong_timeout_ms}ms",
-            },
-            "external-client-handler": {
-                "messages-interval": f"{sockets.messages_interval_ms}ms",
-                "max-connection-lifetime": f"{sockets.max_connection_lifetime_ms}ms",
-                "subscriptions": {
-                    "max-order-book-number": sockets.max_order_books,
-                    "max-address-number": sockets.max_addresses,
-                },
+            "workers": api.workers,
+            "limits": {
+                "requests-per-second": api.limits.requests_per_second,
+                "burst": api.limits.burst,
+                "local-clients": api.limits.local_clients,
             },
         },
-        "node": {"url": node.url, "poll-interval": f"{node.poll_interval_ms}ms"},
+        "web-sockets": _web_sockets_json(settings.web_sockets),
+        "node": {
+            "url": node.url,
+            "poll-interval": f"{node.poll_interval_ms}ms",
+            "timeout": f"{node.timeout_ms}ms",
+            "max-silence": f"{node.max_silence_ms}ms",
+        },
         "events-queue": {"type": settings.queue.type},
+        "exchange-transaction-broadcast": {
+            "interval": f"{settings.settlement.interval_ms}ms",
+            "parallelism": settings.settlement.parallelism,
+        },
         "address-actor": {
             "max-active-orders": settings.max_active_orders,
             "batch-cancel-timeout": f"{settings.batch_cancel_timeout_ms}ms",
+            "realtime-ws-accounts": list(sockets.realtime_accounts),
         },
         "order-db": {"max-orders": settings.max_finalized_orders},
         "order-book-http": {
@@ -101,6 +105,25 @@ def settings_json(core: Matcher) -> dict[str, Any]:
             "default-depth": settings.default_depth,
         },
         "snapshots-interval": settings.snapshots_interval,
+    }
+
+
+def _web_sockets_json(sockets: WebSockets) -> dict[str, Any]:
+    return {
+        "max-connections": sockets.max_connections,
+        "internal-broadcast": {"messages-interval": f"{sockets.internal_messages_interval_ms}ms"},
+        "health-check": {
+            "ping-interval": f"{sockets.ping_interval_ms}ms",
+            "pong-timeout": f"{sockets.pong_timeout_ms}ms",
+        },
+        "external-client-handler": {
+            "messages-interval": f"{sockets.messages_interval_ms}ms",
+            "max-connection-lifetime": f"{sockets.max_connection_lifetime_ms}ms",
+            "subscriptions": {
+                "max-order-book-number": sockets.max_order_books,
+                "max-address-number": sockets.max_addresses,
+            },
+        },
     }
 
 
@@ -218,7 +241,8 @@ ROUTES: Final = table("debug", "",
     row("GET /matcher/debug/status auth=key when=always", status, "Whether the matcher works",
         {"service": "Working", "blockchain": {"status": "Working", "height": 42}}),
     row("GET /matcher/debug/config auth=key when=always", config,
-        "The settings in force, without secrets", "waves { … }", content_type="application/hocon"),
+        "The service's settings in force, without secrets", "waves { … }",
+        content_type="application/hocon"),
     row("GET /matcher/debug/quarantine auth=key when=always", quarantine,
         "Commands of the journal that could not be applied and were skipped, and why",
         [examples.SET_ASIDE]),
