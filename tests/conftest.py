@@ -7,7 +7,7 @@ import gc
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -71,12 +71,25 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+SLOW_END: Final = 0.85
+"""The share of the run by which files with slow tests have begun: a long one at the end would keep
+one core busy alone.
+"""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first: a long one at the end would keep one core busy alone."""
+    """Files with slow tests, which wait for programs and clocks, come between those that compute:
+    all cores are busy from the beginning to the end.
+    """
+    files = list(dict.fromkeys(item.path for item in items))
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     here = Path(__file__).parent
-    slow |= {path for path in {item.path for item in items} if path.parent == here}
-    items.sort(key=lambda item: item.path not in slow)
+    slow |= {path for path in files if path.parent == here}
+    turns: dict[Path, float] = {}
+    for some, end in ((slow, SLOW_END), (set(files) - slow, 1.0)):
+        in_order = [path for path in files if path in some]
+        turns |= {path: at * end / len(in_order) for at, path in enumerate(in_order)}
+    items.sort(key=lambda item: turns[item.path])
 
 
 def pytest_collection_finish() -> None:
