@@ -18,7 +18,7 @@ Number = TypeVar("Number", int, float)
 
 LONG: Final = os.environ.get("SOLITON_TESTS") == "long"
 only_long = pytest.mark.skipif(not LONG, reason="a long run: `make test-all` has it")
-EXAMPLES: Final = 200 if LONG else 40
+EXAMPLES: Final = 200 if LONG else 30
 """Examples of a property that asks for no other number."""
 _SHARE: Final = 5
 _FEWEST: Final = 20

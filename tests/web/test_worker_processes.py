@@ -35,6 +35,8 @@ from soliton.web.worker_processes import (
 from tests.vectors import REPOSITORY
 from tests.web.handoffs import LOOPS, until
 
+pytestmark = pytest.mark.slow
+
 HOST = "127.0.0.1"
 STARTS, GAUGES = 5, 6
 CLIENT = "10.0.0.1"
