@@ -17,6 +17,7 @@ from soliton.export.running import QUIET_SECONDS
 from tests.amounts import only_long
 from tests.e2e.programs import Program, devnet
 from tests.export.postgres import Server, server
+from tests.stopping import stop
 
 
 @contextmanager
@@ -27,7 +28,7 @@ def hanging(postgres: Server) -> Iterator[None]:
     done = subprocess.run(["pgrep", "-P", str(first)], capture_output=True, text=True, check=True)
     held = [first, *map(int, done.stdout.split())]
     for each in held:
-        os.kill(each, signal.SIGSTOP)
+        stop(each)
     try:
         yield
     finally:

@@ -15,6 +15,7 @@ from soliton.crypto import base58, curve25519
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.parallel import bulk_verifier
 from soliton.parallel.bulk_verifier import Batch, BulkVerifier
+from tests import stopping
 
 PRIVATE_KEY = base58.decode("3kMEhU5z3v8bmer1ERFUUhW58Dtuhyo9hE5vrhjqAWYT")
 PUBLIC_KEY = curve25519.public_key(PRIVATE_KEY)
@@ -68,8 +69,7 @@ def wait_for(batch: Batch, number: int) -> None:
 
 def stop(made: BulkVerifier, batch: Batch, messages: list[SignedMessage]) -> None:
     """Stop the process, and let it have something all the same that it does not answer."""
-    os.kill(process_of(made).pid, signal.SIGSTOP)
-    os.waitid(os.P_PID, process_of(made).pid, os.WSTOPPED | os.WNOWAIT)
+    stopping.stop(process_of(made).pid)
     batch.add(messages)
     on_their_way = False
     while not on_their_way:
@@ -236,7 +236,7 @@ def test_those_in_a_hurry_outlive_the_process(made: BulkVerifier, *, before: boo
         process_of(made).wait()
     else:
         # What it has in its hands, and what still waits for it.
-        os.kill(process_of(made).pid, signal.SIGSTOP)
+        stopping.stop(process_of(made).pid)
     batch = hurried(made)
     process_of(made).kill()
     assert verdicts_in_turn(batch) == EXPECTED

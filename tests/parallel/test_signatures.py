@@ -16,6 +16,7 @@ from soliton.crypto.curve25519 import SignedMessage
 from soliton.crypto.keys import key_pair
 from soliton.parallel import signatures
 from soliton.parallel.signatures import SignatureChecker
+from tests.stopping import stop
 
 PAIR = key_pair("somebody")
 TALKATIVE = """
@@ -142,7 +143,7 @@ async def test_another_process_comes_after_a_while(
 @pytest.mark.skipif(not STOP, reason="this system cannot stop a process")
 async def test_a_process_that_hangs_is_given_up(checker: SignatureChecker) -> None:
     process = await begin(checker)
-    os.kill(process, STOP)
+    stop(process)
     assert await check_all(checker, MIXED) == VERDICTS
     assert checker.process_id is None
 
@@ -272,7 +273,7 @@ async def test_a_signature_that_comes_in_pieces_is_one(checker: SignatureChecker
     await begin(checker)
     process = checker._process
     assert process is not None
-    os.kill(process.id or 0, STOP)
+    stop(process.id or 0)
     made: list[bytes] = []
     told: list[bool] = []
     for _ in range(2):
@@ -293,7 +294,7 @@ async def test_what_the_process_does_not_sign_is_signed_here(
     checker: SignatureChecker, is_killed: bool
 ) -> None:
     if is_killed:
-        os.kill(await begin(checker), STOP)
+        stop(await begin(checker))
     made: list[bytes] = []
     for _ in range(5):
         checker.sign(*unsigned(b"message"), made.append)

@@ -50,6 +50,7 @@ from tests.e2e.programs import API_KEY, Program, call, eventually, free_port, he
 from tests.matcher.faults.proxy import Proxy
 from tests.matcher.faults.replays import Replayed, replayed
 from tests.matcher.kit import address_of, make_order
+from tests.stopping import stop
 
 CHAIN_ID: Final = networks.load("devnet").chain_id
 RICH: Final = key_pair(RICH_SEED)
@@ -185,7 +186,7 @@ class World:
 
     def pause_node(self, seconds: float) -> None:
         """Let it hang for a while."""
-        self.node.send(signal.SIGSTOP)
+        stop(self.node.process.pid)
         try:
             asyncio.run(asyncio.sleep(seconds))
         finally:

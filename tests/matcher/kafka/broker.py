@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from tests.stopping import stop
+
 JARS: Final = Path(__file__).parent / "jars"
 START_SECONDS: Final = 300
 """Far more than a start takes: it only ends one that hangs."""
@@ -109,7 +111,7 @@ class Broker:
     def pause(self) -> None:
         """Let it hang: connections stay open, nothing answers."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        stop(self._process.pid)
 
     def go_on(self) -> None:
         """The end of ``pause``."""
