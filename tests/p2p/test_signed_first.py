@@ -92,7 +92,11 @@ class Stranger:
         self._writer.write(self._connection.introduce())
         listening = asyncio.create_task(self._listen(reader))
         try:
-            await until(lambda: self._to.service.core.connected == 1, "an introduction")
+            # Both ends know each other: nothing can be said before.
+            await until(
+                lambda: self._to.service.core.connected == 1 and self._connection.peer is not None,
+                "an introduction",
+            )
             yield
         finally:
             listening.cancel()
