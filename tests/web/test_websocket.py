@@ -133,31 +133,24 @@ async def test_who_breaks_the_rules_before_being_let_in_hears_it_after(
     assert [record.getMessage() for record in caplog.records] == []
 
 
-def ping_without_reading(port: int, most: int) -> bool:
+PINGS = (b"\x89\xfd\0\0\0\0" + b"p" * 125) * 500
+MESSAGES = (b"\x81\xe4\0\0\0\0" + b"m" * 100) * 500
+"""To each of these there is an answer."""
+
+
+def send_without_reading(port: int, frames: bytes, most: int) -> bool:
     """Whether the server ends the connection before so many bytes were sent."""
-    pings = (b"\x89\xfd\0\0\0\0" + b"p" * 125) * 500
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as plug:
+    with socket.socket() as plug:
+        # Before it connects: a system that has announced more room than it then has drops the
+        # packets that say what the server has received, and nothing more is sent for a minute.
         plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        plug.settimeout(60)
+        plug.connect(("127.0.0.1", port))
         plug.sendall(HANDSHAKE.encode("ascii"))
         sent = 0
         try:
             while sent < most:
-                sent += plug.send(pings)
-        except ConnectionError:
-            return True
-        return False
-
-
-def talk_without_reading(port: int, most: int) -> bool:
-    """As ``ping_without_reading``, with messages, to each of which there is an answer."""
-    messages = (b"\x81\xe4\0\0\0\0" + b"m" * 100) * 500
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as plug:
-        plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        plug.sendall(HANDSHAKE.encode("ascii"))
-        sent = 0
-        try:
-            while sent < most:
-                sent += plug.send(messages)
+                sent += plug.send(frames)
         except ConnectionError:
             return True
         except TimeoutError:
@@ -165,18 +158,19 @@ def talk_without_reading(port: int, most: int) -> bool:
         return False
 
 
-@pytest.mark.skip(reason="a defect found at the end of a session: see its note")
 async def test_who_does_not_read_answers_is_dropped_after_a_while() -> None:
     limits = ServerLimits(write_seconds=0.3)
     running = await serve(ECHO, "127.0.0.1", 0, limits)
     try:
-        assert await asyncio.to_thread(talk_without_reading, running.port, 64 * 1024 * 1024)
+        assert await asyncio.to_thread(
+            send_without_reading, running.port, MESSAGES, 64 * 1024 * 1024
+        )
     finally:
         await running.stop()
 
 
 async def test_pings_that_are_never_read_do_not_fill_the_memory(server: RunningServer) -> None:
-    assert await asyncio.to_thread(ping_without_reading, server.port, 64 * 1024 * 1024)
+    assert await asyncio.to_thread(send_without_reading, server.port, PINGS, 64 * 1024 * 1024)
     async with connect(f"ws://127.0.0.1:{server.port}/echo", proxy=None) as connection:
         await connection.send("still here")
         assert await connection.recv() == "still here"
