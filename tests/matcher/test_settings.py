@@ -18,6 +18,7 @@ from soliton.crypto.keys import key_pair_from_account_seed
 from soliton.errors import InputError
 from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.settings import MatcherSettings, read
+from soliton.matcher.trading_settings import MAX_FILE_CHARS
 from soliton.matching.fees import (
     AssetType,
     CompositeFee,
@@ -197,6 +198,10 @@ def test_liquidity_providers_are_those_of_the_file_and_of_the_list(
     text = f'lp-accounts {{ file-path = "{tmp_path}/pools", public-keys = ["{three}"] }}'
     assert load(text).trading.lp_accounts == frozenset(keys)
     (tmp_path / "pools").write_text(f"{one}\nabc\n")
+    with pytest.raises(InputError, match="file-path"):
+        load(text)
+    # What lies beyond a limit is not left out.
+    (tmp_path / "pools").write_text(f"{one}\n".ljust(MAX_FILE_CHARS) + f"{two}\n")
     with pytest.raises(InputError, match="file-path"):
         load(text)
 

@@ -58,14 +58,14 @@ def test_the_node_warns_at_the_approval_and_stops_before_the_activation(
         assert ("approved" in caplog.text) is (node.chain.height >= 5)
         node.mine(RICH)
     assert node.is_stopping
-    assert node.features.has_stopped
+    assert node.feature_watch.has_stopped
     assert caplog.text.count("feature 99 is approved and active from height 10 on") == 1
     assert caplog.text.count("features [99] are active in the next block") == 1
     node.chain.store.close()
     again = open_node(tmp_path)
     try:
         assert again.chain.height == ACTIVE - 1
-        again.features.check()
+        again.feature_watch.check()
         assert again.is_stopping
     finally:
         again.close()

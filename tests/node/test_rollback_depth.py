@@ -18,7 +18,7 @@ from tests.node.chains import RICH
 def test_a_node_keeps_what_it_needs_to_undo_so_many_blocks_and_a_usual_number_at_least(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int, lowest: int
 ) -> None:
-    monkeypatch.setattr("soliton.node.node.UNDO_DEPTH", 4)
+    monkeypatch.setattr("soliton.node.chain_writer.UNDO_DEPTH", 4)
     settings = load_settings(
         network="devnet", data_dir=tmp_path, overrides={"db.max-rollback-depth": depth}
     )

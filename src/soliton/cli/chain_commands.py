@@ -19,14 +19,13 @@ from soliton.cli.chosen import UsageProblem
 from soliton.cli.progress import progress_reporter
 from soliton.crypto import base58
 from soliton.errors import EnvironmentProblem
-from soliton.node.chain_writer import ChainWriter
+from soliton.node.chain_writer import ChainWriter, open_store
 from soliton.node.importer import import_blocks
 from soliton.node.settings import Settings, load_settings
 from soliton.node.state_hash_json import state_hash_json
 from soliton.storage.directories import stored_network
 from soliton.storage.errors import StoreFull
 from soliton.storage.files import replace_file
-from soliton.storage.store import UNDO_DEPTH, Store
 
 
 class FileProblem(EnvironmentProblem):
@@ -39,12 +38,7 @@ def open_chain(settings: Settings, *, writing: bool) -> Iterator[ChainWriter]:
 
     Only one process at a time can be ``writing``; others may read.
     """
-    store = Store(
-        settings.data_directory,
-        settings.network.name,
-        undo_depth=max(settings.db.max_rollback_depth, UNDO_DEPTH),
-        exclusive=writing,
-    )
+    store = open_store(settings, writes=writing)
     try:
         yield ChainWriter(settings.network, store)
     finally:

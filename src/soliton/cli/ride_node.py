@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 group = ride
 """The commands, those of ``soliton.cli.ride`` among them."""
+_MAX_ACCOUNTS: Final = 200
+"""Those of a devnet, whose modules not every command imports."""
 SEED_VARIABLE: Final = "SOLITON_SEED"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _NODE = click.option(
@@ -48,7 +50,7 @@ def _signing(command: _Command) -> _Command:
         click.option("--keys", "store", type=click.Path(path_type=Path, file_okay=False),
             default=Path("~/.soliton/keys"), show_default=True, help="Directory of the key files."),
         click.option("--key", "key", help="Sign with this key of the key files."),
-        click.option("--account", type=click.IntRange(1, 200),
+        click.option("--account", type=click.IntRange(1, _MAX_ACCOUNTS),
             help="Sign as this account of a devnet (with the default --seed)."),
     ):  # fmt: skip
         command = option(command)

@@ -137,12 +137,12 @@ def run_node(settings: Settings) -> None:
     """Run a node on the chain in the settings' data directory until it is stopped."""
     node = Node(settings, _open_wallet(settings))
     try:
-        node.features.check()
+        node.feature_watch.check()
         if not node.is_stopping:
             run_program(lambda: _serve_node(node))
     finally:
         node.close()
-    if node.features.has_stopped:
+    if node.feature_watch.has_stopped:
         sys.exit(TOO_OLD_EXIT_CODE)
 
 

@@ -307,28 +307,31 @@ def _whole_asset(text: str) -> Asset:
 
 
 def _keys(section: Section, key: str) -> frozenset[bytes]:
-    found = []
-    for text in section.texts(key):
-        try:
-            found.append(base58.decode(text, MAX_KEY_CHARS))
-        except Base58Error:
-            section.refuse(key, "a list of public keys in base58")
-        if len(found[-1]) != PUBLIC_KEY_LENGTH:
-            section.refuse(key, "a list of public keys in base58")
-    return frozenset(found)
+    try:
+        return frozenset(map(_public_key, section.texts(key)))
+    except Base58Error:
+        section.refuse(key, "a list of public keys in base58")
 
 
 def _keys_in_file(section: Section, key: str) -> frozenset[bytes]:
     path = section.text(key, "")
     if not path:
         return frozenset()
+    expected = "a file with a public key in base58 on each line"
     try:
         with Path(path).expanduser().open(encoding="utf-8") as file:
-            found = frozenset(map(base58.decode, file.read(MAX_FILE_CHARS).split()))
-    except (OSError, ValueError, Base58Error) as error:
-        section.refuse(key, f"a file with a public key in base58 on each line ({error})")
-    if any(len(each) != PUBLIC_KEY_LENGTH for each in found):
-        section.refuse(key, "a file with a public key in base58 on each line")
+            text = file.read(MAX_FILE_CHARS + 1)
+        if len(text) > MAX_FILE_CHARS:
+            section.refuse(key, f"{expected}, of at most {MAX_FILE_CHARS} characters")
+        return frozenset(map(_public_key, text.split()))
+    except (OSError, UnicodeDecodeError, Base58Error) as error:
+        section.refuse(key, f"{expected} ({error})")
+
+
+def _public_key(text: str) -> bytes:
+    found = base58.decode(text, MAX_KEY_CHARS)
+    if len(found) != PUBLIC_KEY_LENGTH:
+        raise Base58Error(f"a public key has {PUBLIC_KEY_LENGTH} bytes, not {len(found)}")
     return found
 
 

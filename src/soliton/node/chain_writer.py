@@ -49,10 +49,12 @@ from soliton.node.blockchain import Blockchain
 from soliton.node.by_hand import by_hand_of
 from soliton.node.call_records import call_record
 from soliton.node.events import BlockAppended, BlockExtended, ChainEvent, RolledBack
+from soliton.node.settings import Settings
 from soliton.steps import Steps, run_steps
+from soliton.storage.below import Below
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.errors import StorageProblem
-from soliton.storage.store import Store
+from soliton.storage.store import UNDO_DEPTH, Store
 
 
 class _LiquidStep(NamedTuple):
@@ -61,6 +63,22 @@ class _LiquidStep(NamedTuple):
     block: Block
     progress: BlockInProgress
     outcomes: tuple[Outcome, ...]
+
+
+def open_store(
+    settings: Settings, *, durable: bool = True, writes: bool = True, below: Below | None = None
+) -> Store:
+    """Open the store in the settings' data directory; ``durable``, ``below`` as in ``Store``, and
+    one process ``writes``.
+    """
+    return Store(
+        settings.data_directory,
+        settings.network.name,
+        durable=durable,
+        undo_depth=max(settings.db.max_rollback_depth, UNDO_DEPTH),
+        exclusive=writes,
+        below=below,
+    )
 
 
 class ChainWriter(Blockchain):

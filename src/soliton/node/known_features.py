@@ -44,15 +44,13 @@ class FeatureWatch:
         rules = self._chain.rules
         if rules is not self._rules:
             self._rules = rules
-            known, self._unknown = (
-                self._unknown,
-                {
-                    feature: start
-                    for feature, start in rules.activations().items()
-                    if feature not in IMPLEMENTED
-                },
-            )
-            for feature, start in self._unknown.items() - known.items():
+            logged = self._unknown.items()
+            self._unknown = {
+                feature: start
+                for feature, start in rules.activations().items()
+                if feature not in IMPLEMENTED
+            }
+            for feature, start in self._unknown.items() - logged:
                 _log.warning(
                     "feature %d is approved and active from height %d on; this version does not "
                     "implement it: update the node before", feature, start,

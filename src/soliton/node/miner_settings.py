@@ -49,8 +49,8 @@ def read_miner(section: Section, network: Network) -> Miner:
     """Read the section for a network."""
     interval, age = MICROBLOCK_TIMES.get(network.family, MICROBLOCK_TIMES["waves"])
     # As in the reference; a private chain may have two nodes.
-    is_public = network.family == "waves" and bool(network.known_peers)
-    quorum = section.integer("quorum", PUBLIC_QUORUM if is_public else 1, 0, MAX_INT)
+    usual = PUBLIC_QUORUM if network.is_public_waves else 1
+    quorum = section.integer("quorum", usual, 0, MAX_INT)
     if quorum == 0:
         # Without peers, blocks may come faster than this age: no microblock would ever be kept.
         age = 0

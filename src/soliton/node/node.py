@@ -24,7 +24,7 @@ from soliton.ledger.fees import MinimumFee
 from soliton.ledger.state import Changes
 from soliton.ledger.traces import Traces
 from soliton.node import miner
-from soliton.node.chain_writer import ChainWriter
+from soliton.node.chain_writer import ChainWriter, open_store
 from soliton.node.counters import Counters
 from soliton.node.disk import Disk
 from soliton.node.events import ChainEvent, NodeEvents, RolledBack, Stopping
@@ -41,7 +41,6 @@ from soliton.steps import Steps, run_steps
 from soliton.storage.below import Below
 from soliton.storage.errors import StorageProblem
 from soliton.storage.retrying import retry_until_read
-from soliton.storage.store import UNDO_DEPTH, Store
 
 MAX_MICRO_TRANSACTIONS: Final = 255
 """The largest number of transactions in a microblock."""
@@ -82,7 +81,7 @@ class Node:
         self.wallet = wallet
         self.clock = clock
         self.writes = writes
-        self.store = _open_store(settings, durable, writes, below)
+        self.store = open_store(settings, durable=durable, writes=writes, below=below)
         self.events = NodeEvents()
         self.peering: Peering | None = None
         """The interface to its peers, while the network runs."""
@@ -113,7 +112,7 @@ class Node:
         self.started_at = clock()
         self._stop = asyncio.Event()
         stops = settings.features.auto_shutdown_on_unsupported_feature
-        self.features = FeatureWatch(self.chain, self.request_stop if stops else None)
+        self.feature_watch = FeatureWatch(self.chain, self.request_stop if stops else None)
         self._settling: asyncio.Task[None] | None = None
 
     def broadcast(
@@ -335,7 +334,7 @@ class Node:
         for event in self._changes:
             self.events.publish(event)
         self._changes.clear()
-        self.features.check()
+        self.feature_watch.check()
         self.pool.follow((transaction.id for transaction in mined), unminable, returned, changes)
 
     def request_stop(self) -> None:
@@ -359,17 +358,6 @@ class Node:
             self._settling.cancel()
         self.store.close()
         _log.info("stopped at height %d", self.chain.height)
-
-
-def _open_store(settings: Settings, durable: bool, writes: bool, below: Below | None) -> Store:
-    return Store(
-        settings.data_directory,
-        settings.network.name,
-        durable=durable,
-        undo_depth=max(settings.db.max_rollback_depth, UNDO_DEPTH),
-        exclusive=writes,
-        below=below,
-    )
 
 
 def _put(node: Node, forged: Forged) -> AppliedBlock:

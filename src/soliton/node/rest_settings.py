@@ -166,12 +166,7 @@ def read(section: Section, network: Network, notes: list[str]) -> RestApi:
         api_key_different_host=section.boolean("api-key-different-host", False),
         cors_headers=_cors_headers(section.section("cors-headers")),
         # The older nodes have no such limit, and a private chain may have a single node.
-        minimum_peers=section.integer(
-            "minimum-peers",
-            int(network.family == "waves" and bool(network.known_peers)),
-            0,
-            MAX_INT,
-        ),
+        minimum_peers=section.integer("minimum-peers", int(network.is_public_waves), 0, MAX_INT),
         max_block_age_ms=section.duration_ms("max-block-age", DEFAULT_BLOCK_AGE_MS),
         max_lag=section.integer("max-lag", DEFAULT_LAG, 0, MAX_INT),
         transactions_by_address_limit=limit(

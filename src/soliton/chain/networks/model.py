@@ -120,3 +120,10 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     genesis: Genesis
     functionality: Functionality
     rewards: Rewards = Rewards()
+
+    @property
+    def is_public_waves(self) -> bool:
+        """Whether this is one of the public Waves networks, not a private chain or another family:
+        the newer reference node's defaults hold there.
+        """
+        return self.family == "waves" and bool(self.known_peers)
