@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,12 +94,13 @@ def test_version_is_looked_at_before_the_chain() -> None:
 
 BAD_ALIASES = """
 text                                   | words
-alias                                  | Bad alias string definition 'alias'
-alias:W                                | Bad alias string definition 'alias:W'
-alias:W:a:b                            | Bad alias string definition 'alias:W:a:b'
-Alias:W:name                           | Bad alias string definition 'Alias:W:name'
-alias:T:name                           | Alias network char doesn't match current scheme
-alias::name                            | Alias network char doesn't match current scheme
+alias                                  | Alias string pattern is 'alias:<chain-id>:<address-alias>
+alias:                                 | Alias string pattern is 'alias:<chain-id>:<address-alias>
+alias:W                                | Alias string pattern is 'alias:<chain-id>:<address-alias>
+alias:WT:name                          | Alias string pattern is 'alias:<chain-id>:<address-alias>
+Alias:W:name                           | Alias string pattern is 'alias:<chain-id>:<address-alias>
+alias::name                            | Alias string pattern is 'alias:<chain-id>:<address-alias>
+alias:W:name:b                         | Alias should contain only following characters: -.0123
 alias:W:abc                            | Alias 'abc' length should be between 4 and 30
 alias:W:aaaaaaaaaabbbbbbbbbbccccccccccd | Alias 'aaaaaaaaaabbbbbbbbbbccccccccccd' length
 alias:W:name!                          | Alias should contain only following characters: -.0123
@@ -108,13 +111,15 @@ alias:W:Name                           | Alias should contain only following cha
 @pytest.mark.parametrize(("text", "words"), cases(BAD_ALIASES))
 def test_bad_aliases(text: str, words: str) -> None:
     with pytest.raises(AddressError) as caught:
-        addresses.parse_alias(text, W)
+        addresses.parse_alias(text)
     assert str(caught.value).startswith(words)
 
 
 def test_recipient_is_an_alias_when_it_says_so() -> None:
     assert addresses.parse_claimed_recipient("alias:W:name", W) == Alias(W, "name")
     assert addresses.parse_claimed_recipient(HERE, W) == base58.decode(HERE)
+    assert addresses.parse_claimed_recipient(f"address:{HERE}", W) == base58.decode(HERE)
+    assert addresses.parse_claimed_recipient("alias:T:name", W) == Alias(ord("T"), "name")
     assert addresses.recipient_text(Alias(W, "name")) == "alias:W:name"
     assert Alias(W, "name").to_bytes() == b"\2W\0\4name"
 
@@ -149,12 +154,7 @@ def test_no_flipped_bit_goes_unseen(address: addresses.Address, bit: int) -> Non
 
 @given(texts(), chain_ids)
 def test_any_text_is_refused_with_a_type(text: str, chain_id: int) -> None:
-    for parse in (
-        addresses.parse_address,
-        addresses.parse_alias,
-        addresses.parse_claimed_recipient,
-    ):
-        try:
-            parse(text, chain_id)
-        except SolitonError:
-            continue
+    for parse in (addresses.parse_address, addresses.parse_claimed_recipient):
+        for each in (text, f"address:{text}", f"alias:{text}"):
+            with suppress(SolitonError):
+                parse(each, chain_id)

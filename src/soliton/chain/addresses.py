@@ -32,6 +32,8 @@ ETHEREUM_KEY_LENGTH: Final = 64
 ALIAS_MIN_LENGTH: Final = 4
 ALIAS_MAX_LENGTH: Final = 30
 ALIAS_ALPHABET: Final = frozenset("-.0123456789@_abcdefghijklmnopqrstuvwxyz")
+ADDRESS_PREFIX: Final = "address:"
+"""Texts of addresses may begin with it."""
 ALIAS_PREFIX: Final = "alias:"
 MAX_CHAIN_ID: Final = 255
 MAX_ADDRESS_CHARS: Final = 36
@@ -115,11 +117,14 @@ def check_address(data: bytes, chain_id: int) -> Address:
 
 @lru_cache(maxsize=_CACHED_ADDRESSES)
 def parse_address(text: str, chain_id: int) -> Address:
-    """Parse an address in base58; raise ``AddressError`` unless it is one of the chain."""
+    """Parse an address in base58, with or without ``address:``; raise ``AddressError`` unless it is
+    one of the chain.
+    """
     return check_address(_decoded(text), chain_id)
 
 
 def _decoded(text: str) -> bytes:
+    text = text.removeprefix(ADDRESS_PREFIX)
     if len(text) > MAX_ADDRESS_CHARS:
         raise AddressError(
             f"Wrong address string length: max={MAX_ADDRESS_CHARS}, actual: {len(text)}"
@@ -149,17 +154,15 @@ def make_alias(name: str, chain_id: int) -> Alias:
     return Alias(chain_id, name)
 
 
-def parse_alias(text: str, chain_id: int) -> Alias:
-    """Parse ``alias:<chain character>:<name>``.
-
-    Raises ``AliasError`` for another form, another chain, or a name that is not allowed.
+def parse_alias(text: str) -> Alias:
+    """Parse ``alias:<chain character>:<name>`` of any chain; raise ``AliasError`` for another form,
+    or a name that is not allowed.
     """
-    parts = text.split(":")
-    if len(parts) != 3 or parts[0] != ALIAS_PREFIX[:-1]:
-        raise AliasError(f"Bad alias string definition '{text}'")
-    if parts[1] != chr(chain_id):
-        raise AliasError("Alias network char doesn't match current scheme")
-    return make_alias(parts[2], chain_id)
+    rest = text.removeprefix(ALIAS_PREFIX)
+    if not text.startswith(ALIAS_PREFIX) or rest[1:2] != ":":
+        raise AliasError("Alias string pattern is 'alias:<chain-id>:<address-alias>")
+    # Of the character the reference takes the lowest byte.
+    return make_alias(rest[2:], ord(rest[0]) & MAX_CHAIN_ID)
 
 
 def parse_claimed_recipient(text: str, chain_id: int) -> Recipient:
@@ -168,9 +171,7 @@ def parse_claimed_recipient(text: str, chain_id: int) -> Recipient:
     Raises ``AddressError``.
     """
     if text.startswith(ALIAS_PREFIX):
-        parts = text.split(":", 2)
-        known = len(parts) == 3 and len(parts[1]) == 1 and ord(parts[1]) <= MAX_CHAIN_ID
-        return parse_alias(text, ord(parts[1]) if known else chain_id)
+        return parse_alias(text)
     return _parse_claimed_address(text, chain_id)
 
 

@@ -90,6 +90,17 @@ async def test_expressions(dapp: PrivateChain) -> None:
     assert (await ask(dapp, {"expr": encoded}))["result"] == {"type": "Boolean", "value": True}
 
 
+async def test_an_address_may_have_its_prefix(dapp: PrivateChain) -> None:
+    """``WavesEnvironment.addressFromString`` of the reference is its ``Address.fromString``."""
+    for text, known in (
+        (RICH_ADDRESS, True),
+        (f"address:{RICH_ADDRESS}", True),
+        ("address:", False),
+    ):
+        found = await ask(dapp, {"expr": f'addressFromString("{text}") == this'})
+        assert found["result"] == {"type": "Boolean", "value": known}
+
+
 async def test_calls(dapp: PrivateChain) -> None:
     call = {"function": "keep", "args": [KEPT]}
     found = await ask(dapp, {"call": call, "sender": OTHER_ADDRESS})

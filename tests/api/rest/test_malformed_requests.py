@@ -130,6 +130,23 @@ async def test_recipients_of_other_chains(chain: PrivateChain, kind: str, door: 
         assert found["error"] == 115
 
 
+@pytest.mark.parametrize("kind", TO_SOMEBODY)
+async def test_forms_of_recipients(chain: PrivateChain, kind: str) -> None:
+    """``AddressOrAlias.fromString``: an address may begin with ``address:``."""
+    member = TO_SOMEBODY[kind]
+    found = await ask(chain, SIGN, kind, **{member: f"address:{OTHER_ADDRESS}"})
+    assert (found["http"], found[member]) == (200, OTHER_ADDRESS)
+    wrong = {
+        "alias:": "Alias string pattern is 'alias:<chain-id>:<address-alias>",
+        "alias:RR:somebody": "Alias string pattern is 'alias:<chain-id>:<address-alias>",
+        "alias:R:som:body": "Alias should contain only following characters: "
+        "-.0123456789@_abcdefghijklmnopqrstuvwxyz",
+        "alias:R:a": "Alias 'a' length should be between 4 and 30",
+    }
+    for text, words in wrong.items():
+        assert said(await ask(chain, SEND, kind, **{member: text})) == (400, 199, words)
+
+
 @pytest.mark.parametrize("door", [SEND, SIGN, PRICE])
 async def test_many_recipients_of_other_chains(chain: PrivateChain, door: str) -> None:
     transfers = [{"recipient": each, "amount": 1} for each in (OTHER_ADDRESS, ELSEWHERE)]

@@ -9,7 +9,7 @@ com/zbsnetwork/api/http/AddressApiRoute.scala`` for the oldest generation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -46,6 +46,7 @@ from soliton.storage.reader import StoreReader
 
 MAX_WALLET_ADDRESSES: Final = 1_000
 MAX_PUBLIC_KEY_TEXT_CHARS: Final = 256
+_INT: Final = 2**31
 
 
 class Balance(msgspec.Struct, frozen=True, gc=False):
@@ -273,19 +274,18 @@ def of_many_posted(request: Request) -> list[BalanceOfMany]:
     return _of_many(
         node_of(request),
         [text for text in texts if isinstance(text, str)],
-        height if isinstance(height, int) else None,
+        height if type(height) is int and -_INT <= height < _INT else None,
         asset if isinstance(asset, str) else None,
     )
 
 
 def _of_many(
-    node: Node, texts: Iterable[str], height: int | None, asset: str | None
+    node: Node, texts: Sequence[str], height: int | None, asset: str | None
 ) -> list[BalanceOfMany]:
     top = node.chain.height
     at = top if height is None else height
     _check_depth(node, at)
-    unique = list(dict.fromkeys(texts))
-    if len(unique) > node.settings.rest_api.transactions_by_address_limit:
+    if len(texts) > node.settings.rest_api.transactions_by_address_limit:
         raise errors.TOO_BIG_SEQUENCE.error()
     if not 1 <= at <= top:
         raise errors.invalid_request(f"Illegal height: {at}")
@@ -294,7 +294,7 @@ def _of_many(
     except Base58Error as error:
         raise errors.invalid_request(str(error)) from error
     found = []
-    for text in unique:
+    for text in dict.fromkeys(texts):
         try:
             address = parse_address(text, node.network.chain_id)
         except AddressError:

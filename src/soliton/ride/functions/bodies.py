@@ -19,6 +19,7 @@ from typing import Final
 
 import msgspec
 
+from soliton.chain.addresses import ADDRESS_PREFIX
 from soliton.ride.expressions import (
     FALSE,
     TRUE,
@@ -68,7 +69,6 @@ KECCAK256_16KB: Final = 2700
 BLAKE2B256_16KB: Final = 2800
 
 DEFAULT_THROW_MESSAGE: Final = "Explicit script termination"
-ADDRESS_PREFIX: Final = "address:"
 ADDRESS_VERSION: Final = 1
 ADDRESS_LENGTH: Final = 26
 CHECKSUM_LENGTH: Final = 4
