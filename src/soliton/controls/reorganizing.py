@@ -82,5 +82,7 @@ def _append(
         raise ControlRefused(
             f"transaction {base58.encode(name)} does not apply at {branch.height + 1}: {reason}"
         )
+    if len(forged.block.transactions) < len(transactions):
+        raise ControlRefused(f"the transactions for {branch.height + 1} do not fit into one block")
     assert forged.progress is not None, "a private chain has NG from its start"
     branch.append_own(forged.block, forged.progress)

@@ -65,6 +65,9 @@ from soliton.steps import Steps, run_steps
 STEP_TRANSACTIONS: Final = 8
 """Transactions per step, which take some two milliseconds, or more with scripts."""
 
+LEAST_BYTES: Final = 109
+"""A block with less room is full, as in ``mining/TxEstimators.scala`` of the reference."""
+
 SnapshotsOfBlock = Sequence[Snapshot] | LazySnapshots
 """One for each transaction of a block or microblock."""
 _ELIDED: Final = Snapshot(status=SnapshotStatus.ELIDED)
@@ -212,7 +215,11 @@ def apply_block(
 
 
 class BlockFull(InputError):
-    """The transaction exceeds a limit of the block."""
+    """The transaction exceeds a limit of the block, as do all others if it is full ``for_all``."""
+
+    def __init__(self, limit: str, *, for_all: bool = False) -> None:
+        super().__init__(f"Limit of txs was reached: {limit}")
+        self.for_all = for_all
 
 
 class BlockInProgress:
@@ -369,7 +376,7 @@ class BlockInProgress:
         complexity = self._complexity + applied.complexity
         limit = self.environment.parent_rules.max_complexity
         if limit is not None and complexity > limit:
-            raise BlockFull(f"Limit of txs was reached: complexity {complexity} of {limit}")
+            raise BlockFull(f"complexity {complexity} of {limit}")
         touched = touched_accounts(changes.changes)
         self._share_fee(transaction, changes)
         mark = b"" if status is Status.SUCCEEDED else transaction.id + bytes((status,))
@@ -455,16 +462,16 @@ class BlockInProgress:
 
     def _check_room(self, transaction: AnyTransaction) -> bytes:
         """Return the bytes that count towards the block's limit; raise ``BlockFull``."""
-        limits = self.environment.parent_rules
-        count = len(self.overlay.transaction_ids)
+        limits, count = self.environment.parent_rules, len(self.overlay.transaction_ids)
         if limits.max_transactions is not None and count >= limits.max_transactions:
-            raise BlockFull(f"Limit of txs was reached: {limits.max_transactions}")
+            raise BlockFull(f"{limits.max_transactions}", for_all=True)
         if limits.max_transactions_bytes is None:
             return b""
         protobuf = self.environment.rules.has(Feature.BLOCK_V5)
         counted = codec.encode_protobuf(transaction) if protobuf else codec.encode(transaction)
-        if self._transactions_bytes + len(counted) > limits.max_transactions_bytes:
-            raise BlockFull(f"Limit of txs was reached: {limits.max_transactions_bytes} bytes")
+        left = limits.max_transactions_bytes - self._transactions_bytes
+        if len(counted) > left:
+            raise BlockFull(f"{limits.max_transactions_bytes} bytes", for_all=left < LEAST_BYTES)
         return counted
 
     def _share_fee(self, transaction: AnyTransaction, changes: Overlay) -> None:

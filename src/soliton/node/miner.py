@@ -7,23 +7,25 @@ node computes.
 What lives here: the earliest time and the block. What does not: scheduling (``mining``), the
 formulas (``soliton.consensus.pos``).
 
-Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner.scala``.
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform``: ``mining/Miner.scala``,
+``utx/UtxPoolImpl.scala`` (``pack``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from time import perf_counter
 from typing import Final
 
 import msgspec
 
 from soliton.chain import blocks, microblocks
-from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.addresses import Address, Alias, from_public_key
 from soliton.chain.blocks import MAX_TRANSACTIONS, Block, BlockHeader
 from soliton.chain.layouts import SIGNATURE_LENGTH
 from soliton.chain.microblocks import Microblock
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.table import type_by_id
 from soliton.consensus import pos
 from soliton.crypto import vrf
 from soliton.crypto.curve25519 import sign
@@ -35,6 +37,7 @@ from soliton.ledger.apply import BlockFull, BlockInProgress
 from soliton.ledger.edits import Edit
 from soliton.ledger.environment import next_environment
 from soliton.ledger.errors import BlockRejected
+from soliton.ledger.state import ALIASES
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.remote_keys import AccountKey, RemoteKey
 from soliton.node.settings import Settings
@@ -44,6 +47,8 @@ _MAX_PASSES: Final = 10
 """The order is by fees, so a transaction may come before the one that funds it: those that do not
 apply are retried after the others, so often.
 """
+_MAX_UNFIT: Final = 1_000
+"""A block is full when so many transactions did not fit: looking for smaller ones takes time."""
 _STEP_TRANSACTIONS: Final = 32
 """They take about two milliseconds."""
 _STEP_SECONDS: Final = 0.002
@@ -54,6 +59,16 @@ _UNSIGNED: Final = bytes(SIGNATURE_LENGTH)
 """A placeholder for a remote signature."""
 _PROOF_HASHES: Final = 3
 """The length of a VRF proof, in hashes."""
+
+
+def _never() -> bool:
+    return False
+
+
+def late_after(clock: Callable[[], int], milliseconds: int) -> Callable[[], bool]:
+    """Return whether that much time has passed since this call."""
+    end = clock() + milliseconds
+    return lambda: clock() >= end
 
 
 class CannotMine(InputError):
@@ -157,8 +172,8 @@ def forging(
     signature is empty.
 
     Candidates are taken in order until the block is full or has ``most``; those that do not apply
-    are in the result. Their signatures are already verified, except the ``unproven`` ones
-    (``UtxPool``). ``edits`` are manual changes of the state at the beginning of the block.
+    are in the result, unless some did not fit. Their signatures are already verified, except the
+    ``unproven`` ones (``UtxPool``). ``edits`` are manual changes of the state at the beginning.
     """
     timestamp = max(now, slot.earliest)
     header = header_of(chain, slot, timestamp)
@@ -193,36 +208,85 @@ def _take(
     candidates: Iterable[AnyTransaction],
     max_count: int,
     unproven: Collection[bytes],
+    is_late: Callable[[], bool] = _never,
 ) -> Steps[tuple[tuple[AnyTransaction, ...], Mapping[bytes, str]]]:
-    """Apply candidates until the block is full; return those applied, and why others cannot be."""
+    """Apply candidates until the block is full; return those applied, and why others cannot be.
+
+    One that does not fit waits for a later block, and those behind it are tried. This ends as soon
+    as ``is_late``, unless there was none yet that applies or does not fit.
+    """
     taken: list[AnyTransaction] = []
     # Evaluated lazily: a transaction that leaves the pool meanwhile is no longer in ``unproven``.
     waiting: Iterator[tuple[AnyTransaction, bool]]
     waiting = ((transaction, transaction.id in unproven) for transaction in candidates)
     reasons: dict[bytes, str] = {}
+    unfit = _Unfit(progress)
     for _ in range(_MAX_PASSES):
         failed: list[tuple[AnyTransaction, bool]] = []
         reasons.clear()
-        since, number = perf_counter(), 0
+        since, before = perf_counter(), len(taken)
         for number, (transaction, verify) in enumerate(waiting, 1):
             if number % _STEP_TRANSACTIONS == 0 or perf_counter() - since > _STEP_SECONDS:
                 yield
                 since = perf_counter()
-            if len(taken) >= max_count:
+            late = bool(taken or unfit.count) and is_late()
+            if late or len(taken) >= max_count or unfit.count >= _MAX_UNFIT:
                 return tuple(taken), {}
+            if unfit.holds_back(transaction):
+                continue
             try:
                 progress.add(transaction, verify_signature=verify)
-            except BlockFull:
-                return tuple(taken), {}
+            except BlockFull as full:
+                if full.for_all:
+                    return tuple(taken), {}
+                unfit.add(transaction)
             except InputError as error:
                 failed.append((transaction, verify))
                 reasons[transaction.id] = str(error)
             else:
                 taken.append(transaction)
-        if len(failed) in (0, number):
+        if not failed or len(taken) == before:
             break
         waiting = iter(failed)
-    return tuple(taken), reasons
+    # What does not apply may need one that did not fit.
+    return tuple(taken), {} if unfit.count else reasons
+
+
+class _Unfit:
+    """The candidates that do not fit into a block, and the calls of dApps that wait with them.
+
+    Without the earlier ones of its sender or its dApp a call might fail, and its sender would pay.
+    All other transactions can be tried.
+    """
+
+    __slots__ = ("_accounts", "_progress", "count")
+
+    def __init__(self, progress: BlockInProgress) -> None:
+        self._accounts: set[Address | None] = set()
+        self._progress = progress
+        self.count = 0
+
+    def add(self, transaction: AnyTransaction) -> None:
+        """Count a transaction that does not fit."""
+        self.count += 1
+        self._accounts |= {_sender(transaction), self._called(transaction)} - {None}
+
+    def holds_back(self, transaction: AnyTransaction) -> bool:
+        """Whether it is a call, and one of the same sender or dApp does not fit."""
+        if not self._accounts:
+            return False
+        called = self._called(transaction)
+        return called is not None and not self._accounts.isdisjoint((called, _sender(transaction)))
+
+    def _called(self, transaction: AnyTransaction) -> Address | None:
+        called = type_by_id(transaction.type_id).calls(transaction.payload)
+        if isinstance(called, Alias):
+            return self._progress.overlay.get(ALIASES, called.name)
+        return called
+
+
+def _sender(transaction: AnyTransaction) -> Address:
+    return from_public_key(transaction.sender_public_key, transaction.chain_id)
 
 
 def votes(settings: Settings, chain: ChainWriter) -> tuple[int, tuple[int, ...]]:
@@ -266,17 +330,18 @@ def forging_micro(
     max_count: int,
     *,
     unproven: Collection[bytes] = (),
+    is_late: Callable[[], bool] = _never,
 ) -> Steps[Forged | None]:
     """Extend the last block, which the account has made, by more transactions, in steps as above.
 
     Return ``None`` when no candidate applies or the last block takes no more. Candidates are taken
-    in order, at most ``max_count``.
+    in order, at most ``max_count``, and after the first one until ``is_late``.
     """
     progress = chain.liquid_progress()
     last = chain.last_block
     if progress is None or last.header.generator != account.public_key:
         return None
-    taken, invalid = yield from _take(progress, candidates, max_count, unproven)
+    taken, invalid = yield from _take(progress, candidates, max_count, unproven, is_late)
     if not taken:
         return None
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash

@@ -42,8 +42,10 @@ from soliton.storage.below import Below
 from soliton.storage.errors import StorageProblem
 from soliton.storage.retrying import retry_until_read
 
-MAX_MICRO_TRANSACTIONS: Final = 255
-"""The largest number of transactions in a microblock."""
+MAX_MICRO_TRANSACTIONS: Final = 500
+"""The largest number of transactions in a microblock: nodes of the reference refuse larger ones
+(``block/validation/Validators.scala``).
+"""
 SETTLING_SECONDS: Final = 0.001
 """The length of a step of rechecking the pool, unless one transaction takes longer."""
 PAUSES: Final = 2
@@ -265,14 +267,14 @@ class Node:
 
     def _forging_micro(self, account: AccountKey) -> Steps[Forged | None]:
         self.disk.check()
-        limit = min(MAX_MICRO_TRANSACTIONS, self.settings.miner.max_transactions_in_micro_block)
-        unproven = self.pool.unproven
-        candidates = yield from self.pool.mining_order()
-        return (
-            yield from miner.forging_micro(
-                self.chain, account, candidates, limit, unproven=unproven
-            )
+        settings, pool = self.settings.miner, self.pool
+        limit = min(MAX_MICRO_TRANSACTIONS, settings.max_transactions_in_micro_block)
+        is_late = miner.late_after(self.clock, settings.micro_block_interval_ms)
+        candidates = yield from pool.mining_order()
+        steps = miner.forging_micro(
+            self.chain, account, candidates, limit, unproven=pool.unproven, is_late=is_late
         )
+        return (yield from steps)
 
     def put_micro(self, forged: Forged | None) -> int:
         """Replace the last block by its longer form; return the number of added transactions."""

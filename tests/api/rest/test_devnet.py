@@ -20,6 +20,7 @@ from soliton.controls.control import MAX_IMPERSONATED, MAX_PROVEN, Controls
 from soliton.controls.mining import MANUAL
 from soliton.controls.reorganizing import MAX_REORG
 from soliton.crypto import base58
+from soliton.ledger import rules_at
 from soliton.ledger.editing import MAX_EDITS
 from soliton.ledger.state import ASSET_VOLUMES
 from soliton.node.events import BlockAppended, NodeEvent, RolledBack
@@ -262,6 +263,18 @@ async def test_a_reorganisation_that_cannot_be_changes_nothing(chain: Obedient) 
     )
     for wrong in ({"depth": "1"}, {"depth": 1, "keep": 1}, {"depth": 1, "transactions": [1]}):
         await chain.refusal("POST /devnet/reorg", wrong)
+    assert chain.records() == before
+
+
+async def test_a_reorganisation_whose_transactions_do_not_fit_changes_nothing(
+    chain: Obedient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await chain.do("POST /devnet/mine?blocks=2")
+    monkeypatch.setattr(rules_at, "MAX_TRANSACTION_BYTES_IN_BLOCK", 300)
+    chain.node.chain.rules = rules_at.RuleBook(chain.node.network)
+    before = chain.records()
+    body = {"depth": 1, "transactions": [[codec.to_json(chain.transfer()) for _ in range(2)]]}
+    assert "do not fit" in await chain.refusal("POST /devnet/reorg", body)
     assert chain.records() == before
 
 
