@@ -9,7 +9,8 @@ import pytest
 
 from soliton import Account, AsyncNode, Node, NodeUnreachable, ScriptRefused, StillWaiting
 from tests.client.test_node import DAPP
-from tests.e2e.programs import Program, free_port
+from tests.e2e.programs import Program
+from tests.ports import free_port
 
 ONLY_BLOCKING = {"__enter__", "__exit__"}
 ONLY_ASYNC = {"__aenter__", "__aexit__"}

@@ -17,7 +17,8 @@ from soliton import (
     StillWaiting,
 )
 from soliton.errors import InputError
-from tests.e2e.programs import Program, free_port
+from tests.e2e.programs import Program
+from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 

@@ -20,11 +20,11 @@ from tests.e2e.programs import (
     call,
     devnet,
     eventually,
-    free_port,
     is_mined,
     signed_transfer,
 )
 from tests.export.postgres import find_program
+from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 

@@ -24,13 +24,13 @@ from tests.e2e.programs import (
     call,
     devnet,
     eventually,
-    free_port,
     height,
     is_mined,
     run,
     signed_transfer,
     started,
 )
+from tests.ports import free_port
 
 RICH = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
 ACCOUNTS = funded_accounts(ord("R"))

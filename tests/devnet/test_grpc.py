@@ -24,13 +24,13 @@ from tests.e2e.programs import (
     call,
     devnet,
     eventually,
-    free_port,
     height,
     is_free,
     is_mined,
     run,
     signed_transfer,
 )
+from tests.ports import free_port
 
 RICH = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
 FIRST = funded_accounts(ord("R"))[0]

@@ -199,14 +199,6 @@ def eventually(condition: Callable[[], bool], words: str = "the condition") -> N
         time.sleep(0.01)
 
 
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-    return port
-
-
 def is_free(port: int) -> bool:
     """Whether a program could listen on the port."""
     with socket.socket() as listener:

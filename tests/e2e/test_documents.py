@@ -16,7 +16,8 @@ import pytest
 
 from soliton.node.settings import api_key_hash_text
 from tests.blocks import blocks, typed
-from tests.e2e.programs import Program, devnet, eventually, free_port, is_mined, started
+from tests.e2e.programs import Program, devnet, eventually, is_mined, started
+from tests.ports import free_port
 
 DOCUMENTS = ("README.md", "docs/getting-started.md")
 

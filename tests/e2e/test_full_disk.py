@@ -36,12 +36,12 @@ from tests.e2e.programs import (
     call,
     devnet,
     eventually,
-    free_port,
     height,
     is_mined,
     run,
 )
 from tests.mounts import mounted
+from tests.ports import free_port
 
 pytestmark = [
     pytest.mark.slow,

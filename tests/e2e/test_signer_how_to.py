@@ -12,7 +12,8 @@ import pytest
 
 from soliton.crypto.keys import key_pair
 from tests.blocks import blocks, typed
-from tests.e2e.programs import devnet, eventually, free_port, is_mined, run, started
+from tests.e2e.programs import devnet, eventually, is_mined, run, started
+from tests.ports import free_port
 
 PAGE: Final = "docs/how-to/run-a-signer.md"
 SEED: Final = "soliton devnet account 7"

@@ -26,7 +26,8 @@ from soliton.crypto.hashes import secure_hash
 from soliton.node.rest_settings import api_key_hash_text
 from soliton.signer.policy_file import policy_hash
 from soliton.signer.records import Entry, MarkKind
-from tests.e2e.programs import Program, free_port, started
+from tests.e2e.programs import Program, started
+from tests.ports import free_port
 from tests.signer.kept import HOT, KEYS, PASSWORD, Place, entries
 
 IS_LONG: Final = os.environ.get("SOLITON_TESTS") == "long"

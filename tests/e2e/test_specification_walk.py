@@ -18,7 +18,8 @@ from soliton.crypto import base58
 from soliton.crypto.keys import key_pair
 from soliton.node.settings import api_key_hash_text
 from soliton.node.wallet import Wallet
-from tests.e2e.programs import Program, eventually, free_port, started
+from tests.e2e.programs import Program, eventually, started
+from tests.ports import free_port
 
 PLACEHOLDER = "any text until the hash is known"
 API_KEY = "a key that nobody guesses"

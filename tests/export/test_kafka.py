@@ -22,12 +22,13 @@ from soliton.export.follower import Follower
 from soliton.export.kafka import Broker as Place
 from soliton.export.kafka import KafkaTopic
 from soliton.node.chain_writer import ChainWriter
-from tests.e2e.programs import free_port, run, started
+from tests.e2e.programs import run, started
 from tests.export.following import OwnChain, catch_up
 from tests.matcher.kafka.broker import Broker
 from tests.node.chains import DEVNET, mine, open_chain
 from tests.node.scenario import ALL_VERSIONS, Scenario
 from tests.node.test_own_chain import add_microblock
+from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 _names = count(1)

@@ -24,11 +24,11 @@ from tests.e2e.programs import (
     Program,
     call,
     eventually,
-    free_port,
     height,
     signed_transfer,
 )
 from tests.export.postgres import Server, server
+from tests.ports import free_port
 
 ROUNDS = times(6, 50)
 

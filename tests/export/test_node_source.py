@@ -15,9 +15,10 @@ from soliton.export.errors import SourceAway, WrongChain
 from soliton.export.node_source import NodeSource
 from tests.cli.here import run_here
 from tests.clients.scripts import NODE
-from tests.e2e.programs import devnet, free_port
+from tests.e2e.programs import devnet
 from tests.export.following import dump, run_once
 from tests.export.postgres import Server
+from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 

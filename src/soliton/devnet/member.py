@@ -41,6 +41,8 @@ from soliton.node.settings import Settings, load_settings
 from soliton.node.wallet import Wallet
 
 LEAST_BLOCK_SECONDS: Final = 1.0
+PEER_HOST: Final = "127.0.0.1"
+"""Where the nodes talk to each other."""
 NO_CONTROLS: Final = (
     "here several agree by proof of stake, which says when a block is due, and one alone can "
     "neither make blocks nor move time; start soliton devnet without --nodes"
@@ -119,7 +121,7 @@ def settings_of(member: Member) -> Settings:
     have one address.
     """
     own = member.number
-    others = [f"127.0.0.1:{port}" for each, port in enumerate(member.peer_ports) if each != own]
+    others = [f"{PEER_HOST}:{port}" for each, port in enumerate(member.peer_ports) if each != own]
     settings = load_settings(
         network="devnet",
         data_dir=Path(member.directory),
@@ -130,9 +132,9 @@ def settings_of(member: Member) -> Settings:
             "rest-api.api-key-hash": api_key_hash_text(API_KEY),
             "signer.bind-address": member.host,
             "signer.port": member.signer_port,
-            "network.bind-address": "127.0.0.1",
+            "network.bind-address": PEER_HOST,
             "network.port": member.peer_ports[own],
-            "network.declared-address": f"127.0.0.1:{member.peer_ports[own]}",
+            "network.declared-address": f"{PEER_HOST}:{member.peer_ports[own]}",
             "network.node-name": f"node {own + 1}",
             "network.known-peers": others,
             "network.max-single-host-connections": 100,

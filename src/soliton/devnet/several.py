@@ -26,13 +26,12 @@ from soliton.cli.process import call_on_signals
 from soliton.controls.mining import MiningMode
 from soliton.devnet.accounts import describe, funded_accounts
 from soliton.devnet.banner import Description, announce
+from soliton.devnet.held_ports import HeldPorts
 from soliton.devnet.keeping import directory_of
-from soliton.devnet.member import LEAST_BLOCK_SECONDS, Member, miner_seed, settings_of
+from soliton.devnet.member import LEAST_BLOCK_SECONDS, PEER_HOST, Member, miner_seed, settings_of
 from soliton.devnet.options import API_KEY, DevnetOptions, OptionsRefused
 from soliton.errors import EnvironmentProblem
 from soliton.storage.files import replace_file
-from soliton.web.ports import holder
-from soliton.web.server import PortTaken, bind
 
 _log = logging.getLogger(__name__)
 
@@ -57,9 +56,14 @@ class NodeGone(EnvironmentProblem):
 def run_several(options: DevnetOptions) -> None:
     """Run until Ctrl-C. Without a data directory the chains are in a temporary one."""
     _check(options)
-    with directory_of(options.data_dir) as directory:
+    with (
+        directory_of(options.data_dir) as directory,
+        contextlib.closing(HeldPorts(options.host)) as public,
+        contextlib.closing(HeldPorts(PEER_HOST)) as local,
+    ):
+        members = _members(options, directory, public, local)
         try:
-            asyncio.run(_Network(options, directory).run())
+            asyncio.run(_Network(options, directory, members).run())
         except ExceptionGroup as group:
             # Several nodes may fail for the same reason: report the first.
             gone, others = group.split(NodeGone)
@@ -95,12 +99,12 @@ def _check(options: DevnetOptions) -> None:
 class _Network:
     """The nodes of one private network."""
 
-    def __init__(self, options: DevnetOptions, directory: Path) -> None:
+    def __init__(self, options: DevnetOptions, directory: Path, members: list[Member]) -> None:
         self._options = options
         self._directory = directory
         self._stopped = asyncio.Event()
         self._processes: dict[int, asyncio.subprocess.Process] = {}
-        self._members = _members(options, directory)
+        self._members = members
 
     async def run(self) -> None:
         """Start the nodes, announce them, and restart those that end."""
@@ -223,19 +227,21 @@ def _height(url: str) -> int:
         return height
 
 
-def _members(options: DevnetOptions, directory: Path) -> list[Member]:
-    numbers, host, ports = range(options.nodes), options.host, options.ports
+def _members(
+    options: DevnetOptions, directory: Path, public: HeldPorts, local: HeldPorts
+) -> list[Member]:
+    numbers, ports = range(options.nodes), options.ports
     first = Member(
         number=0,
         count=options.nodes,
         directory="",
-        host=host,
+        host=options.host,
         rest_ports=tuple(
-            _port(host, ports.node and ports.node + each, "--port") for each in numbers
+            public.take(ports.node and ports.node + each, "--port") for each in numbers
         ),
-        peer_ports=tuple(_port("127.0.0.1", 0, "") for _ in numbers),
-        signer_port=_port(host, ports.signer, "--signer-port"),
-        matcher_port=_port(host, ports.matcher, "--matcher-port"),
+        peer_ports=tuple(local.take(0, "") for _ in numbers),
+        signer_port=public.take(ports.signer, "--signer-port"),
+        matcher_port=public.take(ports.matcher, "--matcher-port"),
         block_seconds=options.rhythm.block_time or USUAL_BLOCK_SECONDS,
         begin=_begin(directory, options),
         funding=options.funding,
@@ -263,17 +269,3 @@ def _begin(directory: Path, options: DevnetOptions) -> int:
     begin = time.time_ns() // 1_000_000
     replace_file(path, [msgspec.json.encode({"begin": begin, **requested})])
     return begin
-
-
-def _port(host: str, requested: int, option: str) -> int:
-    """Return a port that is free now; raises ``EnvironmentProblem``."""
-    try:
-        with contextlib.closing(bind(host, requested)) as found:
-            port: int = found.getsockname()[1]
-            return port
-    except PortTaken as error:
-        other = holder(requested)
-        by = f" by {other}" if other else ""
-        raise EnvironmentProblem(
-            f"cannot listen on {host}: Address already in use: {option} {requested}{by}"
-        ) from error

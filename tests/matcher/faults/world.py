@@ -46,10 +46,11 @@ from soliton.matching.pairs import AssetPair
 from soliton.node.settings import api_key_hash_text
 from soliton.web.clock import wall_clock
 from tests.amounts import times
-from tests.e2e.programs import API_KEY, Program, call, eventually, free_port, height, run
+from tests.e2e.programs import API_KEY, Program, call, eventually, height, run
 from tests.matcher.faults.proxy import Proxy
 from tests.matcher.faults.replays import Replayed, replayed
 from tests.matcher.kit import address_of, make_order
+from tests.ports import free_port
 from tests.stopping import stop
 
 CHAIN_ID: Final = networks.load("devnet").chain_id

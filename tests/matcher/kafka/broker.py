@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from tests.ports import free_port
 from tests.stopping import stop
 
 JARS: Final = Path(__file__).parent / "jars"
@@ -59,7 +60,7 @@ class Broker:
 
     def __init__(self, directory: Path) -> None:
         """Prepare a directory; nothing is started."""
-        self.port, sasl, controller = _free_port(), _free_port(), _free_port()
+        self.port, sasl, controller = free_port(), free_port(), free_port()
         self.servers = f"127.0.0.1:{self.port}"
         self.guarded = f"127.0.0.1:{sasl}"
         """Where ``USER`` has to give ``PASSWORD``."""
@@ -139,13 +140,6 @@ def running(directory: Path) -> Iterator[Broker]:
         yield broker
     finally:
         broker.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _answers(port: int) -> bool:

@@ -25,9 +25,9 @@ from tests.p2p.judges.programs import (
     Judged,
     NotYet,
     Ours,
-    free_port,
 )
 from tests.p2p.judges.programs import until as until_then
+from tests.ports import free_port
 
 MATCHER = os.environ.get("SOLITON_JUDGE_MATCHER")
 COIN = 10**8

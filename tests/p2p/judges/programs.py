@@ -25,6 +25,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.node.rest_settings import api_key_hash_text
 from tests.p2p.judges.chain import PrivateChain, account
+from tests.ports import free_port
 
 GO = os.environ.get("SOLITON_JUDGE_GO")
 SCALA = os.environ.get("SOLITON_JUDGE_SCALA")
@@ -48,13 +49,6 @@ def until(holds: Callable[[], bool], what: str, seconds: float = PATIENCE_SECOND
         if time.monotonic() > end:
             raise AssertionError(f"{what} has not come")
         time.sleep(0.2)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 class Judged:
