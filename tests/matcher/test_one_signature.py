@@ -12,7 +12,7 @@ import lmdb
 import msgspec
 import pytest
 
-from soliton.chain import orders
+from soliton.chain import orders, typed_data
 from soliton.chain.addresses import from_public_key
 from soliton.chain.orders import Order, PriceMode, Side
 from soliton.crypto import secp256k1
@@ -71,7 +71,7 @@ def wallet_order(amount: int = COIN) -> Order:
         matcher_fee=FEE,
         price_mode=PriceMode.ASSET_DECIMALS,
     )
-    r, s, recovery_id = secp256k1.sign(WALLET, orders.typed_data_hash(draft))
+    r, s, recovery_id = secp256k1.sign(WALLET, typed_data.order_hash(draft))
     order = with_signature(draft, packed(r, s, 27 + recovery_id))
     assert order.sender_public_key == WALLET_KEY
     return order
@@ -171,7 +171,7 @@ async def test_what_was_executed_before_that_was_noted_is_known(
 
 def signed_again(order: Order) -> Order:
     """With another random number than that of RFC 6979."""
-    digest = int.from_bytes(orders.typed_data_hash(order), "big")
+    digest = int.from_bytes(typed_data.order_hash(order), "big")
     nonce, key = 0xC0FFEE, int.from_bytes(WALLET, "big")
     point = secp256k1.public_key(nonce.to_bytes(32, "big"))
     r, parity = int.from_bytes(point[:32], "big"), point[63] & 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from soliton.chain import orders
+from soliton.chain import orders, typed_data
 from soliton.chain.addresses import Alias, from_public_key
 from soliton.chain.orders import Order, PriceMode, Side
 from soliton.chain.transactions import ethereum
@@ -288,6 +288,6 @@ class Scenario:
         )
         if version:
             return orders.sign(orders.build(draft), owner.private_key)
-        r, s, recovery_id = secp256k1.sign(WALLET, orders.typed_data_hash(draft))
+        r, s, recovery_id = secp256k1.sign(WALLET, typed_data.order_hash(draft))
         signature = r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes((27 + recovery_id,))
         return orders.build(msgspec.structs.replace(draft, eip712_signature=signature))

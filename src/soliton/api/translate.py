@@ -56,8 +56,9 @@ def _generic(error: SolitonError) -> errors.ApiError:
 
 def _faults(error: chain_errors.JsonFieldErrors) -> dict[str, object]:
     faults: dict[str, list[object]] = {}
-    for path, message in error.errors:
-        faults.setdefault(path, []).append({"msg": [message], "args": []})
+    for each in error.errors:
+        shown = {"msg": [each.expected], "args": [*each.details]}
+        faults.setdefault(each.path, []).append(shown)
     return {**faults}
 
 

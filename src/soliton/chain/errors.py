@@ -29,22 +29,25 @@ class JsonFieldError(ChainError):
     """A JSON member is missing or of the wrong type.
 
     ``path`` is the member as in ``transfers[2].amount``; ``expected`` says what is expected
-    (``missing``, ``string``, ``long`` …).
+    (``missing``, ``string``, ``long`` …), and ``details`` more about the value.
     """
 
-    def __init__(self, path: str, expected: str) -> None:
+    def __init__(self, path: str, expected: str, *details: str) -> None:
         super().__init__(f"{path}: {expected}")
         self.path = path
         self.expected = expected
+        self.details = details
+
+    def below(self, path: str) -> JsonFieldError:
+        """Return the same error about a member of an outer object."""
+        return JsonFieldError(path + self.path, self.expected, *self.details)
 
 
 class JsonFieldErrors(ChainError):
-    """Several members of one JSON object are missing or of the wrong type: ``errors`` are pairs of
-    path and expectation.
-    """
+    """Several members of one JSON object are missing or of the wrong type."""
 
-    def __init__(self, errors: list[tuple[str, str]]) -> None:
-        super().__init__("; ".join(f"{path}: {expected}" for path, expected in errors))
+    def __init__(self, errors: list[JsonFieldError]) -> None:
+        super().__init__("; ".join(map(str, errors)))
         self.errors = errors
 
 

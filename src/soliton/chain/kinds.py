@@ -84,7 +84,12 @@ STRING: Final = Kind(
     ride="String",
 )
 BYTES: Final = Kind(
-    JsonKind(json_kinds.read_base58, base58.encode, json_kinds.BASE58_SCHEMA),
+    JsonKind(
+        json_kinds.read_bytes,
+        base58.encode,
+        json_kinds.BASE58_SCHEMA,
+        json_kinds.SENT_BYTES_SCHEMA,
+    ),
     layouts.BYTES16,
     ride=_BYTES,
 )

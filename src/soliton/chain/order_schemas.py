@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from soliton.chain.json_kinds import ASSET_SCHEMA, BASE58_SCHEMA
+from soliton.chain.json_kinds import ASSET_SCHEMA, BASE58_SCHEMA, SENT_BYTES_SCHEMA
 from soliton.chain.json_schemas import (
     INTEGER_SCHEMA,
     LONG_SCHEMA,
@@ -43,7 +43,7 @@ _LATER_MEMBERS: Final[dict[str, Schema]] = {
 }
 _SENT_LATER_MEMBERS: Final[dict[str, Schema]] = {
     **_LATER_MEMBERS,
-    "attachment": or_null(BASE58_SCHEMA),
+    "attachment": or_null(SENT_BYTES_SCHEMA),
     "version": or_null(INTEGER_SCHEMA),
     "senderPublicKey": described(or_null(BASE58_SCHEMA), "Or `eip712Signature`"),
     "signature": or_null(BASE58_SCHEMA),

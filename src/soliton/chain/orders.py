@@ -15,6 +15,8 @@ EIP-712.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from decimal import Decimal
 from enum import IntEnum
 from operator import attrgetter
 from typing import Any, Final
@@ -31,10 +33,12 @@ from soliton.chain.addresses import (
 from soliton.chain.errors import FormatError, JsonFieldError, OrderInvalid, ValueRuleError
 from soliton.chain.json_kinds import (
     decode_base58,
-    expect_byte,
+    expect_string,
     member,
     read_asset,
-    read_base58,
+    read_byte,
+    read_bytes,
+    read_items,
     read_long,
     write_asset,
 )
@@ -422,11 +426,6 @@ def fault(order: Order, now: int) -> str | None:
 # --- wallets -------------------------------------------------------------------------------------
 
 
-def typed_data_hash(order: Order) -> bytes:
-    """Return the hash of the order as typed data, which an Ethereum wallet signs."""
-    return typed_data.order_hash(order)
-
-
 def recover_sender(order: Order, signature: bytes) -> bytes | None:
     """Recover the 64-byte key from an EIP-712 signature (``r``, ``s`` and ``v``), or ``None``."""
     if len(signature) not in EIP712_SIGNATURE_LENGTHS:
@@ -434,7 +433,7 @@ def recover_sender(order: Order, signature: bytes) -> bytes | None:
     size = len(signature) // 2
     r, s = int.from_bytes(signature[:size], "big"), int.from_bytes(signature[size:-1], "big")
     return secp256k1.recover(
-        typed_data_hash(order), r, s, recovery_id(signature[-1], order.chain_id)
+        typed_data.order_hash(order), r, s, recovery_id(signature[-1], order.chain_id)
     )
 
 
@@ -491,14 +490,12 @@ def from_json(obj: object, chain_id: int) -> Order:
     """
     if not isinstance(obj, dict):
         raise JsonFieldError("", f"Order object expected: {str(obj)[:80]}")
+    later = _is_later(obj.get("version", 1))
     signature_proofs: tuple[bytes, ...] = member(obj, "signature", _signature, chain_id, ())
     proofs = member(obj, "proofs", _proofs, chain_id, signature_proofs)
-    version = member(obj, "version", _version, chain_id, 0) or _guess_version(proofs)
-    later = version >= _FEE_ASSET_VERSION
+    version = member(obj, "version", read_byte, chain_id, 0) or _guess_version(proofs)
     signature = member(obj, "eip712Signature", _hex, chain_id, None) if later else None
     sender = member(obj, "senderPublicKey", _key, chain_id, b"" if later else msgspec.UNSET)
-    if signature is None and not sender:
-        raise JsonFieldError("", "Either senderPublicKey or eip712Signature should be provided")
     pair = obj.get("assetPair")
     draft = Order(
         version=version,
@@ -520,51 +517,59 @@ def from_json(obj: object, chain_id: int) -> Order:
             draft,
             matcher_fee_asset=member(obj, "matcherFeeAssetId", read_asset, chain_id, None),
             price_mode=member(obj, "priceMode", _mode, chain_id, PriceMode.DEFAULT),
-            attachment=member(obj, "attachment", read_base58, chain_id, None),
+            attachment=member(obj, "attachment", read_bytes, chain_id, None),
             eip712_signature=signature,
         )
     try:
         check_ranges(draft)
     except ValueRuleError as error:
         raise JsonFieldError("", str(error)) from error
+    if signature is None and not sender:
+        raise ValueRuleError("Either senderPublicKey or eip712Signature should be provided")
     return build(draft)
+
+
+def _is_later(version: Any) -> bool:  # noqa: ANN401 - a value in JSON
+    """Whether orders of this version have the newer members."""
+    is_number = isinstance(version, int | Decimal) and not isinstance(version, bool)
+    if is_number and (version in (1, 2) or version >= _FEE_ASSET_VERSION):
+        return bool(version >= _FEE_ASSET_VERSION)
+    raise JsonFieldError("", f"Invalid version: {str(version)[:80]}")
 
 
 def _guess_version(proofs: tuple[bytes, ...]) -> int:
     return 1 if len(proofs) == 1 and len(proofs[0]) == SIGNATURE_LENGTH else 2
 
 
-def _version(value: object, _chain_id: int) -> int:
-    version = expect_byte(value)
-    if version < 1:
-        raise JsonFieldError("", f"Invalid version: {version}")
-    return version
+def _base58(value: object, _chain_id: int) -> bytes:
+    try:
+        return decode_base58(value)
+    except JsonFieldError as error:
+        wrong = "error.incorrect.base58" if isinstance(value, str) else error.expected
+        raise JsonFieldError("", wrong) from error
 
 
-def _signature(value: object, _chain_id: int) -> tuple[bytes, ...]:
-    return () if value == "" else (decode_base58(value),)
+def _signature(value: object, chain_id: int) -> tuple[bytes, ...]:
+    return () if value == "" else (_base58(value, chain_id),)
 
 
-def _proofs(value: object, _chain_id: int) -> tuple[bytes, ...]:
-    if not isinstance(value, list):
-        raise JsonFieldError("", "error.expected.jsarray")
-    if len(value) > MAX_READ_VERSION:
-        raise JsonFieldError("", f"Too many proofs ({len(value)}), only {MAX_PROOFS} allowed")
-    return tuple(map(decode_base58, value))
+def _proofs(value: object, chain_id: int) -> tuple[bytes, ...]:
+    return read_items(value, chain_id, MAX_READ_VERSION, _base58, "proofs")
 
 
-def _key(value: object, _chain_id: int) -> bytes:
-    key = decode_base58(value)
-    if len(key) not in (PUBLIC_KEY_LENGTH, ETHEREUM_KEY_LENGTH):
-        raise JsonFieldError("", "error.incorrectAccount")
-    return key
+def _key(value: object, chain_id: int) -> bytes:
+    with suppress(JsonFieldError):
+        key = _base58(value, chain_id)
+        if len(key) in (PUBLIC_KEY_LENGTH, ETHEREUM_KEY_LENGTH):
+            return key
+    raise JsonFieldError("", "error.incorrectAccount")
 
 
 def _pair_asset(pair: object, key: str, chain_id: int) -> AssetId | None:
     try:
         return member(pair, key, _pair_member, chain_id, None)
     except JsonFieldError as error:
-        raise JsonFieldError(f".assetPair{error.path}", error.expected) from error
+        raise error.below(".assetPair") from error
 
 
 def _pair_member(value: object, chain_id: int) -> AssetId | None:
@@ -573,14 +578,14 @@ def _pair_member(value: object, chain_id: int) -> AssetId | None:
 
 
 def _read_side(value: object, _chain_id: int) -> Side:
-    side = _SIDES.get(value) if isinstance(value, str) else None
+    side = _SIDES.get(expect_string(value))
     if side is None:
         raise JsonFieldError("", "Unexpected OrderType")
     return side
 
 
 def _mode(value: object, _chain_id: int) -> PriceMode:
-    mode = _MODES.get(value) if isinstance(value, str) else None
+    mode = _MODES.get(expect_string(value))
     if mode is None:
         raise JsonFieldError("", f"Unexpected order price mode: {str(value)[:80]}")
     return mode

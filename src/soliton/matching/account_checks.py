@@ -17,7 +17,8 @@ from fractions import Fraction
 from typing import Final
 
 from soliton.chain.addresses import from_public_key
-from soliton.chain.orders import MODE_NAMES, Order, Side, signature_claim, typed_data_hash
+from soliton.chain.orders import MODE_NAMES, Order, Side, signature_claim
+from soliton.chain.typed_data import order_hash
 from soliton.crypto import base58
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.crypto.hashes import blake2b256
@@ -64,7 +65,7 @@ def signed_name(order: Order) -> bytes | None:
     """
     if order.eip712_signature is None:
         return None
-    return blake2b256(order.sender_public_key + typed_data_hash(order))
+    return blake2b256(order.sender_public_key + order_hash(order))
 
 
 def forged(order: Order) -> MatcherError:

@@ -97,6 +97,13 @@ async def test_proofs(chain: PrivateChain, kind: str) -> None:
         found = await ask(chain, SEND, kind, proofs=proofs)
         assert (found["http"], found["error"]) == (400, 1), (proofs, found)
         assert list(found["validationErrors"]) == ["obj.proofs"]
+    for one, words, details in (
+        ([PROOF] * 9, "invalid.proofs", ["Too many proofs (9), only 8 allowed"]),
+        (["0"], "invalid.base58", ["requirement failed: Wrong char '0' in Base58 string '0'"]),
+        ([1], "expected.string", []),
+    ):
+        told = (await ask(chain, SEND, kind, proofs=one))["validationErrors"]
+        assert told == {"obj.proofs": [{"msg": [words], "args": details}]}
     if kind in ("transfer", "lease", "alias", "burn", "reissue", "cancel", "issue"):
         # Of old versions; here the form is right, and the rule speaks.
         words = "Too large proof (65), must be max 64 bytes"
@@ -152,6 +159,91 @@ async def test_many_recipients_of_other_chains(chain: PrivateChain, door: str) -
     transfers = [{"recipient": each, "amount": 1} for each in (OTHER_ADDRESS, ELSEWHERE)]
     found = await ask(chain, door, "mass", transfers=transfers)
     assert said(found) == (400, 199, "One of chain ids not match: List(82, 84)")
+
+
+def wrong(member: str, words: str) -> dict[str, object]:
+    return {f"obj.{member}": [{"msg": [words], "args": []}]}
+
+
+async def test_bytes_in_base64(chain: PrivateChain) -> None:
+    """``byteStrFormat``: what begins with ``base64:`` is base64, all else base58."""
+    for kind in ("transfer", "mass"):
+        found = await ask(chain, SIGN, kind, attachment="base64:AAEC")
+        assert (found["http"], found["attachment"]) == (200, base58.encode(b"\0\1\2"))
+        for text, words in {
+            "base64:A": "Error parsing base64: Input byte[] should at least have 2 bytes for "
+            "base64 bytes",
+            "0": "Error parsing base58: requirement failed: Wrong char '0' in Base58 string '0'",
+            "1" * 193: "base58-encoded string length (193) exceeds maximum length of 192",
+        }.items():
+            found = await ask(chain, SEND, kind, attachment=text)
+            assert (found["http"], found["error"]) == (400, 1)
+            assert found["validationErrors"] == wrong("attachment", words)
+    signature = "base64:" + base64.b64encode(bytes(range(64))).decode()
+    found = await ask(chain, SEND, "transfer", signature=signature)
+    assert found["transaction"]["proofs"] == [PROOF]
+    other = "base64:" + base64.b64encode(bytes(64)).decode()
+    words = "Both proofs and signature are provided, but proofs do not match signature"
+    assert said(await ask(chain, SEND, "transfer", signature=other)) == (400, 199, words)
+
+
+async def test_ids_of_assets(chain: PrivateChain) -> None:
+    short = base58.encode(bytes(range(1, 32)))
+    size = f"Invalid validation. Size of asset id {short} not equal 32 bytes"
+    expected = "Expected base58-encoded assetId"
+    for kind, member in (
+        *(("transfer", each) for each in ("assetId", "feeAssetId")),
+        *((each, "assetId") for each in ("mass", "burn", "reissue", "sponsor", "asset script")),
+        ("invoke", "feeAssetId"),
+    ):
+        nulls = kind in ("transfer", "mass", "invoke")
+        for value, words in (
+            (short, size),
+            ("0", expected),
+            ("WAVES0", expected),
+            (5, f"{expected} or null" if nulls else expected),
+        ):
+            found = await ask(chain, SEND, kind, **{member: value})
+            assert found["validationErrors"] == wrong(member, words), (kind, found)
+    found = await ask(chain, SEND, "invoke", payment=[{"amount": 1, "assetId": short}])
+    assert found["validationErrors"] == wrong("payment[0].assetId", size)
+
+
+async def test_orders(chain: PrivateChain) -> None:
+    """``OrderJson``. What an order of version 3 or 4 lacks to have a sender is told with 199."""
+    order = {
+        "version": 4, "senderPublicKey": KEY, "matcherPublicKey": KEY, "orderType": "buy",
+        "assetPair": {"amountAsset": ASSET, "priceAsset": "WAVES"}, "amount": 1, "price": 1,
+        "timestamp": 1, "expiration": 2, "matcherFee": 1, "proofs": [],
+    }  # fmt: skip
+    body = {
+        **COMMON, "type": 7, "version": 3, "order1": order,
+        "order2": {**order, "orderType": "sell"}, "amount": 1, "price": 1, "buyMatcherFee": 1,
+        "sellMatcherFee": 1, "timestamp": 1, "proofs": [PROOF],
+    }  # fmt: skip
+    short = base58.encode(bytes(range(1, 32)))
+    size = f"Invalid validation. Size of asset id {short} not equal 32 bytes"
+    for changes, member, words in (
+        ({"version": 0}, "order1", "Invalid version: 0"),
+        ({"version": 128}, "order1.version", "error.expected.byte"),
+        ({"senderPublicKey": "0"}, "order1.senderPublicKey", "error.incorrectAccount"),
+        ({"matcherPublicKey": "1"}, "order1.matcherPublicKey", "error.incorrectAccount"),
+        ({"proofs": [PROOF, "0"]}, "order1.proofs[1]", "error.incorrect.base58"),
+        ({"proofs": [PROOF, 1]}, "order1.proofs[1]", "error.expected.jsstring"),
+        ({"signature": "0"}, "order1.signature", "error.incorrect.base58"),
+        ({"orderType": 1}, "order1.orderType", "error.expected.jsstring"),
+        ({"matcherFeeAssetId": short}, "order1.matcherFeeAssetId", size),
+        ({"assetPair": {"amountAsset": short}}, "order1.assetPair.amountAsset", size),
+        ({"attachment": "base64:A"}, "order1.attachment",
+         "Error parsing base64: Input byte[] should at least have 2 bytes for base64 bytes"),
+    ):  # fmt: skip
+        answer: Any = await chain.post(SEND, {**body, "order1": {**order, **changes}})
+        found = answer.json()
+        assert found["validationErrors"] == wrong(member, words), found
+    nobody = {name: value for name, value in order.items() if name != "senderPublicKey"}
+    answer = await chain.post(SEND, {**body, "order1": nobody})
+    message = "Either senderPublicKey or eip712Signature should be provided"
+    assert (answer.status, answer.plain()) == (400, {"error": 199, "message": message})
 
 
 SCRIPTS: Final = {

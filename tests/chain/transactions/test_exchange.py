@@ -132,7 +132,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"order1": ABSENT}, "JsonFieldErrors obj.order1: error.path.missing"),
     (
         {"order1.senderPublicKey": ABSENT},
-        "JsonFieldErrors obj.order1: Either senderPublicKey or eip712Signature should be provided",
+        "ValueRuleError Either senderPublicKey or eip712Signature should be provided",
     ),
     (
         {"order1.senderPublicKey": ABSENT, "order1.version": 2},
@@ -151,7 +151,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
         {"order1.matcherPublicKey": "2"},
         "JsonFieldErrors obj.order1.matcherPublicKey: error.incorrectAccount",
     ),
-    ({"order1.version": 0}, "JsonFieldErrors obj.order1.version: Invalid version: 0"),
+    ({"order1.version": 0}, "JsonFieldErrors obj.order1: Invalid version: 0"),
     (
         {"order1.eip712Signature": "0xzz"},
         "JsonFieldErrors obj.order1.eip712Signature: invalid hexadecimal digits",

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from soliton.chain import orders
+from soliton.chain import orders, typed_data
 from soliton.chain.addresses import Address, Alias, from_public_key, public_key_hash
 from soliton.chain.function_calls import FunctionCall
 from soliton.chain.orders import Order, PriceMode, Side
@@ -332,7 +332,7 @@ def order_of(side: Side, given: dict[str, Any]) -> Order:
         )
     )
     if get("wallet", False):
-        number = secp256k1.sign(WALLET, orders.typed_data_hash(order))
+        number = secp256k1.sign(WALLET, typed_data.order_hash(order))
         last = number.recovery_id + get("v", 27)
         signature = number.r.to_bytes(32, "big") + number.s.to_bytes(32, "big") + bytes((last,))
         return orders.build(msgspec.structs.replace(order, eip712_signature=signature))

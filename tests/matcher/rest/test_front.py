@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from soliton.chain import orders
+from soliton.chain import orders, typed_data
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.orders import Order, PriceMode, Side
 from soliton.crypto import base58, secp256k1
@@ -422,7 +422,7 @@ def with_proofs(order: Order, *proofs: bytes) -> Order:
 def of_wallet(secret: bytes, version: int = 4) -> Order:
     """An order that an Ethereum wallet has signed."""
     unsigned = draft(kit.ALICE, version=version)
-    r, s, recovery = secp256k1.sign(secret, orders.typed_data_hash(unsigned))
+    r, s, recovery = secp256k1.sign(secret, typed_data.order_hash(unsigned))
     signature = r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes((27 + recovery,))
     return orders.build(msgspec.structs.replace(unsigned, eip712_signature=signature))
 

@@ -17,7 +17,7 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soliton.chain import orders
+from soliton.chain import orders, typed_data
 from soliton.chain.orders import Order
 from soliton.chain.values import AssetId
 from soliton.crypto import secp256k1
@@ -130,7 +130,7 @@ async def worker(gate: ChannelServer[Any, Any], path: str) -> AsyncIterator[Orde
 def wallet_order(version: int = 4) -> Order:
     """One that an Ethereum wallet has signed."""
     plain = buy(ALICE, 10**8, 10**8, version=version)
-    r, s, recovery = secp256k1.sign(bytes(31) + b"\7", orders.typed_data_hash(plain))
+    r, s, recovery = secp256k1.sign(bytes(31) + b"\7", typed_data.order_hash(plain))
     signature = r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes((27 + recovery,))
     return orders.build(msgspec.structs.replace(plain, eip712_signature=signature))
 

@@ -115,7 +115,7 @@ async def sign_order(request: Request) -> dict[str, object]:
     try:
         order = orders.from_json({**request.json(), "proofs": []}, chain_id)
     except JsonFieldError as error:
-        faults = JsonFieldErrors([("obj" + error.path, error.expected)])
+        faults = JsonFieldErrors([error.below("obj")])
         raise refusal(faults, node.network.family) from error
     keys = key_of(node, from_public_key(order.sender_public_key, chain_id))
     if isinstance(keys, KeyPair):

@@ -23,7 +23,12 @@ from soliton.api.http import Request
 from soliton.api.lookup import address_argument, is_oldest, node_of
 from soliton.api.translate import refusal
 from soliton.chain.addresses import parse_address
-from soliton.chain.errors import JsonFieldErrors, UnsupportedTransaction, ValueRuleError
+from soliton.chain.errors import (
+    JsonFieldError,
+    JsonFieldErrors,
+    UnsupportedTransaction,
+    ValueRuleError,
+)
 from soliton.chain.transactions import codec, json_reader
 from soliton.chain.transactions.exchange import TYPE as EXCHANGE
 from soliton.chain.transactions.model import AnyTransaction, TransactionType
@@ -121,7 +126,7 @@ async def signed_by_wallet(
         draft = _read_request(obj, node)
         _check_version(draft.kind, draft.version, node)
         if draft.sender is None:
-            raise JsonFieldErrors([("obj.sender", "error.path.missing")])
+            raise JsonFieldErrors([JsonFieldError("obj.sender", "error.path.missing")])
         sender = parse_address(draft.sender, node.network.chain_id)
         keys = key_of(node, sender)
         transaction = json_reader.to_transaction(
@@ -200,7 +205,7 @@ def read_unsigned(node: Node, obj: JsonObject, sender_public_key: object) -> Any
     }
     draft = _read_request(plain, node)
     if not isinstance(sender_public_key, str):
-        raise JsonFieldErrors([("obj.senderPublicKey", "error.path.missing")])
+        raise JsonFieldErrors([JsonFieldError("obj.senderPublicKey", "error.path.missing")])
     transaction = json_reader.to_transaction(
         draft,
         json_reader.parse_public_key(sender_public_key),

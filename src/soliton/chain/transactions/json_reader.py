@@ -30,9 +30,11 @@ from soliton.chain.errors import (
 )
 from soliton.chain.fields import Field
 from soliton.chain.json_kinds import (
-    decode_base58,
+    MAX_BASE58_CHARS,
+    expect_string,
     read_asset,
     read_byte,
+    read_bytes,
     read_long,
     read_string,
 )
@@ -51,6 +53,7 @@ JsonObject = Mapping[str, Any]
 
 _MAX_PUBLIC_KEY_CHARS: Final = 44
 _FIELD_PREFIX: Final = "obj."
+_MISSING: Final = JsonFieldError("", "error.path.missing")
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -166,14 +169,14 @@ class _Reader:
     def __init__(self, obj: JsonObject, chain_id: int) -> None:
         self._obj = obj
         self._chain_id = chain_id
-        self._shape_errors: list[tuple[str, str]] = []
+        self._shape_errors: list[JsonFieldError] = []
         self._first_problem: ChainError | None = None
 
     def require(self, keys: Iterable[str]) -> None:
         """Record an error for each of these members that is missing."""
         for key in sorted(keys):
             if key not in self._obj:
-                self._shape_errors.append((_FIELD_PREFIX + key, "error.path.missing"))
+                self._add(key, _MISSING)
 
     def has(self, key: str) -> bool:
         return self._obj.get(key) is not None
@@ -187,15 +190,18 @@ class _Reader:
         value = self._obj.get(key, msgspec.UNSET)
         if value is msgspec.UNSET or (value is None and default is not msgspec.UNSET):
             if default is msgspec.UNSET:
-                self._shape_errors.append((_FIELD_PREFIX + key, "error.path.missing"))
+                self._add(key, _MISSING)
             return default
         try:
             return read(value, self._chain_id)
         except JsonFieldError as error:
-            self._shape_errors.append((_FIELD_PREFIX + key + error.path, error.expected))
+            self._add(key, error)
         except ChainError as error:
             self._first_problem = self._first_problem or error
         return None
+
+    def _add(self, key: str, error: JsonFieldError) -> None:
+        self._shape_errors.append(error.below(_FIELD_PREFIX + key))
 
     def finish(self) -> None:
         if self._shape_errors:
@@ -216,9 +222,9 @@ def _read_proofs(reader: _Reader) -> tuple[bytes, ...]:
     return () if signature is None else (signature,)
 
 
-def _signature(value: object, _chain_id: int) -> bytes | None:
+def _signature(value: object, chain_id: int) -> bytes | None:
     # Requests to sign often contain an empty one.
-    return None if value == "" else decode_base58(value)
+    return None if value == "" else read_bytes(value, chain_id)
 
 
 def _proof_list(value: object, _chain_id: int) -> tuple[bytes, ...]:
@@ -228,12 +234,15 @@ def _proof_list(value: object, _chain_id: int) -> tuple[bytes, ...]:
     for item in value:
         if not isinstance(item, str):
             raise JsonFieldError("", "expected.string")
-        proofs.append(decode_base58(item))
+        try:
+            proofs.append(base58.decode(expect_string(item), MAX_BASE58_CHARS))
+        except Base58Error as error:
+            raise JsonFieldError("", "invalid.base58", str(error)) from error
     try:
         codec.check_proofs(tuple(proofs))
     except codec.ProofsError as error:
         # The reference node checks proofs while it reads them.
-        raise JsonFieldError("", "invalid.proofs") from error
+        raise JsonFieldError("", "invalid.proofs", str(error)) from error
     return tuple(proofs)
 
 
