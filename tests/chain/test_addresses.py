@@ -67,7 +67,7 @@ text                                       | words
 1                                          | Wrong addressBytes length: expected: 26, actual: 1
 3PQ8bp1aoqHQo3icNqFv6VM36V1jzPeaG1         | Wrong addressBytes length: expected: 26, actual: 25
 3PQ8bp1aoqHQo3icNqFv6VM36V1jzPeaG1w        | Bad address checksum
-3MzrGSzM8FhSJzgJtUzpCdxVEX4hpH5Mz3Z        | Data from other network: expected: 87(W), actual: 84(T)
+3MzrGSzM8FhSJzgJtUzpCdxVEX4hpH5Mz3Z        | Address belongs to another network: expected: 87(W)
 3PQ8bp1aoqHQo3icNqFv6VM36V1jzPeaG1v11      | Wrong address string length: max=36, actual: 37
 3PQ8bp1aoqHQo3icNqFv6VM36V1jzPeaG1O        | Unable to decode base58: requirement failed: Wrong char
 """

@@ -62,5 +62,5 @@ def test_settings_that_do_not_fit_the_signature(change: dict[str, int], words: s
 
 def test_recipients_of_another_chain() -> None:
     network = msgspec.structs.replace(networks.load("waves-mainnet"), chain_id=ord("T"))
-    with pytest.raises(ChainError, match="Data from other network"):
+    with pytest.raises(ChainError, match="Address belongs to another network"):
         genesis_block(network)

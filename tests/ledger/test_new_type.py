@@ -208,6 +208,7 @@ SPECIALISTS = {
     "ledger/editing.py": "data",
     "ledger/invocation.py": "ethereum invoke_script",
     "ledger/plain_transfers.py": "transfer",
+    "ledger/script_environment.py": "ethereum",
     "ledger/script_runs.py": "ethereum",
     "ledger/script_subjects.py": "invoke_script",
     "ledger/wallet_calls.py": "ethereum invoke_script",

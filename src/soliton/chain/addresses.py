@@ -107,7 +107,7 @@ def check_address(data: bytes, chain_id: int) -> Address:
         raise AddressError(f"Unknown address version: {data[0]}")
     if data[1] != chain_id:
         raise AddressError(
-            "Data from other network: expected: "
+            "Address belongs to another network: expected: "
             f"{chain_id}({chr(chain_id)}), actual: {data[1]}({chr(data[1])})"
         )
     if _with_checksum(data[:-CHECKSUM_LENGTH]) != data:

@@ -49,10 +49,7 @@ def read_address(data: bytes, chain_id: int) -> Address:
     try:
         return check_address(data, chain_id)
     except AddressError as error:
-        text = str(error)
-        if text.startswith("Data from other network"):
-            text = text.replace("Data from other", "Address belongs to another", 1)
-        raise AddressRefused(f"InvalidAddress({text})") from error
+        raise AddressRefused(f"InvalidAddress({error})") from error
 
 
 def stream_address(data: bytes, chain_id: int) -> Address:

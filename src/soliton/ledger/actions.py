@@ -23,7 +23,7 @@ from soliton.ledger import assets, leases
 from soliton.ledger.action_limits import issue_fault
 from soliton.ledger.balances import check_balances
 from soliton.ledger.context import Context
-from soliton.ledger.errors import AliasDoesNotExist, BalanceErrors, TransactionRejected
+from soliton.ledger.errors import BalanceErrors, TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.script_results import (
@@ -110,8 +110,6 @@ def error_text(error: Exception) -> str:
     if isinstance(error, BalanceErrors):
         details = ", ".join(f"{address} -> {text}" for address, text in error.details.items())
         return f"AccountBalanceError(VectorMap({details}))"
-    if isinstance(error, AliasDoesNotExist):
-        return f"Alias '{error.alias}' does not exist."
     return str(error)
 
 

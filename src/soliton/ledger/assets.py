@@ -69,7 +69,9 @@ def reissue(
     old = volume_of(asset_id, overlay)
     if not old.reissuable and context.timestamp > rules.invalid_reissue_until:
         raise TransactionRejected("Asset is not reissuable")
-    if old.quantity + quantity > MAX_I64 and rules.has(Feature.DATA_TRANSACTION):
+    # A dApp could once reissue a negative quantity: in 64 bits, the room for it overflows.
+    room = (MAX_I64 - quantity + 2**63) % 2**64 - 2**63
+    if room < old.quantity and rules.has(Feature.DATA_TRANSACTION):
         raise TransactionRejected("Asset total value overflow")
     portfolio.add(sender, asset_id, quantity)
     new = AssetVolume(old.reissuable and reissuable, old.quantity + quantity)

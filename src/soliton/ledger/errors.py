@@ -44,7 +44,7 @@ class AliasDoesNotExist(TransactionRejected):
     """No account has this alias."""
 
     def __init__(self, alias: str) -> None:
-        super().__init__(f"Alias '{alias}' does not exists.")
+        super().__init__(f"Alias '{alias}' does not exist.")
         self.alias = alias
 
 

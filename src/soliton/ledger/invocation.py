@@ -193,8 +193,9 @@ def _invoke(frame: CallFrame, script: Script, recipient: Recipient) -> Invoked:
     check_result(frame, result, spent, root.sender)
     portfolio = Portfolio() if paid_before else pay(root.call.payments, root.sender, frame.address)
     _check_fee(frame, result, spent, len(scripted))
-    # The fee is paid before the actions are applied.
-    take_fee(root.sender, root.fee_asset, root.fee, portfolio, frame.base, shared.rules)
+    # The fee is paid before the actions are applied, but after those of the dApps called: one of
+    # them may have changed the sponsorship of its asset.
+    take_fee(root.sender, root.fee_asset, root.fee, portfolio, own, shared.rules)
     complexity = spent + apply_result(frame, result, recipient, spent, context, portfolio)
     return Invoked(complexity, StateChanges(result.actions, tuple(frame.done)))
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.features import Feature
+from soliton.chain.transactions.ethereum import Ethereum
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId, DataValue
 from soliton.consensus.pos import Algorithm, PoS, delay_ms
@@ -133,7 +134,12 @@ class LedgerEnvironment:
 
     def transaction(self, transaction_id: bytes, /) -> AnyTransaction | None:
         found = self._find(transaction_id)
-        return None if found is None else found.transaction
+        if found is None:
+            return None
+        # Transfers of wallets are found after their block: ``transferById`` of wavesplatform/Waves
+        # ``node/src/main/scala/com/wavesplatform/state/SnapshotBlockchain.scala``.
+        by_wallet = isinstance(found.transaction.payload, Ethereum)
+        return None if by_wallet and transaction_id in self._context.applied else found.transaction
 
     def transaction_height(self, transaction_id: bytes, /) -> int | None:
         found = self._find(transaction_id)

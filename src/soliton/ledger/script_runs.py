@@ -168,7 +168,7 @@ def run_script_in(
     view = View(_OLD_OBJECTS_VERSION if old else own, not is_asset, switches, own)
     try:
         multiple = context.rules.has(Feature.BLOCK_V5)
-        check_payment_count(subject.payments, own, multiple, _title(script, owner))
+        check_payment_count(subject.payments, own, multiple, _title(owner))
     except EvaluationError as error:
         return ScriptOutcome(None, 0, error.message)
     trace = None if context.traces is None else Trace()
@@ -197,10 +197,10 @@ def _limit(script: Script, is_asset: bool, context: Context) -> int:
     return MAX_ASSET_SCRIPT if script.version >= 3 else MAX_ASSET_SCRIPT_BEFORE_V3
 
 
-def _title(script: Script, owner: ScriptOwner) -> str:
+def _title(owner: ScriptOwner) -> str:
     if owner.asset_id is not None:
         return f"Attached asset script id={base58.encode(owner.asset_id)}"
-    return "DApp" if script.is_dapp else "Invoker script"
+    return "Invoker script"
 
 
 def check_signature(subject: AnyTransaction | Order, rules: Rules) -> int:

@@ -11,7 +11,7 @@ TABLE = """
 devnet | yours=DAPP | ok
 devnet | | TransactionRejected No contract at address 3MJEiEvmSM4J43NnHyDkahriCLta6kauVib
 devnet | to=Alias(R, "known") | TransactionRejected No contract at address alias:R:known
-devnet | to=Alias(R, "unknown") | AliasDoesNotExist Alias 'alias:R:unknown' does not exists.
+devnet | to=Alias(R, "unknown") | AliasDoesNotExist Alias 'alias:R:unknown' does not exist.
 devnet | to=Alias(R, "known"), disabled=("known",) | AliasIsDisabled AliasIsDisabled(alias:R:known)
 devnet | to=Alias(R, "known"), yours=DAPP | ok
 devnet | yours=TRUE | TransactionRejected Trying to call dApp on the account with expression script

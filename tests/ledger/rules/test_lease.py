@@ -28,7 +28,7 @@ devnet | amount=2**63 - FEE | AmountOverflow overflow error
 devnet | to=ME | ToSelf Transaction to yourself
 devnet | to=Alias(R, "mine") | TransactionRejected Cannot lease to self
 devnet | to=Alias(R, "known") | ok
-devnet | to=Alias(R, "unknown") | AliasDoesNotExist Alias 'alias:R:unknown' does not exists.
+devnet | to=Alias(R, "unknown") | AliasDoesNotExist Alias 'alias:R:unknown' does not exist.
 devnet | to=Alias(R, "known"), disabled=("known",) | AliasIsDisabled AliasIsDisabled(alias:R:known)
 devnet | to=Alias(87, "known") | ValueRuleError Address or alias from other network
 devnet | exists=True | TransactionRejected Lease with id=

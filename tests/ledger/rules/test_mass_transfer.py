@@ -22,7 +22,7 @@ devnet | to=((YOU, 1),) * 101, fee=52 * FEE | ValueRuleError Number of transfers
 devnet | to=((YOU, -1),) | NegativeAmount negative amount: -1 of asset
 devnet | to=((YOU, 2**63 - 1), (YOU, 1)) | AmountOverflow overflow error
 devnet | to=((Alias(R, "known"), 1),) | ok
-devnet | to=((Alias(R, "unknown"), 1),) | AliasDoesNotExist Alias 'alias:R:unknown' does not exists
+devnet | to=((Alias(R, "unknown"), 1),) | AliasDoesNotExist Alias 'alias:R:unknown' does not exist
 devnet | to=((Alias(R, "known"), 1),), disabled=("known",) | AliasIsDisabled AliasIsDisabled(alias:
 devnet | to=((Alias(87, "known"), 1),) | ValueRuleError One of chain ids not match: List(87)
 devnet | to=((YOU, 10 * COIN - 2 * FEE),) | BalanceErrors

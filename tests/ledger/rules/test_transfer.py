@@ -15,7 +15,7 @@ devnet | amount=10 * COIN - FEE | ok
 devnet | amount=10 * COIN - FEE + 1 | TransactionRejected Attempt to transfer unavailable funds: Tr
 devnet | to=ME, amount=9 * COIN | ok
 devnet | to=Alias(R, "known") | ok
-devnet | to=Alias(R, "unknown") | AliasDoesNotExist Alias 'alias:R:unknown' does not exists.
+devnet | to=Alias(R, "unknown") | AliasDoesNotExist Alias 'alias:R:unknown' does not exist.
 devnet | to=Alias(87, "known") | ValueRuleError Address or alias from other network
 devnet | amount=0 | NonPositiveAmount non-positive amount: 0 of waves
 devnet | amount=-1 | NonPositiveAmount non-positive amount: -1 of waves

@@ -132,6 +132,8 @@ func leave() = [Lease(me, 1000000000), ScriptTransfer(me, 1, unit)]
 @Callable(i)
 func paid() = ([], size(i.payments))
 @Callable(i)
+func sponsor(fee: Int) = [SponsorFee(gold, if (fee == 0) then unit else fee)]
+@Callable(i)
 func least() = ([], wavesBalance(this).generating)
 """
 

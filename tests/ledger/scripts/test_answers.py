@@ -54,6 +54,7 @@ light | | [Issue("name", "", 1, 9, false, unit, 0)] | refused Invalid decimals 9
 light | | let a = Issue("name", "", 1, 0, false, unit, 0); [a, a] | refused Asset 8ArnwizGx9zo7tQAci
 light | | [Reissue(own, 5, true)] | ok 2
 light | | [Reissue(own, 9223372036854775807, true)] | refused Asset total value overflow
+calls | lib=5 | [Reissue(own, -5, true)] | failed 3 1 Asset total value overflow
 light | | heavy; [Reissue(gold, 5, true)] | failed 1083 1 Asset was issued by other address
 light | | [Burn(gold, 1)] | ok 2
 light | | [Burn(own, 1001)] | refused AccountBalanceError(VectorMap(3MJEiEvmSM4J43NnHyDkahriCLta6kau

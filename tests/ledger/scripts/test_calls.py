@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from soliton.ledger.state import DATA
-from tests.ledger.cases import COIN, ME, YOU
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.state import DATA, WAVES
+from tests.ledger.cases import COIN, GOLD, ME, YOU
 from tests.ledger.scripts.dapps import NEXT, RELEASE, apply, check, outcome_of, rows
 
 TABLE = """
@@ -100,6 +101,19 @@ def test_changes_of_a_called_dapp_come_first() -> None:
     """
     _, applied = apply("light", body)
     assert applied.changes.changes[DATA] == {(NEXT, "n"): 1, (YOU, "mine"): 1, (YOU, "its"): 1}
+
+
+def test_a_called_dapp_changes_the_sponsorship_of_the_fee() -> None:
+    """The sponsor pays by the sponsorship after the calls, though it was another one when the
+    transaction was accepted: wavesplatform/Waves ``.../state/diffs/invoke/InvokeDiffsCommon.scala``
+    (``processActions``, whose ``txFeeDiff`` reads the state that the calls have left).
+    """
+    given = {"fee_asset": GOLD, "fee": 25, "sponsored": 5}
+    state, applied = apply("light", 'strict x = invoke(next, "sponsor", [1], []); []', **given)
+    balances = applied.changes.changes[WAVES]
+    assert balances[NEXT] - state.get(WAVES, NEXT) == -25 * 100_000
+    with pytest.raises(TransactionRejected, match="is not sponsored, cannot be used to pay fees"):
+        apply("light", 'strict x = invoke(next, "sponsor", [0], []); []', **given)
 
 
 @pytest.mark.parametrize(("rules", "lib"), [("light", 6), ("ride 6", 6), ("calls", 5)])

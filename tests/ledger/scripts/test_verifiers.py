@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
+from soliton.chain.addresses import public_key_hash
 from soliton.chain.orders import Order, Side, build
-from soliton.chain.transactions import codec
+from soliton.chain.transactions import codec, ethereum
 from soliton.chain.transactions.data import Data
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.invoke_script import InvokeScript, Payment
@@ -19,11 +22,14 @@ from soliton.chain.transactions.set_script import SetScript
 from soliton.chain.transactions.table import type_by_id
 from soliton.chain.transactions.transfer import Transfer
 from soliton.chain.values import DataEntry
+from soliton.crypto.base58 import encode
 from soliton.errors import SolitonError
 from soliton.ledger import script_runs
+from soliton.ledger.context import Context
+from soliton.ledger.environment import PastTransaction
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.scripts import NotAllowedByScript, ScriptExecutionError
-from soliton.ledger.state import ASSET_SCRIPTS, AccountScript, AssetScript
+from soliton.ledger.state import ASSET_SCRIPTS, AccountScript, AssetScript, Status
 from soliton.ride.compiler.compile import compile_source
 from tests.ledger.cases import GOLD, HEIGHT, ME, OTHER, SENDER, TIME, YOU, R, context_at
 from tests.ledger.scripts.dapps import NETWORKS, SMART, rows, state_of
@@ -179,3 +185,47 @@ def test_a_dapp_without_verifier_wants_the_signature() -> None:
     unsigned = codec.with_proofs(signed, (bytes(64),))
     with pytest.raises(SolitonError, match="Proof doesn't validate as signature"):
         script_runs.run_account(ME, script, unsigned, state, context)
+
+
+def test_a_dapp_that_verifies_is_named_like_any_script() -> None:
+    """As the subject is built for an expression: wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/transaction/smart/script/ScriptRunner.scala``
+    (``evalVerifier``).
+    """
+    context = context_at(HEIGHT, TIME, TIME - 1_000, RuleBook(NETWORKS["light"]).at(HEIGHT))
+    source = "{-# STDLIB_VERSION 3 #-}\n{-# CONTENT_TYPE DAPP #-}\n@Verifier(t)\nfunc v() = true\n"
+    code = compile_source(source).script.source
+    script = AccountScript(SENDER.public_key, code, 0, {})
+    with pytest.raises(ScriptExecutionError, match="Invoker script version 3 < 4 doesn't support"):
+        script_runs.run_account(
+            ME, script, subject_of({"kind": "pays"}), state_of("[]", {}), context
+        )
+
+
+@pytest.mark.parametrize("by_wallet", [False, True])
+def test_transfers_of_wallets_are_found_after_their_block(by_wallet: bool) -> None:
+    """As in ``transferById`` of wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/state/{SnapshotBlockchain,RocksDBWriter}.scala``.
+    """
+    sent = subject_of({})
+    assert not isinstance(sent, Order)
+    if by_wallet:
+        to = public_key_hash(YOU)
+        sent = ethereum.sign(b"k" * 32, chain_id=R, timestamp=TIME, fee=1, to=to, value=10**18)
+    past = PastTransaction(sent, HEIGHT, Status.SUCCEEDED)
+    code = compiled(f"isDefined(transferTransactionById(base58'{encode(sent.id)}'))", 6, "ACCOUNT")
+    script = AccountScript(SENDER.public_key, code, 0, {})
+    context = context_at(HEIGHT, TIME, TIME - 1_000, RuleBook(NETWORKS["light"]).at(HEIGHT))
+    here = msgspec.structs.replace(context, applied={sent.id: past})
+    below: Any = SimpleNamespace(transaction={sent.id: past}.get)
+    block = msgspec.structs.replace(context.block, below=below)
+    later = msgspec.structs.replace(context, block=block)
+
+    def found(in_context: Context) -> bool:
+        try:
+            script_runs.run_account(ME, script, subject_of({}), state_of("[]", {}), in_context)
+        except NotAllowedByScript:
+            return False
+        return True
+
+    assert (found(here), found(later), found(context)) == (not by_wallet, True, False)

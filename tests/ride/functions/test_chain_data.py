@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from soliton.chain import addresses
 from soliton.chain.function_calls import FunctionCall
+from soliton.chain.proto.transaction_pb2 import SignedTransaction
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.invoke_script import TYPE as INVOKE
 from soliton.chain.transactions.invoke_script import InvokeScript
@@ -105,6 +107,8 @@ def test_own_data() -> None:
     chain.entries[THIS, "k"] = 9
     assert call(1055, ["k"], CallContext(chain, 5)) == 9
     assert call(1057, ["k"], CallContext(chain, 5)) is UNIT
+    # As in wavesplatform/Waves ``.../ctx/impl/waves/Functions.scala`` (``getDataFromStateF``).
+    assert call(1055, [address(ALICE), "i"], CallContext(chain, 5)) == 7
     chain.owner = ASSET
     with pytest.raises(EvaluationError, match="Can't apply"):
         call(1055, ["k"], CallContext(chain, 5))
@@ -132,6 +136,8 @@ def test_data_of_lists() -> None:
     assert run("@extrUser(getString)", entries, 2) == "3"
     with pytest.raises(EvaluationError, match="out of bounds"):
         run("getString", entries, 4)
+    too_long = "k" * 32_768
+    assert run(1043, ride_list([entry(too_long, "3")]), too_long) is UNIT
     for broken in (ride_list([1]), ride_list([UNIT]), ride_list([case_object("X", {"key": "a"})])):
         with pytest.raises(NativeCrash):
             run(1040, broken, "a")
@@ -148,6 +154,8 @@ def test_balances() -> None:
         assert list(details.fields) == ["available", "regular", "generating", "effective"]
     for recipient in STRANGE:
         for key, more in ((1008, [b"i"]), (1007, [])):
+            if key == 1008 and recipient in (STRANGE[0], STRANGE[3]):
+                continue
             with pytest.raises(EvaluationError) as caught:
                 run(key, recipient, *more)
             assert type(caught.value) is EvaluationError
@@ -155,12 +163,26 @@ def test_balances() -> None:
         run(1007, UNIT)
 
 
+@pytest.mark.parametrize(("key", "version"), [(1003, 3), (1008, 8)])
+def test_balance_of_any_bytes(key: int, version: int) -> None:
+    """``AddressOrAlias.fromBytes`` of wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/account/Recipient.scala`` throws for bytes that begin
+    like neither an address nor an alias, and accepts the addresses of all chains.
+    """
+    for data in (b"", b"\0" * 26, b"\3"):
+        with pytest.raises(NativeCrash, match="Not a valid recipient"):
+            run(key, address(data), b"i" * 32, version=version)
+    assert run(key, STRANGE[3], b"i" * 32, version=version) == 0
+    with pytest.raises(EvaluationError, match=r"^InvalidAddress\(Bad address checksum\)"):
+        run(key, STRANGE[2], b"i" * 32, version=version)
+
+
 def test_balance_of_the_bytes_of_an_alias() -> None:
     name = addresses.Alias(CHAIN, "alice").to_bytes()
     assert run(1008, address(name), b"i" * 32) == 6
     with pytest.raises(EvaluationError):
         run(1007, address(name))
-    with pytest.raises(EvaluationError, match="network"):
+    with pytest.raises(EvaluationError, match=r"Alias 'alias:W:alice' does not exist\."):
         run(1008, address(addresses.Alias(ord("W"), "alice").to_bytes()), b"i" * 32)
 
 
@@ -310,13 +332,46 @@ def test_transfers_from_protobuf() -> None:
     assert fields["feeAssetId"] == b"f" * 32
     assert fields["bodyBytes"] == a_transfer().body
     assert fields["proofs"] == ride_list([b"p" * 64] + [b""] * 7)
-    foreign = a_transfer(chain_id=ord("W"))
-    fields = fields_of(run(1070, codec.encode_protobuf(foreign)))
-    assert fields["id"] == foreign.id
-    assert fields["sender"] == address(ALICE)
+    assert run(1070, codec.encode_protobuf(a_transfer(chain_id=ord("W")))) is UNIT
     assert run(1070, codec.encode_protobuf(a_transfer(amount=0))) is UNIT
     too_long = codec.with_proofs(a_transfer(), (b"p" * 65,))
     assert run(1070, codec.encode_protobuf(too_long)) is UNIT
+
+
+def changed(**members: Any) -> bytes:
+    message = SignedTransaction.FromString(codec.encode_protobuf(a_transfer()))
+    for name, value in members.items():
+        setattr(message.waves_transaction, name, value)
+    return message.SerializeToString()
+
+
+def test_odd_transfers_from_protobuf() -> None:
+    """Read less strictly than transactions of the chain: ``createVanilla`` of wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/protobuf/transaction/PBTransactions.scala``.
+    """
+    plain = fields_of(run(1070, changed()))
+    assert fields_of(run(1070, changed(chain_id=CHAIN + 256))) == plain
+    assert run(1070, changed(chain_id=0)) is UNIT
+    assert fields_of(run(1070, changed(version=3 + 256))) == plain
+    assert fields_of(run(1070, changed(version=200)))["version"] == -56
+    for version, start in ((1, b"\4"), (2, b"\4\2")):
+        fields = fields_of(run(1070, changed(version=version)))
+        body = fields["bodyBytes"]
+        assert isinstance(body, bytes)
+        assert body.startswith(start + b"a" * 32 + b"\0\1" + b"f" * 32)
+        assert body.endswith(b"\0\4note")
+        assert fields["id"] == blake2b256(body)
+    key = b"e" * 64
+    sent = fields_of(run(1070, changed(sender_public_key=key)))
+    assert sent["sender"] == address(addresses.from_public_key(key, CHAIN))
+    assert run(1070, changed(sender_public_key=b"k")) is UNIT
+    with pytest.raises(NativeCrash):
+        run(1070, changed(sender_public_key=b""))
+    message = SignedTransaction.FromString(changed())
+    message.waves_transaction.transfer.amount.asset_id = b"short"
+    assert fields_of(run(1070, message.SerializeToString()))["assetId"] == b"short"
+    message.waves_transaction.transfer.ClearField("recipient")
+    assert run(1070, message.SerializeToString()) is UNIT
 
 
 def test_transactions() -> None:

@@ -20,19 +20,17 @@ from typing import Final
 
 import msgspec
 
-from soliton.chain import addresses, protobuf
-from soliton.chain.errors import AliasError, ChainError
-from soliton.chain.proto.transaction_pb2 import SignedTransaction
-from soliton.chain.transactions.codec import check_proofs, from_message, validate
+from soliton.chain import addresses
+from soliton.chain.errors import AliasError
 from soliton.chain.transactions.ethereum import Ethereum, EthereumTransfer
 from soliton.chain.transactions.invoke_script import InvokeScript
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.chain.transactions.table import type_by_id
 from soliton.chain.transactions.transfer import Transfer
 from soliton.crypto.hashes import blake2b256
 from soliton.ride import bindings
 from soliton.ride.environment import AssetInfo, BlockInfo, CallContext, Payment
 from soliton.ride.errors import EvaluationError, NativeCrash, ThrownError
+from soliton.ride.functions import transfer_messages
 from soliton.ride.functions.calling import mismatch
 from soliton.ride.functions.data import checked_bytes, low_int32
 from soliton.ride.functions.printing import plain_text
@@ -40,6 +38,7 @@ from soliton.ride.functions.recipients import (
     ADDRESS,
     ALIAS,
     account,
+    account_of_any_form,
     account_or_none,
     address_value,
     bytes_field,
@@ -53,6 +52,7 @@ from soliton.ride.functions.recipients import (
 )
 from soliton.ride.functions.text import checked_text, units_length
 from soliton.ride.values import (
+    MAX_STRING_BYTES,
     UNIT,
     CaseObject,
     RideList,
@@ -61,12 +61,11 @@ from soliton.ride.values import (
     ride_list,
     ride_tuple,
     utf8,
+    weight,
 )
 
 MAX_ASSET_NAME_BYTES: Final = 16
 MAX_ASSET_DESCRIPTION_BYTES: Final = 1000
-MAX_CHAIN_ID: Final = 256
-"""The exclusive limit; chain ids are bytes."""
 
 
 # --- data -----------------------------------------------------------------------------------------
@@ -78,12 +77,18 @@ def entry_of_account(kind: type, context: CallContext, recipient: CaseObject, ke
     return UNIT if address is None else _entry(kind, context, address, key)
 
 
-def own_entry(kind: type, context: CallContext, key: str) -> Value:
-    """``getInteger`` and the like for the script's own account."""
-    address = context.environment.this()
-    if not isinstance(address, bytes):
-        raise mismatch("getInteger(s: String)", (key,))
-    return _entry(kind, context, address, key)
+def own_entry(kind: type, name: str, arguments: Sequence[Value], context: CallContext) -> Value:
+    """``getInteger`` and the like for the script's own account; as in the reference, the function
+    also takes the arguments of the one for any account.
+    """
+    match tuple(arguments):
+        case (str() as key,):
+            address = context.environment.this()
+            if isinstance(address, bytes):
+                return _entry(kind, context, address, key)
+        case (CaseObject() as recipient, str() as key):
+            return entry_of_account(kind, context, recipient, key)
+    raise mismatch(name, arguments)
 
 
 def _entry(kind: type, context: CallContext, address: bytes, key: str) -> Value:
@@ -102,11 +107,15 @@ def is_data_untouched(context: CallContext, recipient: CaseObject) -> Value:
 
 
 def entry_of_list(kind: type, entries: RideList, key: str) -> Value:
-    """``getInteger`` and the like of a list: the value of the first entry with the key."""
+    """``getInteger`` and the like of a list: the value of the first entry with the key.
+
+    A key that is too long for a string of most functions is found nowhere.
+    """
+    wanted = key if weight(key) <= MAX_STRING_BYTES else None
     for entry in entries.items:
         if not isinstance(entry, CaseObject) or "key" not in entry.fields:
             raise NativeCrash("an element that is no entry")
-        if entry.fields["key"] == key:
+        if entry.fields["key"] == wanted:
             if "value" not in entry.fields:
                 raise NativeCrash("key not found: value")
             value = entry.fields["value"]
@@ -122,24 +131,12 @@ def balance_before(context: CallContext, recipient: CaseObject, asset: Value) ->
     if not is_unit(asset) and not isinstance(asset, bytes):
         raise mismatch("assetBalance", (recipient, asset))
     asset_id = asset if isinstance(asset, bytes) else None
-    return context.environment.balance(_account_of_any_form(context, recipient), asset_id)
+    return context.environment.balance(account_of_any_form(context, recipient), asset_id)
 
 
 def balance(context: CallContext, recipient: CaseObject, asset: bytes) -> Value:
     """``assetBalance`` since version 4."""
-    return context.environment.balance(_account_of_any_form(context, recipient), asset)
-
-
-def _account_of_any_form(context: CallContext, recipient: CaseObject) -> bytes:
-    """Resolve a recipient; here the bytes of an address may also be those of an alias."""
-    check_recipient(recipient)
-    if recipient.type_name == ADDRESS:
-        data = bytes_field(recipient, "bytes")
-        if len(data) >= 4 and data[0] == addresses.ALIAS_VERSION:
-            if data[1] != context.environment.chain_id:
-                raise EvaluationError("Alias network byte doesn't match current scheme")
-            return resolved(context, data[4:].decode("utf-8", "replace"))
-    return existing_account(context, recipient)
+    return context.environment.balance(account_of_any_form(context, recipient), asset)
 
 
 def balance_details(context: CallContext, recipient: CaseObject) -> Value:
@@ -282,27 +279,8 @@ def transfer(context: CallContext, transaction_id: bytes) -> Value:
 
 
 def transfer_from_protobuf(context: CallContext, data: bytes) -> Value:
-    """``transferTransactionFromProto``: unit for anything but a valid transfer.
-
-    The transfer may be of another chain, but the sender's address is always of this one.
-    """
-    try:
-        signed = protobuf.parse(SignedTransaction, data)
-        chain_id = signed.waves_transaction.chain_id
-        if not 0 < chain_id < MAX_CHAIN_ID:
-            return UNIT
-        found = from_message(signed, chain_id)
-        if not isinstance(found.payload, Transfer):
-            return UNIT
-        check_proofs(found.proofs)
-        validate(found)
-    except ChainError:
-        return UNIT
-    own_chain = context.environment.chain_id
-    sender = addresses.from_public_key(found.sender_public_key, own_chain)
-    envelope = msgspec.structs.replace(bindings.envelope_of(found), sender=sender)
-    name = type_by_id(found.type_id).title
-    return bindings.stand_in(name, found.payload, envelope, _view(context), found.fee_asset_id)
+    """``transferTransactionFromProto``."""
+    return transfer_messages.transfer_from_protobuf(context, data, _view(context))
 
 
 # --- ids ------------------------------------------------------------------------------------------

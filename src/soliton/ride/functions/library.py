@@ -228,6 +228,7 @@ _CRYPTOGRAPHY: Final[Table] = {
 }
 
 _DATA_TYPES: Final = (int, bool, bytes, str)
+_DATA_NAMES: Final = ("getInteger", "getBoolean", "getBinary", "getString")
 _LISTS_OF_ENTRIES: Final[Table] = {
     1040 + index: ((RideList, str), partial(chain_data.entry_of_list, kind))
     for index, kind in enumerate(_DATA_TYPES)
@@ -255,10 +256,6 @@ _CHAIN: Final[Table] = {
         1050 + index: ((CaseObject, str), partial(chain_data.entry_of_account, kind))
         for index, kind in enumerate(_DATA_TYPES)
     },
-    **{
-        1055 + index: ((str,), partial(chain_data.own_entry, kind))
-        for index, kind in enumerate(_DATA_TYPES)
-    },
 }
 _TEXT_OF_ADDRESS: Final[Table] = {1061: (_RECIPIENT, recipients.address_to_text)}
 
@@ -272,6 +269,10 @@ _UNCHECKED: Final[dict[int, Implementation]] = {
     1091: chain_data.issue,
     1092: chain_data.simple_lease,
     1093: chain_data.lease,
+    **{
+        1055 + index: partial(chain_data.own_entry, kind, name)
+        for index, (kind, name) in enumerate(zip(_DATA_TYPES, _DATA_NAMES, strict=True))
+    },
 }
 
 

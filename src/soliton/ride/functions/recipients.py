@@ -6,7 +6,7 @@ functions that convert strings, keys and recipients to addresses. What does not:
 
 Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
 impl/EnvironmentFunctions.scala``, ``impl/waves/Functions.scala`` and
-``node/src/main/scala/com/wavesplatform/transaction/smart/WavesEnvironment.scala``.
+``node/src/main/scala/com/wavesplatform/{transaction/smart/WavesEnvironment,account/Recipient}.scala``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ from soliton.ride.values import UNIT, CaseObject, Value, case_object
 
 ADDRESS: Final = "Address"
 ALIAS: Final = "Alias"
+_ADDRESS_START: Final = bytes((addresses.ADDRESS_VERSION,))
+_ALIAS_START: Final = bytes((addresses.ALIAS_VERSION,))
+_ALIAS_HEAD: Final = 4
+"""The version, the chain id and the length of the name."""
 
 
 def field_of(subject: CaseObject, name: str, kind: type) -> Value:
@@ -65,20 +69,20 @@ def int_field(subject: CaseObject, name: str) -> int:
 def resolved(context: CallContext, alias: str) -> bytes:
     """Return the address of an alias; raise ``EvaluationError`` if there is none."""
     try:
-        addresses.make_alias(alias, context.environment.chain_id)
+        known = addresses.make_alias(alias, context.environment.chain_id)
     except AliasError as error:
-        raise EvaluationError(str(error)) from None
+        raise EvaluationError(f"GenericError({error})") from None
     address = context.environment.resolve_alias(alias)
     if address is None:
-        raise EvaluationError(f"Alias '{alias}' does not exists.")
+        raise EvaluationError(f"Alias '{known.text()}' does not exist.")
     return address
 
 
-def _checked(context: CallContext, address: bytes) -> bytes:
+def _checked(chain_id: int, address: bytes) -> bytes:
     try:
-        return addresses.check_address(address, context.environment.chain_id)
+        return addresses.check_address(address, chain_id)
     except AddressError as error:
-        raise EvaluationError(str(error)) from None
+        raise EvaluationError(f"InvalidAddress({error})") from None
 
 
 def account(context: CallContext, recipient: CaseObject) -> bytes | None:
@@ -95,10 +99,11 @@ def account(context: CallContext, recipient: CaseObject) -> bytes | None:
 
 def account_or_none(context: CallContext, recipient: CaseObject) -> bytes | None:
     """Return the address of an address or alias object, or ``None`` if it is invalid."""
+    own = context.environment.chain_id
     address = bytes_field(recipient, "bytes") if recipient.type_name == ADDRESS else None
     alias = "" if address is not None else text_field(recipient, "alias")
     try:
-        return resolved(context, alias) if address is None else _checked(context, address)
+        return resolved(context, alias) if address is None else _checked(own, address)
     except EvaluationError:
         return None
 
@@ -114,7 +119,34 @@ def existing_account(context: CallContext, recipient: CaseObject) -> bytes:
     check_recipient(recipient)
     if recipient.type_name == ALIAS:
         return resolved(context, text_field(recipient, "alias"))
-    return _checked(context, bytes_field(recipient, "bytes"))
+    return _checked(context.environment.chain_id, bytes_field(recipient, "bytes"))
+
+
+def account_of_any_form(context: CallContext, recipient: CaseObject) -> bytes:
+    """Return the address of a recipient where the bytes of an address may also be those of an
+    alias, or of an address on another chain.
+
+    Raises ``EvaluationError`` if it is invalid, and ``NativeCrash`` if its bytes begin like none.
+    """
+    check_recipient(recipient)
+    if recipient.type_name == ALIAS:
+        return existing_account(context, recipient)
+    data = bytes_field(recipient, "bytes")
+    if data[:1] == _ALIAS_START:
+        return _account_of_alias_bytes(context, data)
+    if data[:1] != _ADDRESS_START:
+        raise NativeCrash(f"Not a valid recipient: {plain_text(data)}")
+    own = context.environment.chain_id
+    return _checked(data[1] if len(data) == addresses.ADDRESS_LENGTH else own, data)
+
+
+def _account_of_alias_bytes(context: CallContext, data: bytes) -> bytes:
+    if len(data) < _ALIAS_HEAD:
+        raise EvaluationError("GenericError(Bad alias bytes)")
+    alias = addresses.Alias(data[1], data[_ALIAS_HEAD:].decode("utf-8", "replace"))
+    if alias.chain_id != context.environment.chain_id:
+        raise EvaluationError(f"Alias '{alias.text()}' does not exist.")
+    return resolved(context, alias.name)
 
 
 def address_value(address: bytes) -> CaseObject:
