@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from soliton.crypto import base58
-from tests.api.chain import AMOUNT, OTHER_ADDRESS, RICH_ADDRESS, WITH_KEY, PrivateChain
-from tests.api.client import call
+from tests.api.chain import AMOUNT, OTHER_ADDRESS, RICH, RICH_ADDRESS, WITH_KEY, PrivateChain
+from tests.api.client import Answer, call
+from tests.node import forging
 
 
 async def ask(chain: PrivateChain, target: str) -> Any:
@@ -72,6 +75,66 @@ async def test_blocks_are_taken_back(chain: PrivateChain) -> None:
     assert sorted(wrong["validationErrors"]) == ["obj.returnTransactionsToUtx", "obj.rollbackTo"]
 
 
+@pytest.mark.parametrize(
+    ("family", "lowest", "words"),
+    [("waves", 2, "at the height 2"), ("zbs", 3, "at a height: 3")],
+)
+async def test_blocks_are_taken_back_so_far_as_the_settings_say(
+    tmp_path: Path, family: str, lowest: int, words: str
+) -> None:
+    """As in the reference, which counts from the block below the last one
+    (``database/RocksDBWriter.scala``; ZBS: ``database/Caches.scala``).
+    """
+    chain = PrivateChain(tmp_path, family=family)
+    settings = chain.node.settings
+    depth = msgspec.structs.replace(settings.db, max_rollback_depth=3)
+    chain.node.settings = msgspec.structs.replace(settings, db=depth)
+    while chain.node.chain.height < 6:
+        chain.mine()
+
+    async def rolled_back(height: int) -> Answer:
+        body = {"rollbackTo": height, "returnTransactionsToUtx": False}
+        return await chain.post("/debug/rollback", body, WITH_KEY)
+
+    refused = await rolled_back(lowest - 1)
+    assert (refused.status, refused.json()) == (
+        400, {"error": 199, "message": f"Rollback is possible only to the block {words}"},
+    )  # fmt: skip
+    assert chain.node.chain.height == 6
+    assert (await rolled_back(lowest)).status == 200
+    assert chain.node.chain.height == lowest
+
+
+@pytest.mark.parametrize(
+    ("family", "words"),
+    [("tn", "No such block {}"), ("zbs", "No block with signature: {} found in blockchain")],
+)
+async def test_blocks_are_taken_back_to_an_id(tmp_path: Path, family: str, words: str) -> None:
+    chain = PrivateChain(tmp_path, family=family)
+    chain.mine()
+    name = base58.encode(chain.node.chain.last_block.id)
+    chain.mine()
+
+    async def rolled_back(to: str) -> Answer:
+        return await call(chain.app, f"DELETE /debug/rollback-to/{to}", headers=WITH_KEY)
+
+    unknown = "1" * 64
+    refused = await rolled_back(unknown)
+    assert (refused.status, refused.json()) == (
+        400, {"error": 199, "message": words.format(unknown)},
+    )  # fmt: skip
+    refused = await rolled_back("0")
+    assert (refused.status, refused.json()["error"]) == (400, 101)
+    # A form of the last block, which may grow again: nothing is taken back.
+    early = base58.encode(chain.node.chain.last_block.id)
+    chain.send(chain.transfer())
+    forging.mine_micro(chain.node, RICH)
+    assert (await rolled_back(early)).json() == {"BlockId": early}
+    assert len(chain.node.chain.last_block.transactions) == 1
+    assert (await rolled_back(name)).json() == {"BlockId": name}
+    assert base58.encode(chain.node.chain.last_block.id) == name
+
+
 async def test_small_things(chain: PrivateChain) -> None:
     answer = await chain.post("/debug/print", {"message": "here"}, WITH_KEY)
     assert (answer.status, answer.body) == (200, b"")
@@ -88,11 +151,6 @@ async def test_the_oldest_rows(oldest: PrivateChain) -> None:
     holder = next(iter(await ask(oldest, "/debug/state")))
     portfolio = await ask(oldest, f"/debug/portfolios/{holder}?considerUnspent=false")
     assert portfolio["balance"] > 0 and portfolio["lease"] == {"in": 0, "out": 0}
-    answer = await call(oldest.app, f"DELETE /debug/rollback-to/{name}", headers=WITH_KEY)
-    assert answer.json() == {"BlockId": name}
-    for target, status in (("0", 400), ("1" * 64, 404)):
-        answer = await call(oldest.app, f"DELETE /debug/rollback-to/{target}", headers=WITH_KEY)
-        assert answer.status == status
 
 
 async def test_peers(chain: PrivateChain) -> None:

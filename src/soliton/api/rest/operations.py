@@ -24,7 +24,7 @@ import msgspec
 from soliton.api import errors
 from soliton.api.http import Request, big_number
 from soliton.api.json_transactions import Members
-from soliton.api.lookup import address_argument, decode_id, node_of
+from soliton.api.lookup import address_argument, decode_id, is_oldest, node_of
 from soliton.api.paging import in_pages
 from soliton.api.rest import examples
 from soliton.api.route_table import json_body, row, table, text_body
@@ -222,27 +222,41 @@ async def rollback(request: Request) -> object:
     reader.finish()
     if not 1 <= height <= node.chain.height:
         return Whole(b"Block at height not found", status=400)
-    return await _roll_back(node, height, keep=keep)
+    return await _roll_back(node, height, node.chain.meta(height).id, keep=keep)
 
 
 async def rollback_to(request: Request) -> RolledBack:
-    """Roll back to the block with an id."""
+    """Roll back to the block with an id. For a form of the last block nothing is removed."""
     node = node_of(request)
-    name = decode_id(request.text("id"))
+    text = request.text("id")
+    name = decode_id(text)
     if name is None:
         raise errors.INVALID_SIGNATURE.error()
-    height = node.chain.store.height_of(name)
+    height = node.chain.height_of(name)
     if height is None:
-        raise errors.BLOCK_DOES_NOT_EXIST.error()
-    return await _roll_back(node, height, keep=False)
+        oldest = f"No block with signature: {text} found in blockchain"
+        raise errors.invalid_request(oldest if is_oldest(node) else f"No such block {text}")
+    return await _roll_back(node, height, name, keep=False)
 
 
-async def _roll_back(node: Node, height: int, *, keep: bool) -> RolledBack:
+async def _roll_back(node: Node, height: int, name: bytes, *, keep: bool) -> RolledBack:
+    """Roll back to the block ``name`` at a height, unless that is deeper than the settings allow.
+
+    The depth counts from the block below the last one, which the reference has not stored yet
+    (``state/BlockchainUpdaterImpl.scala``, ``database/RocksDBWriter.scala``).
+    """
+    lowest = node.chain.height - 1 - node.settings.db.max_rollback_depth + is_oldest(node)
     try:
-        await node.roll_back_in_steps(height, keep=keep)
+        if height < node.chain.height:
+            if height < lowest:
+                raise RollbackTooDeep(height, lowest)
+            await node.roll_back_in_steps(height, keep=keep)
     except RollbackTooDeep as error:
-        raise errors.invalid_request(str(error)) from error
-    return RolledBack(base58.encode(node.chain.last_block.id))
+        place = "a height:" if is_oldest(node) else "the height"
+        raise errors.invalid_request(
+            f"Rollback is possible only to the block at {place} {error.lowest}"
+        ) from error
+    return RolledBack(base58.encode(name))
 
 
 _BAD_REQUEST: Final = Whole(b"The request contains bad syntax or cannot be fulfilled.", status=400)
@@ -313,7 +327,7 @@ howMany         | natural  | Number of blocks          | 2
             shape("rollbackTo: integer, returnTransactionsToUtx: boolean"), get_is_405=True)),
     row("DELETE /debug/rollback-to/{id.block} key=operate family=zbs,tn", rollback_to,
         "Roll back to the block with an id", RolledBack, {"BlockId": examples.BLOCK_ID},
-        "INVALID_SIGNATURE BLOCK_DOES_NOT_EXIST CUSTOM_VALIDATION_ERROR"),
+        "INVALID_SIGNATURE CUSTOM_VALIDATION_ERROR"),
     row("GET /debug/blocks/{howMany} key=debug family=zbs", last_blocks,
         "Size and hash of the last blocks, at most 100", list_of(_OBJECT),
         [{"522": examples.TRANSACTION_ID}], statuses=((404, "The count is not a number"),)),
