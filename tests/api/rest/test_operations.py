@@ -123,8 +123,8 @@ async def test_blocks_are_taken_back_to_an_id(tmp_path: Path, family: str, words
     assert (refused.status, refused.json()) == (
         400, {"error": 199, "message": words.format(unknown)},
     )  # fmt: skip
-    refused = await rolled_back("0")
-    assert (refused.status, refused.json()["error"]) == (400, 101)
+    no_id: Any = (await rolled_back("0")).json()
+    assert no_id["error"] == 101
     # A form of the last block, which may grow again: nothing is taken back.
     early = base58.encode(chain.node.chain.last_block.id)
     chain.send(chain.transfer())
