@@ -28,7 +28,7 @@ from soliton.chain.transactions.ethereum import EthereumTransfer
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58
-from soliton.ledger.state import ALIASES, ERC20, LEASE_INFO, LEASE_STATES, State
+from soliton.ledger.state import ALIASES, ERC20, LEASE_INFO, LEASE_STATES, State, Status
 from soliton.ledger.transactions import Applied
 from soliton.node.blockchain import Blockchain, FoundTransaction
 from soliton.node.call_records import call_record
@@ -45,7 +45,11 @@ def confirmed_json(found: FoundTransaction, chain: Blockchain) -> Members:
     members["height"] = found.height
     members |= outcome(found.height, found.status, found.complexity, chain)
     record = _call_record(found.transaction, chain)
-    return members | _state_members(found.transaction, chain.store, chain, record)
+    members |= _state_members(found.transaction, chain.store, chain, record)
+    if found.status == Status.ELIDED and "payload" in members:
+        # What the transaction does is found out when it is applied.
+        members["payload"] = {}
+    return members
 
 
 def listed_json(found: FoundTransaction, chain: Blockchain, address: Address) -> Members:
@@ -290,7 +294,7 @@ STATE_MEMBERS: Final[Mapping[int, StateMembers]] = {
     ),
     ethereum.TYPE_ID: StateMembers(
         _ethereum_members,
-        {"payload": {"oneOf": [state_schemas.TRANSFER_PAYLOAD, state_schemas.CALL_PAYLOAD]}},
+        {"payload": {"oneOf": [*state_schemas.PAYLOADS]}},
     ),
 }
 """One row for each type with such members; a new type needs none."""

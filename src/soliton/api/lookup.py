@@ -24,8 +24,8 @@ from soliton.errors import InvariantBroken
 from soliton.node.node import Node
 
 MAX_ADDRESS_TEXT_CHARS: Final = 256
-MAX_ID_TEXT_CHARS: Final = 1_024
-"""Longer texts are rejected without decoding; an id has at most 88 characters."""
+MAX_ID_TEXT_CHARS: Final = 192
+"""Longer texts are rejected without decoding, as in the reference."""
 DIGEST_LENGTH: Final = 32
 SIGNATURE_LENGTH: Final = 64
 
@@ -75,12 +75,11 @@ def block_id(text: str, node: Node) -> bytes:
 
 
 def _identifier(text: str, node: Node, kind: ErrorKind) -> bytes:
-    try:
-        value = base58.decode(text, MAX_ID_TEXT_CHARS)
-    except Base58Error as error:
+    value = decode_id(text)
+    if value is None:
         if is_oldest(node):
-            raise errors.INVALID_SIGNATURE.error() from error
-        raise kind.error(message=str(error)) from error
+            raise errors.INVALID_SIGNATURE.error()
+        raise kind.error(message=_about_base58(text))
     if not is_oldest(node) and len(value) not in (DIGEST_LENGTH, SIGNATURE_LENGTH):
         raise kind.error(
             message=f"{text} has invalid length {len(value)}. "
@@ -99,8 +98,12 @@ def decode_id(text: str) -> bytes | None:
 
 def not_base58(text: str) -> str:
     """The reference's message about an id of a list that is not base58."""
+    return f"java.lang.IllegalArgumentException: {_about_base58(text)}"
+
+
+def _about_base58(text: str) -> str:
+    """The reference's message about a text that is not base58."""
+    if len(text) > MAX_ID_TEXT_CHARS:
+        return f"requirement failed: base58Decode input exceeds {MAX_ID_TEXT_CHARS}"
     wrong = next((item for item in text if item not in base58.ALPHABET), "")
-    return (
-        "java.lang.IllegalArgumentException: requirement failed: "
-        f"Wrong char '{wrong}' in Base58 string '{text}'"
-    )
+    return f"requirement failed: Wrong char '{wrong}' in Base58 string '{text}'"

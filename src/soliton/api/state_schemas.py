@@ -43,7 +43,10 @@ LEASE: Final = Named(
         "id: base58, status, originTransactionId?: base58|null, sender?: string|null, "
         "recipient?: string|null, amount?: long|null, height?: integer|null, "
         "cancelHeight?: integer|null, cancelTransactionId?: base58|null",
-        status={"type": "string", "enum": ["active", "canceled"]},
+        status=described(
+            {"type": "string", "enum": ["active", "canceled", "expired"]},
+            "`expired` only under `/leasing`: a rule of the network has ended the lease",
+        ),
     ),
 )
 _CALL_MADE: Final = _shape(
@@ -97,6 +100,14 @@ CALL_PAYLOAD: Final = shape(
     payment=PAYMENTS.json.schema,
     stateChanges=or_null(STATE_CHANGES),
 )
+_NO_PAYLOAD: Final = {
+    "type": "object",
+    "description": "The transaction was elided",
+    "properties": {},
+    "additionalProperties": False,
+}
+PAYLOADS: Final = (TRANSFER_PAYLOAD, CALL_PAYLOAD, _NO_PAYLOAD)
+"""What Ethereum's transactions do."""
 
 TRACE: Final = Named(
     _TRACE,

@@ -68,13 +68,14 @@ def _wrong_members(kind: errors.ErrorKind) -> Translation:
 
 def _unsupported(error: chain_errors.UnsupportedTransaction) -> errors.ApiError:
     # Types that exist but cannot be sent or signed, such as genesis and payment.
-    sendable = any(kind.type_id == error.type_id and _is_sendable(kind) for kind in registered())
+    sendable = any(kind.type_id == error.type_id and is_sendable(kind) for kind in registered())
     if 0 < error.type_id <= _LAST_TYPE and not sendable:
         return errors.UNSUPPORTED_TRANSACTION_TYPE.error()
     return errors.invalid_request(str(error))
 
 
-def _is_sendable(kind: TransactionType) -> bool:
+def is_sendable(kind: TransactionType) -> bool:
+    """Whether transactions of the type can be sent in JSON."""
     return kind.versioned and not isinstance(kind.protobuf, ForeignForm)
 
 

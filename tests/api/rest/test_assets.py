@@ -114,7 +114,8 @@ async def test_ids_that_mean_nothing(chain: PrivateChain) -> None:
         ("/assets/details/abc", 4007),
         (f"/assets/details?id={UNKNOWN}", 314),
         (f"/assets/details?id={UNKNOWN}&id=0", 116),
-        (f"/assets/details?id={long}", 314),
+        (f"/assets/details?id={long[:192]}", 314),
+        (f"/assets/details?id={long}", 116),
         ("/assets/details", 4009),
         (f"/assets/balance/{RICH_ADDRESS}?id=0", 116),
         (f"/assets/balance/{RICH_ADDRESS}?" + "id=1&" * 101, 10),
@@ -127,11 +128,24 @@ async def test_ids_that_mean_nothing(chain: PrivateChain) -> None:
         ("/transactions/snapshot", 4001),
         ("/transactions/snapshot?id=0", 199),
         ("/transactions/snapshot?" + "id=1&" * 101, 10),
+        (f"/transactions/status?id={long}", 116),
         ("/transactions/merkleProof?id=0", 116),
         (f"/transactions/merkleProof?id={UNKNOWN}", 199),
         ("/transactions/merkleProof", 4001),
     ):
         assert (await ask(chain, target))["error"] == error, target
+    words = "requirement failed: base58Decode input exceeds 192"
+    lengths = "Length can either be 32 or 64"
+    for target, message in (
+        (f"/transactions/info/{long}", words),
+        (f"/blocks/{long}", words),
+        (f"/transactions/info?id={long}", f"java.lang.IllegalArgumentException: {words}"),
+        (f"/blocks/{long[:192]}", f"{long[:192]} has invalid length 192. {lengths}"),
+    ):
+        assert (await ask(chain, target))["message"] == message
+    for target in ("/transactions/unconfirmed/size/", "/blockchain/rewards/"):
+        answer = await chain.get(target)
+        assert answer.json() == (await chain.get(target[:-1])).json() != {}
 
 
 async def test_lists_come_as_query_form_and_json(chain: PrivateChain) -> None:
@@ -162,9 +176,17 @@ async def test_assets_as_ethereum_wallets_know_them(chain: PrivateChain) -> None
     expected = [await ask(chain, f"/assets/details/{base58.encode(asset_id)}")]
     assert await ask(chain, f"/eth/assets?id={address}") == expected
     assert (await chain.post("/eth/assets", {"ids": [address[2:]]})).json() == expected
-    for wrong in ("0x" + "00" * 20, "abc", "0x" + "zz" * 20):
+    assert await ask(chain, f"/eth/assets?id={address[2:].upper()}") == expected
+    for wrong, shown in (
+        ("0x" + "00" * 20, "0x" + "00" * 20),
+        ("ABC", "0x0abc"),
+        # The reference's library takes what is no digit for -1.
+        ("0x" + "zz" * 20, "0x" + "ef" * 20),
+        ("", "0x"),
+        ("12" * 10_000, "0x" + "12" * 10_000),
+    ):
         answer = await ask(chain, f"/eth/assets?id={address}&id={wrong}")
-        assert (answer["error"], answer["ids"]) == (116, [wrong])
+        assert (answer["error"], answer["ids"]) == (116, [shown])
     assert (await chain.get("/eth/assets")).status == 404
     assert (await ask(chain, "/eth/assets?" + "id=1&" * 101))["error"] == 10
 

@@ -11,6 +11,10 @@ from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.transactions import ethereum
 from soliton.crypto import base58, curve25519
 from soliton.crypto.hashes import keccak256
+from soliton.ledger import patches
+from soliton.ledger.patches import Patches
+from soliton.ledger.state import Status
+from soliton.node.blockchain import Blockchain, FoundTransaction
 from tests.api.chain import OTHER_ADDRESS, RICH, RICH_ADDRESS, PrivateChain
 from tests.api.client import KEY
 
@@ -117,6 +121,30 @@ async def test_leases(chain: PrivateChain, version: int) -> None:
     assert (details["regular"], details["effective"]) == (0, 5_000)
 
 
+async def test_a_lease_that_the_network_ends_has_expired(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``LeaseInfo``: only under ``/leasing`` it is told apart from a canceled one."""
+    sent = await made(chain, {"type": 8, "version": 3, "recipient": OTHER_ADDRESS, "amount": 5_000})
+    top = chain.node.chain.height + 1
+    ending = Patches(
+        top, ord("R"), (patches.Patch(name="ends", height=top, cancelled=(sent["id"],)),)
+    )
+    monkeypatch.setattr(
+        patches, "at", lambda _network, height, _: ending if height == top else None
+    )
+    chain.mine()
+    assert chain.node.chain.height == top
+    for target in (f"/leasing/info/{sent['id']}", f"/leasing/info?id={sent['id']}"):
+        told: Any = (await chain.get(target)).json()
+        shown = told if isinstance(told, dict) else told[0]
+        ended = {"status": "expired", "cancelHeight": top, "cancelTransactionId": None}
+        assert ended.items() <= shown.items()
+    again: Any = (await chain.get(f"/transactions/info/{sent['id']}")).json()
+    assert again["status"] == "canceled"
+    assert (await chain.get(f"/leasing/active/{OTHER_ADDRESS}")).json() == []
+
+
 async def test_aliases(chain: PrivateChain) -> None:
     for number, version in enumerate((1, 2, 3)):
         await made(chain, {"type": 10, "version": version, "alias": f"name-{number}"})
@@ -150,7 +178,7 @@ async def test_data(chain: PrivateChain) -> None:
     assert snapshot["accountData"] == [{"address": RICH_ADDRESS, "data": entries}]
 
 
-async def test_an_ethereum_transfer(chain: PrivateChain) -> None:
+async def test_an_ethereum_transfer(chain: PrivateChain, monkeypatch: pytest.MonkeyPatch) -> None:
     wallet = keccak256(b"wallet")
     payer = ethereum.sign(
         wallet, chain_id=ord("R"), timestamp=1, fee=100_000, to=bytes(20), value=10**10
@@ -167,6 +195,16 @@ async def test_an_ethereum_transfer(chain: PrivateChain) -> None:
     recipient = shown["payload"]["recipient"]
     listed: Any = (await chain.get(f"/transactions/address/{recipient}/limit/9")).json()
     assert listed == [[shown]]
+    usual = Blockchain.transaction
+
+    def elided(self: Blockchain, name: bytes) -> FoundTransaction | None:
+        found = usual(self, name)
+        return found and msgspec.structs.replace(found, status=Status.ELIDED)
+
+    monkeypatch.setattr(Blockchain, "transaction", elided)
+    shown = (await chain.get(f"/transactions/info/{base58.encode(sent.id)}")).json()
+    assert (shown["applicationStatus"], shown["payload"]) == ("elided", {})
+    assert (await chain.get(f"/transactions/address/{recipient}/limit/9")).json() == [[shown]]
 
 
 async def test_what_is_wrong_with_a_transaction(chain: PrivateChain) -> None:
@@ -175,6 +213,12 @@ async def test_what_is_wrong_with_a_transaction(chain: PrivateChain) -> None:
     answer: Any = (await chain.post("/debug/validate", claimed)).json()
     assert not answer["valid"] and "Proof doesn't validate" in answer["error"]
     assert answer["transaction"]["amount"] == 2
-    answer = (await chain.post("/debug/validate", {"type": 4})).json()
-    assert not answer["valid"] and answer["transaction"] == {"type": 4}
+    wrong = await chain.post("/debug/validate", {"type": 4, "fee": 1, "recipient": 5})
+    answer = wrong.json()
+    assert (wrong.status, answer["error"]) == (400, 1)
+    assert sorted(answer["validationErrors"]) == ["obj.amount", "obj.recipient"]
+    foreign = claimed | {"chainId": 84}
+    answer = (await chain.post("/debug/validate", foreign)).json()
+    assert answer["error"] == "Wrong chain-id. Expected - 82, provided - 84"
+    assert not answer["valid"] and answer["transaction"] == foreign
     assert (await chain.get("/debug/validate")).status == 405

@@ -164,5 +164,9 @@ async def test_peers(chain: PrivateChain) -> None:
     assert answer.json() == {"hostname": "127.0.0.1", "status": "Trying to connect"}
     wrong: Any = (await chain.post("/peers/connect", {"host": 1}, WITH_KEY)).json()
     assert sorted(wrong["validationErrors"]) == ["obj.host", "obj.port"]
+    for port in (-1, 65536):
+        wrong = await chain.post("/peers/connect", {"host": "127.0.0.1", "port": port}, WITH_KEY)
+        message = f"port out of range:{port}"
+        assert (wrong.status, wrong.plain()) == (400, {"error": 199, "message": message})
     answer = await call(chain.app, "POST /peers/clearblacklist", headers=WITH_KEY)
     assert answer.json() == {"result": "blacklist cleared"}

@@ -162,7 +162,14 @@ async def test_the_least_fee(chain: PrivateChain) -> None:
         ({"type": 12, "data": [{"key": "k", "type": "string", "value": "x" * 2_000}]}, 200,
          {"feeAssetId": None, "feeAmount": 200_000}),
         ({"senderPublicKey": "0"}, 400, error(102, "invalid address")),
-        ({"type": 2}, 501, error(312, "transaction type not supported")),
+        ({"type": 1}, 400, error(199, "Unsupported transaction type: Genesis")),
+        ({"type": 2}, 400, error(199, "Unsupported transaction type: Payment")),
+        ({"type": 18}, 400, error(199, "Unsupported transaction type: Ethereum")),
+        *(({"version": version}, 400, {
+            **error(1, "failed to parse json message"), "cause": None,
+            "validationErrors": {"obj": [{"msg": [words], "args": []}]},
+        }) for version, words in (
+            ("x", "Can't parse version"), (True, "error.expected.jsstring"))),
         ({"feeAssetId": "1" * 32}, 400, error(
             199, f"Asset {'1' * 32} does not exist, cannot be used to pay fees")),
     ]  # fmt: skip

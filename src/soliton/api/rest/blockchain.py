@@ -213,7 +213,7 @@ height.of | natural | Height | 4
     row("GET /activation/status tag=activation", activation_status, "The current vote on features",
         ActivationStatus,
         _ACTIVATION_EXAMPLE),
-    row("GET /blockchain/rewards", current_reward, "The block reward, and the vote on it",
+    row("GET /blockchain/rewards[/]", current_reward, "The block reward, and the vote on it",
         RewardStatus, _REWARD_EXAMPLE, "CUSTOM_VALIDATION_ERROR"),
     row("GET /blockchain/rewards/{height.of}", reward_at,
         "The block reward at a height, and the vote on it", RewardStatus, _REWARD_EXAMPLE,

@@ -36,6 +36,7 @@ from soliton.api.streaming import json_stream
 from soliton.api.thread_pool import Watch
 from soliton.api.translate import OLDEST, refusal, state_refusal
 from soliton.chain.addresses import Address
+from soliton.chain.errors import JsonFieldErrors
 from soliton.chain.json_schemas import list_of, shape
 from soliton.chain.transactions import invoke_script
 from soliton.chain.transactions.codec import to_json
@@ -123,6 +124,9 @@ async def validate(request: Request) -> Members:
     now, height = node.clock(), node.chain.height
     try:
         claimed = read_claimed(obj, node)
+    except JsonFieldErrors as problem:
+        # Members of a wrong type are an error of the request, not of a transaction.
+        raise refusal(problem, node.network.family) from problem
     except SolitonError as problem:
         shown, found = obj, _Validated(error=refusal(problem, node.network.family))
     else:
@@ -256,5 +260,6 @@ after     | text    | Begin after this transaction's id    | {examples.TRANSACTI
         list_of(CONFIRMED_TRANSACTION), [examples.CONFIRMED], "INVALID_ADDRESS"),
     row("POST /debug/validate", validate,
         "Validate a signed transaction without broadcasting it",
-        _VALIDATION, _VALIDATION_EXAMPLE, "WRONG_JSON SERVER_REQUEST_TIMEOUT", body=_TO_VALIDATE),
+        _VALIDATION, _VALIDATION_EXAMPLE, "WRONG_JSON WRONG_JSON_DATA SERVER_REQUEST_TIMEOUT",
+        body=_TO_VALIDATE),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from soliton.api import devnet_rpc, errors, ethereum_rpc
+from soliton.api.ethereum_json import hexadecimal
 from soliton.api.http import Request
 from soliton.api.json_assets import asset_json
 from soliton.api.json_transactions import Members
@@ -24,7 +25,6 @@ from soliton.chain.json_schemas import list_of, shape
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import ERC20
 from soliton.ledger.wallet_calls import abi_type
-from soliton.node.node import Node
 from soliton.ride.compiler.compaction import with_original_names
 from soliton.ride.errors import ScriptFormatError
 from soliton.ride.expressions import DApp
@@ -34,6 +34,7 @@ from soliton.web.answers import Whole
 
 _ADDRESS_BYTES: Final = 20
 _PREFIX: Final = "0x"
+_DIGITS: Final = {digit: value for value, digit in enumerate("0123456789abcdef")}
 _EXAMPLE_ID: Final = "0xbc0fc8572edec311291658e766f2d47f12cd8390"
 
 
@@ -95,21 +96,24 @@ def assets(request: Request) -> list[Members]:
     texts = request.listed("id", "ids", node.settings.rest_api.asset_details_limit)
     if not texts:
         raise errors.RejectionError("no ids")
-    found = [_asset_id(text, node) for text in texts]
-    wrong = [text for text, name in zip(texts, found, strict=True) if name is None]
+    asked = [_bytes(text) for text in texts]
+    found = [node.chain.store.get(ERC20, each[: _ADDRESS_BYTES + 1]) for each in asked]
+    wrong = [each for each, name in zip(asked, found, strict=True) if name is None]
     if wrong:
-        raise errors.INVALID_IDS.error(ids=wrong)
+        raise errors.INVALID_IDS.error(ids=[hexadecimal(each) for each in wrong])
     return [asset_json(name, node.chain, full=False) for name in found if name is not None]
 
 
-def _asset_id(text: str, node: Node) -> bytes | None:
+def _bytes(text: str) -> bytes:
+    """The bytes of a text in hexadecimal. Wrong digits have the value -1, as in the reference's
+    library (``hexStringToByteArray`` of web3j).
+    """
     digits = text.removeprefix(_PREFIX)
-    if len(digits) != 2 * _ADDRESS_BYTES:
-        return None
-    try:
-        return node.chain.store.get(ERC20, bytes.fromhex(digits))
-    except ValueError:
-        return None
+    values = [
+        _DIGITS.get(digit.lower(), -1) for digit in digits.zfill(len(digits) + len(digits) % 2)
+    ]
+    pairs = zip(values[::2], values[1::2], strict=True)
+    return bytes(((high << 4) + low) & 0xFF for high, low in pairs)
 
 
 _RPC_CALL: Final = shape(

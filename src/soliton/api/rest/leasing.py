@@ -88,9 +88,14 @@ def _find(node: Node, lease_id: bytes | None) -> Members | None:
     store = node.chain.store
     if lease_id is None or store.get(LEASE_INFO, lease_id[:_MAX_ID_BYTES]) is None:
         return None
-    return lease_json(lease_id, store, node.network.chain_id)
+    members = lease_json(lease_id, store, node.network.chain_id)
+    if members["status"] == _CANCELED and members["cancelTransactionId"] is None:
+        # Only here the reference distinguishes what a rule of the network has ended.
+        members["status"] = "expired"
+    return members
 
 
+_CANCELED: Final = "canceled"
 _MAX_ID_BYTES: Final = 64
 _EXAMPLE: Final = {
     "id": "DWNGckUUGqpufgzZrMN5WH7MiU8GjysoMF7qZXdE3CAm",

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from soliton.api import errors
 from soliton.api.http import Request
 from soliton.api.lookup import node_of
 from soliton.api.route_table import json_body, row, table
@@ -97,8 +98,10 @@ def connect(request: Request) -> Connecting:
     host = reader.text("host")
     port = reader.int32("port")
     reader.finish()
+    if not 0 <= port <= MAX_PORT:
+        raise errors.invalid_request(f"port out of range:{port}")
     peering = _peering(request)
-    if peering is not None and 0 < port <= MAX_PORT and len(host) <= MAX_HOST_CHARS:
+    if peering is not None and port and len(host) <= MAX_HOST_CHARS:
         peering.begin_to_connect(HostPort(host, port))
     return Connecting(host, "Trying to connect")
 
@@ -130,7 +133,8 @@ ROUTES: Final = table("peers", "",
     row("GET /peers/suspended", suspended, "Temporarily suspended hosts, at most 1000",
         _HOSTS, [{"hostname": "/1.2.3.4", "timestamp": 1795174397440}]),
     row("POST /peers/connect key=operate", connect, "Connect to a peer", Connecting,
-        {"hostname": "localhost", "status": "Trying to connect"}, "WRONG_JSON WRONG_JSON_DATA",
+        {"hostname": "localhost", "status": "Trying to connect"}, "WRONG_JSON WRONG_JSON_DATA "
+        "CUSTOM_VALIDATION_ERROR",
         body=json_body("Host name or IP address, and port", {"host": "127.0.0.1", "port": 6868},
             shape("host: string, port: integer"), get_is_405=True)),
     row("POST /peers/clearblacklist key=operate", clear_blacklist, "Lift all bans", Cleared,

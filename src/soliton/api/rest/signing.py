@@ -21,9 +21,10 @@ from soliton.api import errors
 from soliton.api.errors import ApiError
 from soliton.api.http import Request
 from soliton.api.lookup import address_argument, is_oldest, node_of
-from soliton.api.translate import refusal
+from soliton.api.translate import is_sendable, refusal
 from soliton.chain.addresses import parse_address
 from soliton.chain.errors import (
+    ChainError,
     JsonFieldError,
     JsonFieldErrors,
     UnsupportedTransaction,
@@ -32,7 +33,7 @@ from soliton.chain.errors import (
 from soliton.chain.transactions import codec, json_reader
 from soliton.chain.transactions.exchange import TYPE as EXCHANGE
 from soliton.chain.transactions.model import AnyTransaction, TransactionType
-from soliton.chain.transactions.table import type_by_id
+from soliton.chain.transactions.table import registered, type_by_id
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
@@ -46,6 +47,7 @@ _BYTE_TEXT: Final = re.compile(r"[-+]?[0-9]{1,9}")
 MIN_BYTE, MAX_BYTE = -128, 127
 MIN_INT, MAX_INT = -(2**31), 2**31 - 1
 FEE_WHEN_PRICING: Final = 1_234_567
+_TRANSACTION: Final = "Transaction"
 
 JsonObject = dict[str, object]
 
@@ -198,12 +200,16 @@ def serialize(request: Request) -> SignedBytes:
 
 def read_unsigned(node: Node, obj: JsonObject, sender_public_key: object) -> AnyTransaction:
     """Parse a transaction and drop its proofs; raises the chain's errors."""
-    plain = {
-        name: value
-        for name, value in _with_version_number(obj).items()
-        if name not in ("proofs", "signature")
-    }
-    draft = _read_request(plain, node)
+    try:
+        plain = _with_number(obj)
+    except JsonFieldError as error:
+        faults = {"obj": [{"msg": [error.expected], "args": []}]}
+        raise errors.WRONG_JSON.error(cause=None, validationErrors=faults) from error
+    plain = {name: value for name, value in plain.items() if name not in ("proofs", "signature")}
+    try:
+        draft = _read_request(plain, node)
+    except UnsupportedTransaction as error:
+        raise _unsupported(error, node) from error
     if not isinstance(sender_public_key, str):
         raise JsonFieldErrors([JsonFieldError("obj.senderPublicKey", "error.path.missing")])
     transaction = json_reader.to_transaction(
@@ -224,6 +230,14 @@ def _read_request(obj: JsonObject, node: Node) -> json_reader.Request:
         raise _with_version(error, obj) from error
 
 
+def _unsupported(error: UnsupportedTransaction, node: Node) -> ChainError:
+    """The error for a type without an unsigned form: genesis, payment, Ethereum's transactions."""
+    kind = next((each for each in registered() if each.type_id == error.type_id), None)
+    if kind is None or is_sendable(kind) or is_oldest(node):
+        return error
+    return ValueRuleError(f"Unsupported transaction type: {kind.title.removesuffix(_TRANSACTION)}")
+
+
 def _with_version(error: UnsupportedTransaction, obj: JsonObject) -> UnsupportedTransaction:
     """The same error with the version of the request."""
     version = obj.get("version", 1)
@@ -231,7 +245,16 @@ def _with_version(error: UnsupportedTransaction, obj: JsonObject) -> Unsupported
 
 
 def _with_version_number(obj: JsonObject) -> JsonObject:
-    """Convert ``version`` to a number; raises ``ValueRuleError`` if it is malformed.
+    """Convert ``version`` to a number; raises ``ValueRuleError`` if it is malformed."""
+    try:
+        return _with_number(obj)
+    except JsonFieldError as error:
+        shown = f"(,List(JsonValidationError(List({error.expected}),List())))"
+        raise ValueRuleError(f"Wrong JSON: {shown}") from error
+
+
+def _with_number(obj: JsonObject) -> JsonObject:
+    """Convert ``version`` to a number; raises ``JsonFieldError`` if it is malformed.
 
     Old clients send it as a string. Of a 32-bit number the reference uses the lowest 8 bits.
     """
@@ -245,4 +268,4 @@ def _with_version_number(obj: JsonObject) -> JsonObject:
             return {**obj, "version": int(version)}
     elif type(version) is int and MIN_INT <= version <= MAX_INT:
         return {**obj, "version": (version - MIN_BYTE) % 256 + MIN_BYTE}
-    raise ValueRuleError(f"Wrong JSON: (,List(JsonValidationError(List({reason}),List())))")
+    raise JsonFieldError("", reason)

@@ -306,7 +306,7 @@ after         | text    | Begin after the transaction with this id | {examples.T
         [examples.STATUS], "CUSTOM_VALIDATION_ERROR", documented=False),
     row("GET /transactions/unconfirmed[/]", unconfirmed, "All unconfirmed transactions",
         list_of(TRANSACTION), [examples.TRANSACTION]),
-    row("GET /transactions/unconfirmed/size", unconfirmed_size,
+    row("GET /transactions/unconfirmed/size[/]", unconfirmed_size,
         "The number of unconfirmed transactions", Size, {"size": 1}),
     row("GET /transactions/unconfirmed/info[/]", unconfirmed_info_of_none,
         "Always an error: the id is missing", {"type": "object"},
