@@ -266,9 +266,8 @@ class P2pService(Peering):
 
     async def _dial(self, address: PeerAddress) -> None:
         loop = asyncio.get_running_loop()
-        seconds = 1.0 if not self.core.connected else self._settings.connection_ms / 1_000
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(self._settings.connection_ms / 1_000):
                 await loop.create_connection(
                     lambda: PeerSocket(self, address), str(address.ip), address.port
                 )

@@ -42,8 +42,6 @@ from soliton.wire.messages import Message
 from soliton.wire.versions import Version
 
 RETRY_MS: Final = 1_000
-LONELY_PATIENCE_MS: Final = 1_000
-"""The timeout of dialling, for a host without peers."""
 STEP_OF_TIMER: Final = 0.004
 """How far (s) the timer of a host advances with each call, so that the lengths of time slices do
 not depend on the real time.
@@ -257,8 +255,7 @@ class Host:
 
     def dial(self, address: PeerAddress, source: IpAddress | None = None) -> None:
         """Connect to an address."""
-        usual = self.place.settings.peers.connection_ms
-        patience = usual if self.core.connected else LONELY_PATIENCE_MS
+        patience = self.place.settings.peers.connection_ms
         self.links.dial(self, address, patience, partial(self._dialled, address), source)
 
     def _dialled(self, address: PeerAddress, end: End | None) -> None:

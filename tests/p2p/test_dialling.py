@@ -1,0 +1,37 @@
+"""How long a node dials another one that does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from soliton.node.network_settings import HostPort
+from tests.p2p.world import PATIENCE_SECONDS, peers, until
+
+SILENT = HostPort("127.0.9.9", 9)
+
+
+def test_the_settings_say_how_long_a_lonely_node_dials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the reference, where it has no other time (``network/NetworkServer.scala``)."""
+    waited: list[float | None] = []
+    timeout = asyncio.timeout
+
+    def at_once(seconds: float | None) -> asyncio.Timeout:
+        if seconds == PATIENCE_SECONDS:
+            return timeout(seconds)
+        waited.append(seconds)
+        return timeout(0)
+
+    async def main() -> None:
+        async with peers(tmp_path, 1, network__connection_timeout="7s") as (lonely,):
+            monkeypatch.setattr(asyncio, "timeout", at_once)
+            lonely.service.begin_to_connect(SILENT)
+            await until(lambda: bool(lonely.service.suspended()))
+            monkeypatch.undo()
+
+    asyncio.run(main())
+    assert waited == [7.0]
