@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from soliton.node.network_settings import HostPort
+from soliton.p2p.addresses import NAME_SECONDS
 from tests.p2p.world import PATIENCE_SECONDS, peers, until
 
 SILENT = HostPort("127.0.9.9", 9)
@@ -21,7 +22,7 @@ def test_the_settings_say_how_long_a_lonely_node_dials(
     timeout = asyncio.timeout
 
     def at_once(seconds: float | None) -> asyncio.Timeout:
-        if seconds == PATIENCE_SECONDS:
+        if seconds in {PATIENCE_SECONDS, NAME_SECONDS}:
             return timeout(seconds)
         waited.append(seconds)
         return timeout(0)
