@@ -127,7 +127,9 @@ def challenged_headers(draw: DrawFn) -> ChallengedHeader:
     return ChallengedHeader(
         base_target=draw(amounts),
         generation_signature=draw(st.binary(min_size=96, max_size=96)),
-        feature_votes=tuple(draw(st.lists(st.integers(0, 2**31), max_size=3))),
+        feature_votes=tuple(
+            draw(st.lists(st.integers(0, 2**15 - 1) | st.just(2**32 - 1), max_size=3))
+        ),
         timestamp=draw(timestamps),
         generator=draw(digests),
         reward_vote=draw(longs),

@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from soliton.chain import microblocks
+from soliton.chain.addresses import from_public_key
 from soliton.chain.errors import FormatError
 from soliton.chain.microblocks import Microblock
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.table import type_by_id
+from soliton.chain.transactions.transfer import Transfer
 from soliton.crypto import keys
 from soliton.errors import SolitonError
 from tests.chain.strategies import digests, has_legacy_form, signatures, transactions
@@ -120,7 +124,7 @@ def legacy(version: int = 4, count: int = 0, length: int | None = None, tail: by
         (b"", "expected at offset 0"),
         (legacy(2), "no legacy microblock has version 2"),
         (legacy(5), "no legacy microblock has version 5"),
-        (legacy(count=256), "256 transactions are more than 255"),
+        (legacy(count=501), "501 transactions are more than 500"),
         (legacy(count=1), "expected at offset 4"),
         (legacy(length=-1), "-1 bytes expected"),
         (legacy(length=2**31 - 1), "bytes expected"),
@@ -131,6 +135,32 @@ def legacy(version: int = 4, count: int = 0, length: int | None = None, tail: by
 def test_refusals(data: bytes, words: str) -> None:
     with pytest.raises(FormatError, match=words):
         microblocks.decode(data, T)
+
+
+def test_messages_are_not_counted() -> None:
+    """The reference node counts the transactions of a microblock only in binary form."""
+    pair = keys.key_pair("generator")
+    payload = Transfer(from_public_key(pair.public_key, T), None, 1, b"")
+    transfer = codec.build(
+        type_by_id(4),
+        payload,
+        version=3,
+        chain_id=T,
+        sender_public_key=pair.public_key,
+        fee=1,
+        fee_asset_id=None,
+        timestamp=1,
+    )
+    made = microblocks.assemble(
+        version=5,
+        reference=bytes(32),
+        total_signature=bytes(64),
+        generator=pair.public_key,
+        transactions=(transfer,) * 501,
+        signature=bytes(64),
+        total_block_id=bytes(32),
+    )
+    assert microblocks.decode(microblocks.encode(made), T) == made
 
 
 def test_an_empty_legacy_microblock_is_well_formed() -> None:

@@ -1,4 +1,4 @@
-"""Texts that strangers choose, as PostgreSQL takes them."""
+"""Texts and times that strangers choose, as PostgreSQL takes them."""
 
 from __future__ import annotations
 
@@ -50,3 +50,11 @@ def test_a_text_within_json(postgres: Server, dsn: str, text: str, held: str) ->
             ([{"type": "string", "value": held}],)
         ]
         assert connection.execute("SELECT body ->> 'note' FROM txs_other").fetchall() == [(held,)]
+
+
+@pytest.mark.parametrize(("timestamp", "year"), [(-(2**63), 1), (0, 1970), (2**63 - 1, 9999)])
+def test_a_time_that_no_date_has(postgres: Server, dsn: str, timestamp: int, year: int) -> None:
+    write(dsn, [{"type": 99, "timestamp": timestamp}])
+    with psycopg.connect(dsn) as connection:
+        found = connection.execute("SELECT date_part('year', time_stamp) FROM txs").fetchall()
+    assert found == [(year,)]

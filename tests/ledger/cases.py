@@ -50,11 +50,13 @@ ME, YOU, SPONSOR = (from_public_key(pair.public_key, R) for pair in (SENDER, OTH
 GOLD, PAPER = b"g" * 32, b"p" * 32
 
 
-def network(features: range | tuple[int, ...], **settings: Any) -> Network:
-    """Devnet with these features only, and other settings."""
+def network(
+    features: range | tuple[int, ...], later: tuple[int, ...] = (), **settings: Any
+) -> Network:
+    """Devnet with these features only, some to become active later, and other settings."""
     functionality = msgspec.structs.replace(
         DEVNET.functionality,
-        pre_activated_features=dict.fromkeys(features, -10),
+        pre_activated_features=dict.fromkeys(features, -10) | dict.fromkeys(later, 1_000),
         **{"block_version_3_after_height": 1_000, **settings},
     )
     return msgspec.structs.replace(DEVNET, functionality=functionality)
@@ -72,9 +74,11 @@ NETWORKS = {
     "data": network((5,)),
     "fees": network((4, 5, 7)),
     "dapps": network(range(1, 12)),
+    "approved": network(range(1, 15), (15,)),
     "v5": network(range(1, 16)),
     "calls": network(range(1, 17)),
     "ride 6": network(range(1, 18)),
+    "unsponsored": network(range(1, 18), feature_check_blocks_period=1_000),
     "light": network(range(1, 23)),
 }
 
@@ -191,6 +195,7 @@ NAMES = {
     "PAPER": PAPER,
     "OTHER": OTHER,
     "HEIGHT": HEIGHT,
+    "TIME": TIME,
     "Alias": Alias,
     "E": DataEntry,
     "R": R,

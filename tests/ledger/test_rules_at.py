@@ -91,6 +91,16 @@ def test_voting_window() -> None:
     assert voting_window(settings, 810_001) == 10_000
 
 
+def test_feature_15_counts_from_its_approval_for_some_rules() -> None:
+    undecided = book({}, feature_check_blocks_period=5, blocks_for_feature_activation=4)
+    rules = undecided.with_approvals({15: 20})
+    heights = (20, 21, 24, 25)
+    assert [rules.at(each).block_v5_approved for each in heights] == [False, True, True, True]
+    assert [rules.at(each).has(Feature.BLOCK_V5) for each in heights] == [False] * 3 + [True]
+    assert rules.at(21).estimation.reduced_verifier_limit
+    assert book({15: 30}).at(2).block_v5_approved and not book({}).at(30).block_v5_approved
+
+
 def test_features() -> None:
     rules = book({5: 10})
     assert not rules.at(9).has(Feature.DATA_TRANSACTION)

@@ -18,7 +18,9 @@ from soliton.chain.transactions.transfer import TYPE, Transfer
 from soliton.crypto import vrf
 from soliton.crypto.keys import KeyPair, key_pair
 from soliton.ledger import headers
+from soliton.ledger.environment import approved_features
 from soliton.ledger.errors import BlockRejected
+from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.state import Status
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
@@ -91,6 +93,26 @@ def test_a_feature_is_active_one_window_after_its_approval(
     while chain.height < 12:
         _mine(chain, (BOOST,) if chain.height + 1 in voting_heights else ())
     assert chain.rules.activation_height(Feature.BOOST_BLOCK_REWARD) == activation
+
+
+@pytest.mark.parametrize(
+    ("votes", "approved"),
+    [
+        ({9: (23,)}, (23,)),
+        ({10: (23,)}, ()),  # alone in the last block
+        ({6: (0, 2**32 - 1, 24, 24)}, (24,)),
+    ],
+)
+def test_one_vote_is_enough(votes: dict[int, tuple[int, ...]], approved: tuple[int, ...]) -> None:
+    """Source: wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/database/RocksDBWriter.scala``
+    (``newlyApprovedFeatures``).
+    """
+    network = _voting_network()
+    functionality = msgspec.structs.replace(network.functionality, blocks_for_feature_activation=1)
+    network = msgspec.structs.replace(network, functionality=functionality)
+    found = approved_features(network, RuleBook(network), 10, lambda at: votes.get(at, ()))
+    assert found == approved
 
 
 def test_an_active_feature_changes_the_rules_and_a_rollback_takes_it_back(

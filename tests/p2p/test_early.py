@@ -45,7 +45,7 @@ async def world(directory: Path) -> AsyncIterator[tuple[Peer, Peer, Clock, Stran
 
 def early_block(maker: Peer, clock: Clock, by: int) -> Block:
     """A block whose time is so many ms later than a node may take it."""
-    later = clock.time + MAX_TIME_DRIFT_MS + by
+    later = clock.time + MAX_TIME_DRIFT_MS - 1 + by
     maker.node.clock = lambda: later
     maker.node.broadcast(maker.transfer())
     block = maker.node.mine(maker.owner)

@@ -41,6 +41,11 @@ GENERATION_SIGNATURE_LENGTH: Final = 32
 VRF_PROOF_LENGTH: Final = 96
 BLOCK_HASH_LENGTH: Final = 32
 MAX_FEATURE_VOTES: Final = 64
+MAX_VOTE: Final = 2**15 - 1
+_FIRST_NEGATIVE_VOTE: Final = 2**32 - 2**15
+"""Votes are signed numbers of 16 bits, in a message as unsigned ones of 32. The reference node cuts
+off other bits, so that the generator's signature is that of another header.
+"""
 NO_REWARD_VOTE: Final = -1
 MAX_BLOCK_BYTES: Final = 4_194_304
 """The limit for parsing, far above the megabyte of transactions that a block may contain."""
@@ -350,6 +355,9 @@ def _read_header(message: block_pb2.Block.Header) -> BlockHeader:
     )
     if message.version < PROTOBUF_VERSION:
         raise FormatError(f"no protobuf block has version {message.version}")
+    for votes in (message.feature_votes, message.challenged_header.feature_votes):
+        if any(MAX_VOTE < vote < _FIRST_NEGATIVE_VOTE for vote in votes):
+            raise FormatError("a vote for a feature has more than 16 bits")
     header: BlockHeader = _make_header(message, message.chain_id)
     return header
 

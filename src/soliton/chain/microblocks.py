@@ -36,8 +36,12 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.curve25519 import is_weak, verify
 from soliton.crypto.curve25519 import sign as sign_bytes
 
-MAX_TRANSACTIONS: Final = 255
-"""The limit of a valid microblock; more are not decoded."""
+MAX_TRANSACTIONS: Final = 500
+"""The limit of a microblock that is made, or read in binary form; messages are not counted.
+
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/validation/``
+``Validators.scala``, which ``protobuf/block/PBMicroBlocks.scala`` does not ask.
+"""
 MAX_VERSION: Final = 127
 
 _KEY_LENGTH: Final = 32
@@ -187,9 +191,6 @@ def _decode_protobuf(data: bytes, chain_id: int) -> Microblock:
     )
     if not NG_VERSION <= message.version <= MAX_VERSION:
         raise FormatError(f"no protobuf microblock has version {message.version}")
-    count = len(message.transactions)
-    if count > MAX_TRANSACTIONS:
-        raise FormatError(f"{count} transactions are more than {MAX_TRANSACTIONS}")
     return assemble(
         version=message.version,
         reference=message.reference,

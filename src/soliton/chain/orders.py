@@ -55,7 +55,7 @@ from soliton.chain.layouts import (
     write_proofs,
 )
 from soliton.chain.proto import order_pb2
-from soliton.chain.values import AssetId
+from soliton.chain.values import AssetId, wrapped
 from soliton.crypto import base58, secp256k1
 from soliton.crypto.curve25519 import SignedMessage, verify
 from soliton.crypto.curve25519 import sign as sign_bytes
@@ -379,21 +379,18 @@ def check_ranges(order: Order) -> None:
 def fault(order: Order, now: int) -> str | None:
     """Return the reference node's message for the first rule that an order violates at a time."""
     signature, attachment, proofs = order.eip712_signature, order.attachment, order.proofs
-    longest = max(map(len, proofs), default=0)
+    longest, lifetime = max(map(len, proofs), default=0), wrapped(order.expiration - now)
     rules = (
         (order.amount_asset != order.price_asset, "Invalid AssetPair"),
         (order.timestamp > 0, "timestamp should be > 0"),
-        (order.expiration - now <= MAX_LIFETIME_MS, "expiration should be earlier than 30 days"),
+        (lifetime <= MAX_LIFETIME_MS, "expiration should be earlier than 30 days"),
         (order.expiration >= now, "expiration should be > currentTime"),
         (
             order.matcher_fee_asset is None or order.version >= _FEE_ASSET_VERSION,
             "matcherFeeAssetId should be waves",
         ),
         (0 < order.version <= MAX_VERSION, "invalid version"),
-        (
-            signature is None or order.version >= _PROTOBUF_VERSION,
-            _WALLET_ERROR,
-        ),
+        (signature is None or order.version >= _PROTOBUF_VERSION, _WALLET_ERROR),
         (
             signature is None or len(signature) in EIP712_SIGNATURE_LENGTHS,
             "eip712Signature should be of length 65 or 129",

@@ -29,6 +29,11 @@ DELETED_VALUE: Final = b"\xff"
 """The bytes of a deleted entry in state hashes."""
 
 
+def wrapped(number: int) -> int:
+    """Return the lowest 64 bits of a number, signed, as a result is on the JVM."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
 class DataEntry(msgspec.Struct, frozen=True, gc=False):
     """One entry of an account's data storage."""
 

@@ -92,7 +92,7 @@ def check_header(
     no limit. Raises ``ConsensusError``.
     """
     _check_form(header, rules)
-    if now is not None and header.timestamp - now > MAX_TIME_DRIFT_MS:
+    if now is not None and header.timestamp - now >= MAX_TIME_DRIFT_MS:
         raise FromFuture(f"timestamp {header.timestamp} is from the future, now is {now}")
     expected = pos.next_base_target(
         rules.pos,
@@ -128,18 +128,11 @@ def check_header(
 def _check_form(header: BlockHeader, rules: HeaderRules) -> None:
     if header.version != rules.version:
         raise ConsensusError(f"block version {header.version}, {rules.version} expected")
+    found = len(header.generation_signature)
     length = VRF_PROOF_LENGTH if rules.uses_vrf else GENERATION_SIGNATURE_LENGTH
-    if len(header.generation_signature) != length:
-        raise ConsensusError(
-            f"generation signature of {len(header.generation_signature)} bytes, {length} expected"
-        )
-    votes = header.feature_votes
-    if votes and header.version < NG_VERSION:
-        raise ConsensusError(f"block version {header.version} cannot vote for features")
-    if len(votes) > MAX_FEATURE_VOTES or len(set(votes)) != len(votes):
-        raise ConsensusError(f"feature votes {votes} are too many or repeated")
-    if header.version >= PROTOBUF_VERSION and list(votes) != sorted(votes):
-        raise ConsensusError(f"feature votes {votes} are not in ascending order")
+    if found < length or (found > length and not rules.uses_vrf):
+        raise ConsensusError(f"generation signature of {found} bytes, {length} expected")
+    _check_votes(header)
     # A missing state hash is a wrong one, which is found when the block is applied: others may
     # challenge it.
     if header.state_hash is not None and not rules.state_hash_required:
@@ -151,6 +144,20 @@ def _check_form(header: BlockHeader, rules: HeaderRules) -> None:
             raise ConsensusError("a generator cannot challenge itself")
 
 
+def _check_votes(header: BlockHeader) -> None:
+    """Check the votes for features of a block in binary form. The reference node checks those of a
+    message only when it makes it (``block/validation/Validators.scala``): a block of version 5 may
+    have any.
+    """
+    votes = header.feature_votes
+    if header.version >= PROTOBUF_VERSION:
+        return
+    if votes and header.version < NG_VERSION:
+        raise ConsensusError(f"block version {header.version} cannot vote for features")
+    if len(votes) > MAX_FEATURE_VOTES or len(set(votes)) != len(votes):
+        raise ConsensusError(f"feature votes {votes} are too many or repeated")
+
+
 def _generation_signature(
     header: BlockHeader, parent: Parent, rules: HeaderRules
 ) -> tuple[bytes, bytes]:
@@ -158,7 +165,9 @@ def _generation_signature(
     if rules.uses_vrf:
         if rules.refuse_weak_keys and curve25519.is_weak(header.generator):
             raise ConsensusError("the generator's public key is weak")
-        output = vrf.verify(header.generator, parent.hit_source, header.generation_signature)
+        # The reference node's library ignores bytes after the proof.
+        proof = header.generation_signature[:VRF_PROOF_LENGTH]
+        output = vrf.verify(header.generator, parent.hit_source, proof)
         if output is None:
             raise ConsensusError("the generation signature is no valid VRF proof")
         return output, output

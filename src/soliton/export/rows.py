@@ -28,6 +28,9 @@ DEFAULT_FUNCTION: Final = "default"
 """The reference's name for the function of a call that names none."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MS: Final = timedelta(milliseconds=1)
+_FIRST_MS: Final = -((_EPOCH - datetime.min.replace(tzinfo=UTC)) // _MS)
+_LAST_MS: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MS
 _ALIAS_PREFIX: Final = "alias:"
 _ORDER_MEMBERS: Final = (
     *("id", "version", "sender", "senderPublicKey", "matcherPublicKey", "assetPair"),
@@ -76,8 +79,8 @@ class Details(NamedTuple):
 
 
 def moment(milliseconds: int) -> datetime:
-    """Convert a timestamp of the chain."""
-    return _EPOCH + timedelta(milliseconds=milliseconds)
+    """Convert a timestamp of the chain; those that no date has become the first or last one."""
+    return _EPOCH + timedelta(milliseconds=min(max(milliseconds, _FIRST_MS), _LAST_MS))
 
 
 def text(value: str) -> str:

@@ -241,7 +241,7 @@ def evaluate(
     finally:
         if trace is not None:
             frame.node.steps = tuple(trace.steps)
-    reader = Reader(frame.version, environment, shared.root.id, shared.rules.has(Feature.BLOCK_V5))
+    reader = Reader(frame.version, environment, shared.root.id, shared.rules.block_v5_approved)
     try:
         return read_result(outcome.value, reader), outcome.spent
     except EvaluationError as error:

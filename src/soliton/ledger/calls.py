@@ -249,9 +249,7 @@ class _Nested:
             if payment.amount < 0:
                 self._refuse_negative(message, payment)
         try:
-            check_payment_count(
-                node.payments, self.script.version, rules.has(Feature.BLOCK_V5), "DApp"
-            )
+            check_payment_count(node.payments, self.script.version, rules.block_v5_approved, "DApp")
         except EvaluationError as error:
             raise TransactionRejected(error.message) from error
 

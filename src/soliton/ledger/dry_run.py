@@ -14,7 +14,6 @@ from typing import Final
 import msgspec
 
 from soliton.chain.addresses import Address
-from soliton.chain.features import Feature
 from soliton.chain.values import AssetId
 from soliton.ledger.action_limits import allowance
 from soliton.ledger.balances import check_balances
@@ -192,7 +191,7 @@ def _run(
     check_callable(script, function)
     outcome = invoke(script, environment, function, setting)
     spent = outcome.spent - wrapper_cost
-    reader = Reader(script.version, environment, root.id, context.rules.has(Feature.BLOCK_V5))
+    reader = Reader(script.version, environment, root.id, context.rules.block_v5_approved)
     try:
         result = read_result(outcome.value, reader)
     except EvaluationError:

@@ -289,19 +289,21 @@ def _address(text: str | None, chain_id: int) -> Address | None:
 def approved_features(
     network: Network, rules: RuleBook, height: int, votes_at: Callable[[int], tuple[int, ...]]
 ) -> tuple[int, ...]:
-    """Return the features that the votes up to the block at ``height`` approve."""
+    """Return the features that the votes up to the block at ``height`` approve.
+
+    The vote of the last block of a window counts only for features with an earlier one.
+    """
     settings = network.functionality
     window = voting_window(settings, height)
     if height % window != 0:
         return ()
     votes: Counter[int] = Counter()
-    for each in range(max(1, height - window + 1), height + 1):
+    for each in range(max(1, height - window + 1), height):
         votes.update(votes_at(each))
-    needed = votes_needed(settings, height)
-    known = rules.activations()
-    return tuple(
-        sorted(each for each, count in votes.items() if count >= needed and each not in known)
-    )
+    last, needed = votes_at(height), votes_needed(settings, height)
+    approved = {each for each, count in votes.items() if count + (each in last) >= needed}
+    new = approved - rules.activations().keys()
+    return tuple(sorted(each for each in new if 0 < each <= blocks.MAX_VOTE))
 
 
 # --- what scripts see -----------------------------------------------------------------------------

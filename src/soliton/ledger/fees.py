@@ -93,20 +93,26 @@ def check_fee(transaction: AnyTransaction, state: State, rules: Rules) -> None:
 
 
 def add_fee(transaction: AnyTransaction, portfolio: Portfolio, state: State, rules: Rules) -> None:
-    """Charge the fee to the sender, or its wavelets to the sponsor."""
-    if not transaction.sender_public_key:
-        return
-    if transaction.fee_asset_id is None or not rules.sponsorship:
-        add_unsponsored_fee(transaction, portfolio, state, rules)
-        return
-    sender = from_public_key(transaction.sender_public_key, rules.chain_id)
-    take_fee(sender, transaction.fee_asset_id, transaction.fee, portfolio, state, rules)
+    """Charge the fee to the sender, and its wavelets to the sponsor once sponsorship is active."""
+    add = add_sponsored_fee if rules.sponsorship else add_unsponsored_fee
+    add(transaction, portfolio, state, rules)
+
+
+def add_sponsored_fee(
+    transaction: AnyTransaction, portfolio: Portfolio, state: State, rules: Rules
+) -> None:
+    """Charge the fee to the sender; if it is in an asset, its wavelets to the sponsor."""
+    if transaction.sender_public_key:
+        sender = from_public_key(transaction.sender_public_key, rules.chain_id)
+        take_fee(sender, transaction.fee_asset_id, transaction.fee, portfolio, state, rules)
 
 
 def add_unsponsored_fee(
     transaction: AnyTransaction, portfolio: Portfolio, _state: State, rules: Rules
 ) -> None:
     """Charge the fee to the sender, ignoring sponsorship."""
+    if not transaction.sender_public_key:
+        return
     sender = from_public_key(transaction.sender_public_key, rules.chain_id)
     portfolio.add(sender, transaction.fee_asset_id, -transaction.fee)
 

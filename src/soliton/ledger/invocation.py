@@ -168,7 +168,7 @@ def _invoke(frame: CallFrame, script: Script, recipient: Recipient) -> Invoked:
     root, context = shared.root, shared.context
     check_arguments(root.call.arguments, shared.rules)
     try:
-        multiple = shared.rules.has(Feature.BLOCK_V5)
+        multiple = shared.rules.block_v5_approved
         check_payment_count(root.call.payments, version, multiple, "DApp")
     except EvaluationError as error:
         raise TransactionRejected(error.message) from error

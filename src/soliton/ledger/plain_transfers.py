@@ -84,7 +84,7 @@ def _has_one_signature(transaction: AnyTransaction) -> bool:
 
 
 def _is_timely(transaction: AnyTransaction, context: Context) -> bool:
-    """Whether the timestamp is close enough to those of the block and its parent."""
+    """Whether the timestamp is close to those of the block and its parent."""
     rules, timestamp, parent = context.rules, transaction.timestamp, context.block.parent
     return timestamp - context.timestamp <= rules.max_time_forward_ms and (
         parent is None or parent.timestamp - timestamp <= rules.max_time_back_ms

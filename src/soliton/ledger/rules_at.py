@@ -6,7 +6,8 @@ list.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/settings/BlockchainSettings.scala``,
-``state/Blockchain.scala`` (``blockVersionAt``), ``state/Sponsorship.scala``.
+``state/Blockchain.scala`` (``blockVersionAt``), ``state/Sponsorship.scala``; for what begins with
+an approval ``features/{ComplexityCheck,MultiPayment,OverdraftValidation}*Provider.scala``.
 """
 
 from __future__ import annotations
@@ -40,11 +41,16 @@ MAX_COMPLEXITY_SYNCHRONOUS_CALLS: Final = 2_500_000
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """The rules for the block at a height (and, as its parent's rules, for the next one)."""
+    """The rules for the block at a height (and, as its parent's rules, for the next one).
+
+    A few rules of feature 15 already apply when it is approved (``block_v5_approved``): those on
+    the complexity of verifiers, on several payments, and on aliases in transfers of dApps.
+    """
 
     chain_id: int
     coin: str
     features: frozenset[int]
+    block_v5_approved: bool
     block_version: int
     fees: Fees
     minimum_fees_enforced: bool
@@ -129,6 +135,13 @@ class RuleBook:
             )
         return rules
 
+    def _is_approved(self, feature: Feature, height: int) -> bool:
+        """Whether a feature was approved below this height; pre-activated ones always were."""
+        if feature in self._network.functionality.pre_activated_features:
+            return True
+        approval = self._approvals.get(feature)
+        return approval is not None and approval < height
+
     def activation_height(self, feature: Feature) -> int | None:
         """Return the height from which a feature is active, or ``None`` if that is not decided."""
         return self._activations.get(feature)
@@ -143,6 +156,7 @@ class RuleBook:
         # later as well.
         heights = list(self._activations.values())
         heights += [height + 1 for height in heights]
+        heights += [height + 1 for height in self._approvals.values()]
         heights += [
             1,
             2,
@@ -184,10 +198,12 @@ class RuleBook:
         )
         ng_start = self._activations.get(Feature.NG, NEVER)
         mass_transfer = Feature.MASS_TRANSFER in active
+        approved = self._is_approved(Feature.BLOCK_V5, height)
         return Rules(
             chain_id=self._network.chain_id,
             coin=self._network.coin,
             features=active,
+            block_v5_approved=approved,
             block_version=self._block_version(height),
             fees=self._network.fees,
             minimum_fees_enforced=height >= settings.minimum_fees_from_height,
@@ -223,7 +239,7 @@ class RuleBook:
             dapp_actions_checked=height >= settings.enforce_transfer_validation_after,
             payments_of_calls_checked=height >= settings.payments_check_height,
             language=_language(height, settings, active),
-            estimation=choice.rules_at(height, active, settings),
+            estimation=choice.rules_at(height, active, settings, block_v5_approved=approved),
             min_asset_info_update_interval=settings.min_asset_info_update_interval,
             max_time_back_ms=settings.max_transaction_time_back_offset_ms,
             max_time_forward_ms=settings.max_transaction_time_forward_offset_ms,

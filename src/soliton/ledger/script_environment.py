@@ -17,7 +17,7 @@ from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.features import Feature
 from soliton.chain.transactions.ethereum import Ethereum
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.chain.values import AssetId, DataValue
+from soliton.chain.values import AssetId, DataValue, wrapped
 from soliton.consensus.pos import Algorithm, PoS, delay_ms
 from soliton.crypto.hashes import blake2b256
 from soliton.ledger.context import Context
@@ -171,7 +171,8 @@ class LedgerEnvironment:
             id=asset_id,
             name=name.name.decode("utf-8", "replace"),
             description=name.description.decode("utf-8", "replace"),
-            quantity=_wrapped(volume.quantity),
+            # Early history overflowed the quantity of some assets.
+            quantity=wrapped(volume.quantity),
             decimals=static.decimals,
             issuer=from_public_key(static.issuer, self.chain_id),
             issuer_public_key=static.issuer,
@@ -248,8 +249,3 @@ class LedgerEnvironment:
         if self._invoke is None:
             raise EvaluationError("verifiers and scripts of assets cannot call dApps")
         return self._invoke(dapp, function, arguments, payments, available_complexity, reentrant)
-
-
-def _wrapped(number: int) -> int:
-    """Return the lowest 64 bits, signed: early history overflowed the quantity of some assets."""
-    return (number + 2**63) % 2**64 - 2**63

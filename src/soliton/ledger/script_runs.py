@@ -167,7 +167,7 @@ def run_script_in(
     old = script.is_dapp and not switches.correct_object_version
     view = View(_OLD_OBJECTS_VERSION if old else own, not is_asset, switches, own)
     try:
-        multiple = context.rules.has(Feature.BLOCK_V5)
+        multiple = context.rules.block_v5_approved
         check_payment_count(subject.payments, own, multiple, _title(owner))
     except EvaluationError as error:
         return ScriptOutcome(None, 0, error.message)

@@ -23,6 +23,7 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
+from soliton.chain.values import wrapped
 from soliton.crypto import base58, curve25519
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger import fees, script_runs
@@ -160,10 +161,14 @@ def _fails_by_balance(complexity: int, rules: Rules) -> bool:
 def _fail(
     transaction: AnyTransaction, state: State, context: Context, failure: FailedTransaction
 ) -> Applied:
-    """Apply a failed transaction: only the fee is paid."""
+    """Apply a failed transaction: only the fee is paid.
+
+    The fee of a failed transaction, and the check of funds, follow the rules of sponsorship even
+    before that is active.
+    """
     overlay = Overlay(state, context.height)
     portfolio = Portfolio()
-    fees.add_fee(transaction, portfolio, state, context.rules)
+    fees.add_sponsored_fee(transaction, portfolio, state, context.rules)
     portfolio.write(overlay)
     overlay.record_transaction(transaction.id)
     spent, changes = failure.complexity, failure.changes
@@ -212,18 +217,20 @@ def _check_common(
 
 
 def check_time(transaction: AnyTransaction, context: Context) -> None:
-    """Raise ``Mistiming`` if the timestamp is too far from those of the block and its parent."""
+    """Raise ``Mistiming`` if the timestamp is too far from those of the block and its parent.
+
+    The differences are those of 64-bit numbers: the reference node, and so a chain, accepts the
+    smallest timestamps, which are before the parent's by more than such a number can say.
+    """
     rules, timestamp = context.rules, transaction.timestamp
-    if (
-        timestamp >= rules.future_until
-        and timestamp - context.timestamp > rules.max_time_forward_ms
-    ):
+    ahead = wrapped(timestamp - context.timestamp)
+    if timestamp >= rules.future_until and ahead > rules.max_time_forward_ms:
         raise Mistiming(
             f"Transaction timestamp {timestamp} is more than {rules.max_time_forward_ms}ms in the "
             f"future relative to block timestamp {context.timestamp}"
         )
     parent = context.block.parent
-    if parent is not None and parent.timestamp - timestamp > rules.max_time_back_ms:
+    if parent is not None and wrapped(parent.timestamp - timestamp) > rules.max_time_back_ms:
         raise Mistiming(
             f"Transaction timestamp {timestamp} is more than {rules.max_time_back_ms}ms in the "
             f"past relative to previous block timestamp {parent.timestamp}"
@@ -250,7 +257,7 @@ def _check_funds(
     """Check that the fee alone can be paid, and the type's further conditions."""
     if not _has_free_coins(transaction, state, context.rules):
         portfolio = Portfolio()
-        fees.add_fee(transaction, portfolio, state, context.rules)
+        fees.add_sponsored_fee(transaction, portfolio, state, context.rules)
         check_portfolio(portfolio, state, context.rules)
     if of_type.funds is not None:
         of_type.funds(transaction, state, context)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
+from soliton.chain import microblocks
 from soliton.chain.blocks import MAX_TRANSACTIONS, Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.curve25519 import SignedMessage
@@ -42,10 +43,6 @@ from soliton.storage.below import Below
 from soliton.storage.errors import StorageProblem
 from soliton.storage.retrying import retry_until_read
 
-MAX_MICRO_TRANSACTIONS: Final = 500
-"""The largest number of transactions in a microblock: nodes of the reference refuse larger ones
-(``block/validation/Validators.scala``).
-"""
 SETTLING_SECONDS: Final = 0.001
 """The length of a step of rechecking the pool, unless one transaction takes longer."""
 PAUSES: Final = 2
@@ -268,7 +265,7 @@ class Node:
     def _forging_micro(self, account: AccountKey) -> Steps[Forged | None]:
         self.disk.check()
         settings, pool = self.settings.miner, self.pool
-        limit = min(MAX_MICRO_TRANSACTIONS, settings.max_transactions_in_micro_block)
+        limit = min(microblocks.MAX_TRANSACTIONS, settings.max_transactions_in_micro_block)
         is_late = miner.late_after(self.clock, settings.micro_block_interval_ms)
         candidates = yield from pool.mining_order()
         steps = miner.forging_micro(

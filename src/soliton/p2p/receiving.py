@@ -508,7 +508,7 @@ def _are_valid(batch: Batch, head: SignedHeader, places: range) -> Work[bool]:
 
 def _refusal(height: int, head: SignedHeader, block_id: bytes, error: InputError) -> Outcome:
     if isinstance(error, BlockFromFuture):
-        due = head.header.timestamp - MAX_TIME_DRIFT_MS
+        due = head.header.timestamp - MAX_TIME_DRIFT_MS + 1
         return Outcome(Verdict.EARLY, str(error), height, due=due)
     if isinstance(error, UnknownFeatures):
         # The peer is right: this version is too old.

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from soliton.chain import microblocks
 from soliton.chain.addresses import address_text, from_public_key, parse_address
 from soliton.chain.function_calls import FunctionCall
 from soliton.chain.transactions.invoke_script import TYPE as INVOKE
@@ -92,7 +93,7 @@ def invoke(chain: PrivateChain, name: str, number: int) -> AnyTransaction:
 
 
 def of_five(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_module, "MAX_MICRO_TRANSACTIONS", IN_A_MICROBLOCK)
+    monkeypatch.setattr(microblocks, "MAX_TRANSACTIONS", IN_A_MICROBLOCK)
 
 
 @pytest.mark.parametrize("name", ["countAll", "countMine", "keepHeight"])

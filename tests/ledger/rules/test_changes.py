@@ -33,7 +33,7 @@ from soliton.ledger.state import (
     Table,
 )
 from soliton.parallel import threads
-from tests.ledger.cases import COIN, FEE, HEIGHT, ME, OTHER, SENDER, SPONSOR, YOU
+from tests.ledger.cases import COIN, FEE, HEIGHT, ISSUER, ME, OTHER, SENDER, SPONSOR, YOU
 from tests.ledger.rules import kinds
 from tests.ledger.rules.kinds import ENDED_ID, FOREIGN_ID, GOLD, LEASE_ID, script
 
@@ -134,6 +134,18 @@ def test_sponsor_pays_for_a_call() -> None:
     )
     assert changes[ASSET_BALANCES] == {(YOU, GOLD): 995, (ME, GOLD): 1_005}
     assert changes[WAVES] == {ME: 10 * COIN - 5 * FEE}
+
+
+def test_the_sponsor_pays_for_a_failed_call_even_before_sponsorship() -> None:
+    """Source: wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/state/diffs/TransactionDiffer.scala``
+    (``feePortfolios``).
+    """
+    given = {"yours": script(4, "fail", 1_001, dapp=True), "fee_asset": GOLD, "sponsored": 1}
+    applied = kinds.apply("invoke_script", "unsponsored", {**given, "fee": 5, "key": ISSUER})
+    assert applied.status is Status.FAILED
+    assert applied.changes.changes[ASSET_BALANCES] == {(SPONSOR, GOLD): 995, (ME, GOLD): 1_005}
+    assert applied.changes.changes[WAVES] == {ME: 10 * COIN - 5 * FEE}
 
 
 def test_renaming_for_an_asset_costs_the_sponsor_nothing() -> None:

@@ -126,6 +126,7 @@ devnet | version=3, orders=4, buy_wallet=True, buy_v=2 * R + 35 | ok
 devnet | version=3, orders=4, buy_wallet=True, buy_v=200 | BalanceErrors
 devnet | seen_at=5 | AlreadyInState Transaction
 devnet | later=-7200001 | ok
+devnet | later=-2**63 - TIME | ok
 """
 
 

@@ -31,6 +31,9 @@ devnet | later=5400001 | Mistiming Transaction timestamp 1700005400001 is more t
 devnet | later=-7201000 | ok
 devnet | later=-7201001 | Mistiming Transaction timestamp 1699992798999 is more than 7200000ms in t
 future | later=5400001 | ok
+devnet | later=-2**63 - TIME | ok
+devnet | later=-2**63 - 1000 | ok
+devnet | later=-2**63 - 999 | Mistiming Transaction timestamp -9223370336854776807 is more than 7200
 old    | version=2 | ActivationError Smart Accounts feature has not been activated yet
 smart  | version=2 | ok
 smart  | version=3 | ActivationError Ride V4, VRF, Protobuf, Failed transactions feature has not
@@ -63,6 +66,9 @@ old    | asset=GOLD, amount=5, known=() | TransactionRejected Unissued assets ar
 lax    | asset=GOLD, amount=5, known=() | ok
 old    | fee_asset=GOLD, fee=5, known=() | TransactionRejected Unissued assets are not allowed afte
 old    | fee_asset=GOLD, fee=5 | ok
+unsponsored | fee_asset=GOLD, fee=5 | TransactionRejected Asset 7xeSk1y3uibLNKmGvmbdyAVa9MfjNYiTZ2e
+unsponsored | fee_asset=GOLD, fee=5, sponsored=5 | ok
+unsponsored | fee_asset=GOLD, fee=5, sponsored=5, sponsor_waves=99999 | BalanceErrors
 old    | fee_asset=GOLD, fee=1001 | TransactionRejected Attempt to transfer unavailable funds
 devnet | fee_asset=GOLD | TransactionRejected Attempt to transfer unavailable funds
 devnet | fee_asset=GOLD, fee=5 | TransactionRejected Asset 7xeSk1y3uibLNKmGvmbdyAVa9MfjNYiTZ2eb19ch

@@ -95,6 +95,10 @@ light | pays=((5, SMART),), smart="false" | heavy; [] | failed 1082 4 Transactio
 v5 | lib=4, pays=((5, None),) * 2 | [] | ok 1
 v5 | lib=4, pays=((5, None),) * 3 | [] | TransactionRejected Script payment amount=3 should not exce
 v5 | lib=3, pays=((5, None),) * 2 | WriteSet([]) | TransactionRejected DApp version 3 < 4 doesn't su
+dapps | lib=3, pays=((5, None),) * 2 | WriteSet([]) | TransactionRejected Multiple payments isn't al
+approved | lib=3, pays=((5, None),) * 2 | WriteSet([]) | TransactionRejected DApp version 3 < 4 does
+dapps | lib=3 | TransferSet([ScriptTransfer(Alias("known"), 1, unit)]) | refused CallableFunction ne
+approved | lib=3 | TransferSet([ScriptTransfer(Alias("known"), 1, unit)]) | ok 4
 light | pays=((5, None),) | if (mine() == 1000000005) then [] else throw("") | ok 11
 v5 | lib=4, pays=((5, None),) | if (mine() == 1000000000) then [] else throw("") | ok 15
 light | | if (height == 10 && isDataStorageUntouched(this)) then [] else throw("") | ok 11

@@ -67,6 +67,26 @@ def test_too_complex() -> None:
         script_setting.estimate(compiled(6, text), False, CONTEXT)
 
 
+@pytest.mark.parametrize(
+    ("network", "limit"),
+    [("dapps", "is too complex: [0-9]+ > 4000"), ("approved", "verifier is too complex: .* 2000")],
+)
+def test_the_limit_of_verifiers_came_with_the_approval_of_feature_15(
+    network: str, limit: str
+) -> None:
+    """Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/features/``
+    ``ComplexityCheckPolicyProvider.scala``: the feature needs no more than a height of activation.
+    """
+    context = context_at(HEIGHT, TIME, TIME - 1_000, RuleBook(NETWORKS[network]).at(HEIGHT))
+    for calls in (24, 48):
+        text = "@Verifier(tx)\nfunc v() = " + " && ".join(["slow()"] * calls) + "\n"
+        if calls == 24 and network == "dapps":
+            assert script_setting.estimate(compiled(3, text), False, context).verifier > 2_000
+            continue
+        with pytest.raises(TransactionRejected, match=limit):
+            script_setting.estimate(compiled(3, text), False, context)
+
+
 def sealed(body: str) -> bytes:
     data = bytes.fromhex(body)
     return data + secure_hash(data)[:4]

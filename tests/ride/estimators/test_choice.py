@@ -6,7 +6,7 @@ import pytest
 
 from soliton.chain.features import Feature
 from soliton.chain.networks.model import Functionality
-from soliton.ride.estimators import CodeKind, EstimationError
+from soliton.ride.estimators import CodeKind, EstimationError, choice
 from soliton.ride.estimators.choice import (
     Complexities,
     EstimationRules,
@@ -14,7 +14,6 @@ from soliton.ride.estimators.choice import (
     check_limits,
     estimate_for_account,
     estimate_for_asset,
-    rules_at,
 )
 from soliton.ride.estimators.scripts import Estimate, Estimator
 from soliton.ride.estimators.third import Edition
@@ -46,6 +45,11 @@ V4 = {*V3, Feature.RIDE_V6}
 V5 = {*V4, Feature.LIGHT_NODE}
 
 
+def at(height: int, features: set[Feature]) -> EstimationRules:
+    approved = Feature.BLOCK_V5 in features
+    return choice.rules_at(height, features, SETTINGS, block_v5_approved=approved)
+
+
 def _third(fix_overflow: bool, overhead: bool, let_fixes: bool) -> Estimator:
     return Estimator(3, Edition(fix_overflow, overhead, let_fixes))
 
@@ -66,21 +70,17 @@ def _third(fix_overflow: bool, overhead: bool, let_fixes: bool) -> Estimator:
 )
 def test_estimators_of_heights(
     height: int,
-    features: set[int],
+    features: set[Feature],
     current: Estimator,
     later: tuple[Estimator, ...],
     first_as_well: bool,
 ) -> None:
-    rules = rules_at(height, features, SETTINGS)
+    rules = at(height, features)
     assert rules.current == current
     assert rules.later == later
     assert rules.first_as_well == first_as_well
     assert rules.reduced_verifier_limit == (Feature.BLOCK_V5 in features)
     assert rules.old_verifier == (Feature.RIDE_V6 not in features)
-
-
-def test_the_limit_of_verifiers_came_with_the_approval() -> None:
-    assert rules_at(30, V2, SETTINGS, block_v5_approved=True).reduced_verifier_limit
 
 
 def _costing(cost: int) -> Expression:
@@ -100,7 +100,7 @@ def _dapp(callable_cost: int, verifier_cost: int | None, version: int = 3) -> Sc
     return Script(version, DApp(b"", (), (call,), verifier), b"")
 
 
-LATEST = rules_at(100, V5, SETTINGS)
+LATEST = at(100, V5)
 
 
 def test_numbers_that_the_chain_keeps() -> None:
@@ -111,11 +111,11 @@ def test_numbers_that_the_chain_keeps() -> None:
 
 
 def test_functions_are_estimated_in_advance() -> None:
-    kept = estimate_for_account(_dapp(300, 200), rules_at(10, set(), SETTINGS)).callables
+    kept = estimate_for_account(_dapp(300, 200), at(10, set())).callables
     assert set(kept) == {1, 2, 3}
     assert kept[3] == {"call": 300}
     assert kept[1]["call"] == kept[2]["call"] > 300
-    before_third = estimate_for_account(_dapp(300, 200), rules_at(30, V2, SETTINGS))
+    before_third = estimate_for_account(_dapp(300, 200), at(30, V2))
     assert set(before_third.callables) == {2, 3}
 
 
@@ -129,9 +129,9 @@ def _by_two_calls(cost: int) -> Expression:
 def test_verifiers_have_to_pass_both_of_the_first_two() -> None:
     calls = Script(3, _by_two_calls(3_000), b"")
     assert estimate(calls, 2).max < 4_000 < estimate(calls, 1).max
-    assert estimate_for_asset(calls, rules_at(20, V2, SETTINGS)) == estimate(calls, 2).max
+    assert estimate_for_asset(calls, at(20, V2)) == estimate(calls, 2).max
     with pytest.raises(ScriptTooComplex):
-        estimate_for_asset(calls, rules_at(30, V2, SETTINGS))
+        estimate_for_asset(calls, at(30, V2))
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from soliton.ride.compiler.directives import (
 )
 from soliton.ride.errors import RideError
 from soliton.ride.estimators import Estimate
-from soliton.ride.estimators.choice import EstimationRules, rules_at
+from soliton.ride.estimators.choice import EstimationRules
 from soliton.ride.faults import SourceText
 
 _FIRST_DEFAULT: Final = 3
@@ -140,9 +140,7 @@ def _default_version(node: Node) -> int:
 
 
 def _estimation_rules(node: Node) -> EstimationRules:
-    height = node.chain.height
-    rules = node.chain.rules.at(height)
-    return rules_at(height, rules.features, node.network.functionality)
+    return node.chain.rules.at(node.chain.height).estimation
 
 
 # --- costs ----------------------------------------------------------------------------------------

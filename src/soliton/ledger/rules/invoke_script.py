@@ -52,7 +52,7 @@ def _sending(transaction: AnyTransaction, state: State, context: Context) -> Non
     rules = context.rules
     dapp = common.resolve(payload.d_app, state, rules)
     check_payments(payload.payments, state, rules)
-    together = rules.has(Feature.BLOCK_V5)
+    together = rules.block_v5_approved
     script = account_script(dapp, state)
     # A dApp may send its caller the missing fee.
     overdraft = False

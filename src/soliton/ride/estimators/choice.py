@@ -77,12 +77,11 @@ def rules_at(
     features: AbstractSet[int],
     settings: Functionality,
     *,
-    block_v5_approved: bool | None = None,
+    block_v5_approved: bool,
 ) -> EstimationRules:
     """Return the rules for the block at a height with these active features.
 
-    The lower limit of verifiers applies from the approval of feature 15 on, before its activation;
-    ``block_v5_approved`` is that, if known.
+    The lower limit of verifiers applies from the approval of feature 15 on, before its activation.
     """
     block_v5 = Feature.BLOCK_V5 in features
     ride_v6 = Feature.RIDE_V6 in features
@@ -107,7 +106,7 @@ def rules_at(
         current=current,
         later=tuple(estimators[current.number :]),
         first_as_well=not block_v5 and height > settings.estimator_pre_check_height,
-        reduced_verifier_limit=block_v5 if block_v5_approved is None else block_v5_approved,
+        reduced_verifier_limit=block_v5_approved,
         old_verifier=not ride_v6,
     )
 
