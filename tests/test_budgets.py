@@ -30,7 +30,7 @@ LINES: dict[str, int] = {
     "data_service": 2_530,
     "devnet": 4_600,
     "export": 3_960,
-    "grpc_api": 5_300,
+    "grpc_api": 5_320,
     "keystore": 740,
     "ledger": 9_305,
     "matcher": 15_382,

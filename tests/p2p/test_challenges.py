@@ -14,11 +14,16 @@ from soliton.chain import blocks
 from soliton.chain.addresses import from_public_key
 from soliton.chain.blocks import Block
 from soliton.chain.layouts import SIGNATURE_LENGTH
+from soliton.chain.transactions.invoke_script import InvokeScript
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.set_script import SetScript
 from soliton.chain.transactions.transfer import Transfer
 from soliton.crypto.curve25519 import sign
+from soliton.crypto.keys import KeyPair
 from soliton.grpc_api import accounts
 from soliton.grpc_api.proto.accounts_api_pb2 import BalancesRequest
+from soliton.grpc_api.proto.transactions_api_pb2 import TransactionsRequest
+from soliton.grpc_api.transactions import get_state_changes
 from soliton.ledger.state import Status
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
@@ -26,14 +31,21 @@ from soliton.node.challenger import CannotChallenge
 from soliton.node.node import system_clock
 from soliton.p2p.history import block_message
 from soliton.p2p.jobs import own_microblock
+from soliton.ride.compiler import compile_source
 from soliton.storage.store import Store
 from soliton.wire import messages
 from tests.node import forging
-from tests.node.chains import address_of, signed
-from tests.p2p.world import OWNERS, Peer, agree, done, join, make, network, peers, until
+from tests.node.chains import address_of, person, signed
+from tests.p2p.world import Peer, agree, done, join, make, network, peers, until
 
 WRONG = bytes(32)
 FEE = 100_000
+POOR = person("somebody without money")
+EMPTY = compile_source("""{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE DAPP #-}
+@Callable(i)
+func default() = []
+""").script.source
 
 
 @asynccontextmanager
@@ -55,12 +67,16 @@ def spend_all(peer: Peer, *before: AnyTransaction) -> AnyTransaction:
     """A transfer of all that somebody has, the reward of his last block too: in a challenge of that
     it does not apply.
     """
-    others = (each for each in OWNERS if each != peer.owner)
     balance = peer.node.chain.balance(address_of(peer.owner))
     spent = sum(each.fee for each in before)
     amount = balance - spent - FEE
-    payload = Transfer(address_of(next(others)), None, amount, b"")
+    payload = Transfer(address_of(POOR), None, amount, b"")
     return signed(peer.owner, 4, payload, version=2, timestamp=system_clock())
+
+
+def call(d_app: Peer, caller: KeyPair) -> AnyTransaction:
+    payload = InvokeScript(address_of(d_app.owner), None, ())
+    return signed(caller, 16, payload, version=2, timestamp=system_clock(), fee=FEE * 5)
 
 
 def wrong_block(liar: Peer, *transactions: AnyTransaction) -> Block:
@@ -142,7 +158,10 @@ def test_a_microblock_with_a_wrong_state_hash_is_challenged(tmp_path: Path) -> N
             await until(lambda: agree(liar, *honest), "another good block of the liar")
             last = liar.node.chain.last_block
             fair = liar.transfer(5)
-            added = (fair, spend_all(liar, fair))
+            script = signed(
+                liar.owner, 13, SetScript(EMPTY), version=2, timestamp=system_clock(), fee=FEE * 10
+            )
+            added = (fair, script, spend_all(liar, fair, script), call(liar, POOR))
             draft = blocks.extended(last, added, WRONG, bytes(SIGNATURE_LENGTH))
             signature = sign(liar.owner.private_key, draft.signed)
             total = blocks.extended(last, added, WRONG, signature)
@@ -160,14 +179,16 @@ def test_a_microblock_with_a_wrong_state_hash_is_challenged(tmp_path: Path) -> N
             )
             assert honest[0].node.chain.height == 3
             check(liar, honest, total)
-            found = [
-                honest[2].node.chain.transaction(each.id) for each in (first, added[0], added[1])
-            ]
+            found = [honest[2].node.chain.transaction(each.id) for each in (first, *added)]
             assert [each and each.status for each in found] == [
-                Status.SUCCEEDED,
-                Status.SUCCEEDED,
-                Status.ELIDED,
+                *(Status.SUCCEEDED,) * 3,
+                *(Status.ELIDED,) * 2,
             ]
+            # An elided call is among the changes of state, without a result.
+            asked = TransactionsRequest(transaction_ids=[each.id for each in added])
+            [shown] = filter(None, get_state_changes(honest[2].node.chain, asked))
+            assert shown.transaction.waves_transaction.HasField("invoke_script")
+            assert not shown.HasField("result")
             accepted_elsewhere(tmp_path / "other", honest[0].node.chain)
 
     asyncio.run(run())

@@ -88,10 +88,10 @@ def get_nft_list(chain: Blockchain, request: pb.NFTRequest) -> Iterator[pb.NFTRe
     address = stream_address(request.address, chain.network.chain_id)
     left, after = request.limit, None
     if request.after_asset_id:
-        after = (2**32 - 1, 2**32 - 1)
-        if len(request.after_asset_id) == DIGEST_LENGTH:
-            info = chain.store.get(ASSETS, AssetId(request.after_asset_id))
-            after = after if info is None else (info.height, info.sequence)
+        after = indexes.nft_place(chain.store, address, request.after_asset_id)
+        if after is None:
+            # As in the reference, the list is searched for it up to the end.
+            return
     if left <= 0:
         return
     for asset_id, _ in indexes.nfts(chain.store, address, after):

@@ -36,9 +36,7 @@ def get_activation_status(
     start = (height - 1) // window * window + 1
     if start + window - 1 > MAX_INT:
         raise Refused(Code.INTERNAL, "last on empty Range")
-    votes: Counter[int] = Counter()
-    for each in range(start, min(height, chain.height) + 1):
-        votes.update(set(chain.meta(each).feature_votes))
+    votes = _votes(chain, range(start, start + window), height)
     doubling = window // settings.feature_check_blocks_period
     response = pb.ActivationStatusResponse(
         height=height,
@@ -46,22 +44,39 @@ def get_activation_status(
         voting_threshold=settings.blocks_for_feature_activation * doubling,
         next_check=start + window - 1,
     )
-    activations = chain.rules.activations()
-    known = {each for each, at in activations.items() if at <= height + window}
-    for number in sorted({*Feature, *known, *votes}):
-        response.features.append(_feature(supported, chain, number, height, votes))
+    approvals = chain.store.approvals()
+    approved = {each for each, at in approvals.items() if at <= height}
+    for number in sorted({*Feature, *approvals, *votes}):
+        response.features.append(_feature(supported, chain, number, height, votes, approved))
     return response
 
 
+def _votes(chain: Blockchain, window: range, height: int) -> Counter[int]:
+    """Count the votes in a window. As in the reference, all its blocks count, also those above the
+    height, but the last block of the chain counts for its height and later ones, also beyond its
+    window (``database/RocksDBWriter.scala`` and ``state/BlockchainUpdaterImpl.scala``).
+    """
+    votes: Counter[int] = Counter()
+    for each in range(window.start, min(window.stop, chain.height)):
+        votes.update(set(chain.meta(each).feature_votes))
+    if chain.height <= height:
+        votes.update(set(chain.meta(chain.height).feature_votes))
+    return votes
+
+
 def _feature(
-    supported: Collection[int], chain: Blockchain, number: int, height: int, votes: Counter[int]
+    supported: Collection[int],
+    chain: Blockchain,
+    number: int,
+    height: int,
+    votes: Counter[int],
+    approved: Collection[int],
 ) -> _Feature:
     at = chain.rules.activations().get(number)
-    preactivated = number in chain.network.functionality.pre_activated_features
     status = _Feature(id=number, description=DESCRIPTIONS.get(number, "Unknown feature"))
     if at is not None and at <= height:
         status.blockchain_status = _Feature.ACTIVATED
-    elif at is not None and not preactivated:
+    elif number in approved:
         status.blockchain_status = _Feature.APPROVED
     else:
         status.supporting_blocks = votes[number]

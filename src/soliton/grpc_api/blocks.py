@@ -44,11 +44,13 @@ def get_block_range(chain: Blockchain, request: pb.BlockRangeRequest) -> Iterato
     """Return the blocks from one height to another, both included, or those of one generator."""
     bounds = [signed_height(each) for each in (request.from_height, request.to_height)]
     first, last = (each if each > 0 else chain.height + each for each in bounds)
-    generator = _generator(request, chain.network.chain_id)
     whole = request.include_transactions
-    if first <= 0 and whole:
+    heights = range(max(1, first), min(last, chain.height) + 1)
+    if not heights or (first <= 0 and whole):
         return
-    for height in range(max(1, first), min(last, chain.height) + 1):
+    # As in the reference, the filter is read with the first block.
+    generator = _generator(request, chain.network.chain_id)
+    for height in heights:
         if generator is not None:
             key = chain.meta(height).generator
             if from_public_key(key, chain.network.chain_id) != generator:

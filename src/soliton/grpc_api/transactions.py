@@ -13,7 +13,7 @@ from typing import Final
 from soliton.chain import snapshots
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.proto.transaction_pb2 import SignedTransaction
-from soliton.chain.transactions import codec, ethereum
+from soliton.chain.transactions import codec, ethereum, invoke_script
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.grpc_api.errors import Code, Refused, numbered
@@ -120,13 +120,15 @@ def get_transaction_snapshots(
 def get_state_changes(
     chain: Blockchain, request: pb.TransactionsRequest
 ) -> Iterator[pb.InvokeScriptResultResponse | None]:
-    """Return the results of those of the transactions that called a dApp."""
+    """Return those of the transactions that call a dApp, with their results; an elided one has
+    none.
+    """
     for name in request.transaction_ids:
         found = chain.transaction(name)
-        result = None if found is None else call_result(chain, found)
-        if found is None or result is None:
+        if found is None or found.transaction.type_id != invoke_script.TYPE.type_id:
             yield None
             continue
+        result = call_result(chain, found)
         response = pb.InvokeScriptResultResponse(result=result)
         response.transaction.CopyFrom(signed_transaction(found.transaction))
         yield response

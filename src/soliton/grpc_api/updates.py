@@ -215,6 +215,7 @@ class Updates:
             yield delimited(_UPDATE_FIELD, each)
 
     async def _updates(self, first: int, last: int, metadata: Metadata) -> AsyncIterator[bytes]:
+        self._check_start(first)
         if first < 1:
             raise invalid("requirement failed: fromHeight must be > 0")
         if last and first > last:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final, Protocol, TypeVar
 
 from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.layouts import DIGEST_LENGTH
 from soliton.chain.values import AssetId
 from soliton.ledger.state import ALIASES, ASSET_BALANCES, ASSETS, LEASE_INFO, Changes, Table
 from soliton.storage import layout
@@ -178,6 +179,16 @@ def nfts(
     for key, _ in records:
         height, sequence = _NFT_PLACE.unpack_from(key, len(prefix))
         yield AssetId(key[len(prefix) + _NFT_PLACE.size :]), (height, sequence)
+
+
+def nft_place(store: Records, address: Address, asset_id: bytes) -> tuple[int, int] | None:
+    """Return the place of an NFT in an account's list, ``None`` if it was never there."""
+    info = store.get(ASSETS, AssetId(asset_id)) if len(asset_id) == DIGEST_LENGTH else None
+    if info is None:
+        return None
+    place = info.height, info.sequence
+    prefix = layout.ADDRESS_NFT + address + _NFT_PLACE.pack(*place) + asset_id
+    return None if next(store.scan(prefix, prefix), None) is None else place
 
 
 def asset_distribution(

@@ -183,10 +183,9 @@ async def nfts(request: Request) -> Stream:
     newest_first = order == "desc"
     start: tuple[int, int] | None = None
     if after is not None:
-        info = node.chain.store.get(ASSETS, AssetId(after[: DIGEST_LENGTH + 1]))
-        # The reference searches the account's list for an unknown asset, up to the list's end.
+        # The reference searches the account's list for another asset, up to the list's end.
         end = (0, 0) if newest_first else (2**32 - 1, 2**32 - 1)
-        start = end if info is None else (info.height, info.sequence)
+        start = indexes.nft_place(node.chain.store, address, after) or end
     names = await _nfts(node, address, start, limit + 1, newest_first=newest_first)
     headers: Headers = ()
     if 0 < limit < len(names):
