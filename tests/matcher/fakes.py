@@ -187,7 +187,7 @@ class FakeCore:
             )
         if order.id in self._infos:
             raise MatcherError(errors.ORDER_DUPLICATE, id=base58.encode(order.id))
-        self.check_pair(AssetPair(order.amount_asset, order.price_asset))
+        await self.check_pair(AssetPair(order.amount_asset, order.price_asset))
         self.placed.append(order)
         self._apply(PlaceMarketOrder(order, 10**17) if market else PlaceOrder(order))
 
@@ -266,7 +266,7 @@ class FakeCore:
     def pairs(self) -> dict[AssetPair, int]:
         return {book.pair: book.created for book in self.engine.books()}
 
-    def check_pair(self, pair: AssetPair) -> None:
+    async def check_pair(self, pair: AssetPair) -> None:
         if pair in self.denied:
             raise MatcherError(errors.ASSET_PAIR_IS_DENIED, assetPair=pair)
         if pair.amount_asset == pair.price_asset:
@@ -274,6 +274,11 @@ class FakeCore:
             raise MatcherError(errors.ASSET_PAIR_SAME_ASSETS, assetId=name)
         if not is_correctly_ordered(pair, self.placement.price_assets):
             raise MatcherError(errors.ORDER_ASSET_PAIR_REVERSED, assetPair=pair)
+        for asset_id in (pair.price_asset, pair.amount_asset):
+            await self.asset(asset_id)
+
+    async def check_asset(self, asset_id: AssetId | None) -> None:
+        await self.asset(asset_id)
 
     async def asset(self, asset_id: AssetId | None) -> Asset:
         found = ASSETS.get(asset_id)
@@ -284,8 +289,8 @@ class FakeCore:
     def order_versions(self) -> tuple[int, ...]:
         return (1, 2, 3, 4)
 
-    def base_fee(self) -> int:
-        return 300_000
+    def account_fee(self) -> int:
+        return 0
 
     async def minimum_fee(
         self, pair: AssetPair, side: Side, amount: int, price: int

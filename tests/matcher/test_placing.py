@@ -257,7 +257,7 @@ async def test_rates_fees_and_discount(tmp_path: Path, node: FakeNode) -> None:
         await matcher.placing.place(order, market=False)
         cheap = make_order(ALICE, Side.SELL, COIN, PRICE, fee=FEE - 1, fee_asset=SMART)
         assert await refusal(matcher, cheap) is errors.FEE_NOT_ENOUGH
-        assert matcher.queries.base_fee() == FEE
+        assert matcher.queries.account_fee() == 0
     async with running(settings, node) as matcher:
         assert matcher.rates.latest() == {None: 1.0, SMART: 2.0}
         assert matcher.rates.delete(SMART) == 2.0

@@ -158,9 +158,46 @@ def test_what_may_be_traded(load: Load) -> None:
     assert [matching.tick_size_at(pair, offset) for offset in (0, 8, 9)] == [1, 1, 100]
 
 
+def test_a_mode_for_all_pairs_of_some_assets_is_that_of_those_that_are_traded(load: Load) -> None:
+    """The reference's ``AssetPairBuilder.quickValidateAssetPair``: an allowed pair may have any
+    order, and a file with a white list has no others.
+    """
+    fee = f"""order-fee {{ -1 {{ mode = composite, composite {{
+        default {{ mode = dynamic }}
+        custom-assets {{ assets = ["{USD}", "{BTC}", "WAVES"], settings {{ mode = fixed }} }}
+    }} }} }}"""
+    usd, btc = base58.decode(USD), base58.decode(BTC)
+    listed = f'price-assets = ["{USD}", "WAVES"], allowed-asset-pairs = ["{USD}-{BTC}"]'
+    for more, pairs in (
+        ("", {(usd, btc), (btc, usd), (btc, None), (None, usd)}),
+        (f'blacklisted-assets = ["{BTC}"]', {(usd, btc), (None, usd)}),
+        ("white-list-only = yes", {(usd, btc)}),
+    ):
+        ((_, found),) = load(f"{listed}\n{more}\n{fee}").trading.order_fees
+        assert isinstance(found, CompositeFee)
+        assert set(found.custom) == {AssetPair(*pair) for pair in pairs}
+
+
+def test_a_fixed_fee_may_be_nothing(load: Load) -> None:
+    text = "order-fee { -1 { mode = fixed, fixed { min-fee = 0 } } }"
+    assert load(text).trading.order_fees == ((-1, FixedFee(None, 0)),)
+
+
+def test_accounts_that_are_not_throttled_are_named_by_their_keys(load: Load) -> None:
+    found = load(f'address-actor.realtime-ws-accounts = ["{KEY}"]').web_sockets
+    assert found.realtime_accounts == {base58.decode(KEY)}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("order-fee { -1 { mode = percent, percent.min-fee = 101 } }", "from 0 to 100"),
+        ("order-fee.-1 { mode = composite, composite.discount { asset = WAVES, value = 100.5 } }",
+         "from 0 to 100"),
+        ('order-restrictions { "WAVES-WAVES" { min-amount = 2, max-amount = 1 } }', "min-amount"),
+        ('order-restrictions { "WAVES-WAVES" { min-price = 2, max-price = 2 } }', "min-price"),
+        ('address-actor.realtime-ws-accounts = ["3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"]',
+         "public keys"),
         ('price-assets = ["abc"]', "WAVES or an id"),
         ("order-fee { x { mode = fixed } }", "order-fee.x"),
         ("order-fee { -1 { mode = free } }", "order-fee.-1.mode"),

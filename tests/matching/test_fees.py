@@ -23,7 +23,7 @@ from soliton.matching.fees import (
 )
 from soliton.matching.minimum_fees import Offer, fee_assets, minimum_fee, script_fees
 from soliton.matching.model import limit_order
-from soliton.matching.pairs import Asset, AssetPair
+from soliton.matching.pairs import Asset, AssetPair, is_correctly_ordered
 from soliton.matching.rates import Rates
 from tests.matching.makers import AMOUNT_ASSET, FEE_ASSET, PAIR, PRICE_ASSET, account, make_order
 from tests.matching.test_validation import ASSETS, Description
@@ -152,7 +152,11 @@ def test_fees_of_scripts() -> None:
 
 
 def test_modes_of_pairs() -> None:
-    chosen = custom_pairs((None, AMOUNT_ASSET, FEE_ASSET), FIXED, (FEE_ASSET,))
+    chosen = custom_pairs(
+        (None, AMOUNT_ASSET, FEE_ASSET),
+        FIXED,
+        lambda pair: is_correctly_ordered(pair, (FEE_ASSET,)),
+    )
     assert set(chosen) == {
         AssetPair(None, FEE_ASSET),
         AssetPair(AMOUNT_ASSET, FEE_ASSET),

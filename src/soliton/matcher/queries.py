@@ -16,12 +16,18 @@ from soliton.matcher.records import AddressReport, OrderInfo, describe
 from soliton.matcher.replica import Replica
 from soliton.matching import errors
 from soliton.matching.errors import MatcherError
-from soliton.matching.fees import DynamicFee, mode_of
-from soliton.matching.minimum_fees import SCRIPT_FEE, Offer, fee_assets, minimum_fee, script_fees
+from soliton.matching.minimum_fees import (
+    SCRIPT_FEE,
+    Offer,
+    discount_of,
+    fee_assets,
+    minimum_fee,
+    script_fees,
+)
 from soliton.matching.pairs import AssetPair
 from soliton.matching.placement import PlacementSettings
 from soliton.matching.rates import Rates
-from soliton.matching.validation import VERSION_FEATURES, check_pair
+from soliton.matching.validation import VERSION_FEATURES, check_asset, check_pair
 
 Fee = tuple[AssetId | None, int]
 """An asset and an amount of it."""
@@ -71,11 +77,17 @@ class Queries:
         """All books, with their creation time in milliseconds."""
         return dict(self._effects.books)
 
-    def check_pair(self, pair: AssetPair) -> None:
-        """Raise ``MatcherError`` if a pair is not traded here."""
-        assets = self._chain.assets
-        known = pair.amount_asset in assets and pair.price_asset in assets
-        check_pair(pair, self._placement, assets if known else None)
+    async def check_pair(self, pair: AssetPair) -> None:
+        """Raise ``MatcherError`` if a pair is not traded here, or lacks an asset on the chain."""
+        check_pair(pair, self._placement, None)
+        for asset_id in (pair.price_asset, pair.amount_asset):
+            await self.asset(asset_id)
+        check_pair(pair, self._placement, self._chain.assets)
+
+    async def check_asset(self, asset_id: AssetId | None) -> None:
+        """Raise ``MatcherError`` if an asset does not exist or is blacklisted."""
+        await self.asset(asset_id)
+        check_asset(asset_id, self._placement, self._chain.assets)
 
     async def asset(self, asset_id: AssetId | None) -> Asset:
         """An asset; raises ``MatcherError`` if none has this id."""
@@ -96,31 +108,33 @@ class Queries:
             or (VERSION_FEATURES[version] in self._chain.features and (version != 4 or v4_started))
         )
 
-    def base_fee(self) -> int:
-        """The minimum fee of orders in dynamic mode, in units of the native coin."""
-        fee = self._engine.settings.order_fee_at(self._engine.last_offset + 1)
-        mode = mode_of(fee, AssetPair(None, None))
-        least = mode.base_fee if isinstance(mode, DynamicFee) else 0
-        return least + SCRIPT_FEE * self._chain.matcher_scripted
+    def account_fee(self) -> int:
+        """What the script of the matcher's account adds to dynamic fees."""
+        return SCRIPT_FEE * self._chain.matcher_scripted
 
     async def minimum_fee(
         self, pair: AssetPair, side: Side, amount: int, price: int
-    ) -> tuple[Fee, Fee | None]:
-        """The usual minimum fee of an order, and the discounted one, if any. Raises
-        ``MatcherError``, also for a missing rate.
+    ) -> tuple[Fee | None, Fee | None]:
+        """The usual minimum fee of an order, and the discounted one. Only the latter exists if the
+        usual fee asset is the discounted one. Raises ``MatcherError``, also for a missing rate.
         """
         for asset_id in (pair.amount_asset, pair.price_asset):
             await self.asset(asset_id)
-        chain, found = self._chain, list[Fee]()
+        chain = self._chain
         fee = self._engine.settings.order_fee_at(self._engine.last_offset + 1)
-        choices = fee_assets(fee, pair, side)
+        choices, discount = fee_assets(fee, pair, side), discount_of(fee)
         await chain.learn(choices)
         extra = script_fees(pair, chain.assets, chain.matcher_scripted)
+        usual: Fee | None = None
+        discounted: Fee | None = None
         for asset_id in choices:
             offer = Offer(pair, side, amount, price, asset_id)
-            least = minimum_fee(offer, fee, chain.assets, self._rates, extra)
-            found.append((asset_id, least.fee))
-        return found[0], found[1] if len(found) > 1 else None
+            least = asset_id, minimum_fee(offer, fee, chain.assets, self._rates, extra).fee
+            if discount is not None and discount.asset == asset_id:
+                discounted = least
+            else:
+                usual = least
+        return usual, discounted
 
     # --- accounts ---------------------------------------------------------------------------------
 

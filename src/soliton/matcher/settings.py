@@ -29,7 +29,7 @@ from soliton.matcher.clock import SteadyClock
 from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.journal.leadership import MAX_NAME_BYTES
 from soliton.matcher.journal.topic import Security
-from soliton.matcher.trading_settings import TradingSettings, read_trading
+from soliton.matcher.trading_settings import TradingSettings, public_keys, read_trading
 from soliton.web.clock import wall_clock
 
 MATCHER_PORT: Final = 6886
@@ -117,7 +117,8 @@ class WebSockets(msgspec.Struct, frozen=True):
     max_order_books: int = 10
     max_addresses: int = 10
     jwt_public_key: str = ""
-    realtime_accounts: tuple[str, ...] = ()
+    realtime_accounts: frozenset[bytes] = frozenset()
+    """The public keys of the accounts whose streams are not throttled."""
 
 
 class Queue(msgspec.Struct, frozen=True):
@@ -313,7 +314,7 @@ def _web_sockets(section: Section, actor: Section) -> WebSockets:
         max_order_books=limits.integer("max-order-book-number", 10, 1, MAX_COUNT),
         max_addresses=limits.integer("max-address-number", 10, 1, MAX_COUNT),
         jwt_public_key=external.text("jwt-public-key", ""),
-        realtime_accounts=actor.texts("realtime-ws-accounts"),
+        realtime_accounts=public_keys(actor, "realtime-ws-accounts"),
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from soliton.chain.values import MAX_I64
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.exchanges import BASE_FEE
+from soliton.matching.errors import MatcherError
 from soliton.matching.fees import (
     AssetType,
     CompositeFee,
@@ -45,11 +47,13 @@ from soliton.matching.rules import (
     OffsetSchedule,
     normalized_tick_sizes,
 )
+from soliton.matching.validation import check_pair
 
 MAX_PATTERN_CHARS: Final = 256
 MAX_KEY_CHARS: Final = 88
 MAX_DECIMAL_CHARS: Final = 40
 MAX_FILE_CHARS: Final = 1_000_000
+MAX_PERCENT: Final = 100
 ORDER_VERSIONS: Final = (1, 2, 3, 4)
 _MODES: Final = ("dynamic", "fixed", "percent")
 _PAIR: Final = "a pair, as AMOUNT-PRICE with WAVES or base58 on both sides"
@@ -105,15 +109,16 @@ def read_trading(section: Section, chain_id: int) -> TradingSettings:
     # Keys of the reference that have no effect here, or of its older versions.
     for foreign in ("custom", "num", "seed"):
         pools.has(foreign)
+    placement = _placement(section, price_assets, chain_id)
     return TradingSettings(
-        order_fees=_order_fees(section.section("order-fee"), price_assets),
+        order_fees=_order_fees(section.section("order-fee"), placement),
         tick_sizes=_tick_sizes(section.section("matching-rules")),
         order_v4_start_offset=_offset(section, "order-v-4-start-offset", -1),
         distinct_timestamps_start_offset=_offset(section, "exchange-tx-ts-start-offset", NEVER),
         pass_execution_parameters_start_offset=_offset(parameters, "since-offset", NEVER),
-        lp_accounts=_keys(pools, "public-keys") | _keys_in_file(pools, "file-path"),
+        lp_accounts=public_keys(pools, "public-keys") | _keys_in_file(pools, "file-path"),
         exchange_base_fee=section.integer("exchange-tx-base-fee", BASE_FEE, BASE_FEE, MAX_I64),
-        placement=_placement(section, price_assets, chain_id),
+        placement=placement,
     )
 
 
@@ -125,20 +130,20 @@ def _offset(section: Section, key: str, default: int) -> int:
 # --- fees -----------------------------------------------------------------------------------------
 
 
-def _order_fees(section: Section, price_assets: tuple[Asset, ...]) -> OffsetSchedule:
+def _order_fees(section: Section, placement: PlacementSettings) -> OffsetSchedule:
     schedule: list[tuple[int, OrderFee]] = []
     for key in section.keys():  # noqa: SIM118 - a section is no mapping
         start = key.strip('"')
         if not re.fullmatch(r"-1|[0-9]{1,18}", start):
             section.refuse(key, "offsets as keys, from -1 on")
-        schedule.append((int(start), _order_fee(section.section(key), price_assets)))
+        schedule.append((int(start), _order_fee(section.section(key), placement)))
     schedule.sort(key=lambda entry: entry[0])
     if not schedule or schedule[0][0] > 0:
         schedule.insert(0, (-1, DEFAULT_FEE))
     return tuple(schedule)
 
 
-def _order_fee(section: Section, price_assets: tuple[Asset, ...]) -> OrderFee:
+def _order_fee(section: Section, placement: PlacementSettings) -> OrderFee:
     if section.text("mode", "dynamic") != "composite":
         return _simple_fee(section)
     for mode in _MODES:
@@ -150,18 +155,26 @@ def _order_fee(section: Section, price_assets: tuple[Asset, ...]) -> OrderFee:
     assets = set(_assets(many, "assets"))
     shared = many.section("settings")
     if assets:
-        custom |= custom_pairs(assets, _simple_fee(shared), price_assets)
+        custom |= custom_pairs(assets, _simple_fee(shared), partial(_is_traded, placement))
     for key, pair in _pair_keys(chosen):
         custom[pair] = _simple_fee(chosen.section(key))
     discount = inner.section("discount")
     return CompositeFee(
         default=_simple_fee(inner.section("default")),
         custom=custom,
-        discount=Discount(_asset(discount, "asset"), _decimal(discount, "value", None))
+        discount=Discount(_asset(discount, "asset"), _percentage(discount, "value", None))
         if discount.has("asset")
         else None,
-        zero_fee_accounts=_keys(inner, "zero-fee-accounts"),
+        zero_fee_accounts=public_keys(inner, "zero-fee-accounts"),
     )
+
+
+def _is_traded(placement: PlacementSettings, pair: AssetPair) -> bool:
+    try:
+        check_pair(pair, placement, None)
+    except MatcherError:
+        return False
+    return True
 
 
 def _simple_fee(section: Section) -> SimpleFee:
@@ -176,18 +189,18 @@ def _simple_fee(section: Section) -> SimpleFee:
         return DynamicFee(
             dynamic.integer("base-maker-fee", 300_000, 1, MAX_I64),
             dynamic.integer("base-taker-fee", 300_000, 1, MAX_I64),
-            _keys(dynamic, "zero-fee-accounts"),
+            public_keys(dynamic, "zero-fee-accounts"),
         )
     if mode == "fixed":
         fixed = section.section("fixed")
-        return FixedFee(_asset(fixed, "asset"), fixed.integer("min-fee", 300_000, 1, MAX_I64))
+        return FixedFee(_asset(fixed, "asset"), fixed.integer("min-fee", 300_000, 0, MAX_I64))
     percent = section.section("percent")
     text = percent.text("asset-type", "amount")
     if text not in [each.value for each in AssetType]:
         percent.refuse("asset-type", ", ".join(each.value for each in AssetType))
     return PercentFee(
         AssetType(text),
-        _decimal(percent, "min-fee", "0.1"),
+        _percentage(percent, "min-fee", "0.1"),
         percent.integer("min-fee-in-waves", 300_000, 1, MAX_I64),
     )
 
@@ -248,12 +261,16 @@ def _restrictions(section: Section) -> dict[AssetPair, Restrictions]:
     found = {}
     for key, pair in _pair_keys(section):
         inner = section.section(key)
-        found[pair] = Restrictions(
+        limits = found[pair] = Restrictions(
             *(
                 _decimal(inner, name.replace("_", "-"), str(getattr(defaults, name)))
                 for name in Restrictions.__struct_fields__
             )
         )
+        if limits.min_amount >= limits.max_amount:
+            inner.refuse("max-amount", f"a number above min-amount, {limits.min_amount}")
+        if limits.min_price >= limits.max_price:
+            inner.refuse("max-price", f"a number above min-price, {limits.min_price}")
     return found
 
 
@@ -284,6 +301,13 @@ def _decimal(section: Section, key: str, default: str | None) -> Decimal:
     return value
 
 
+def _percentage(section: Section, key: str, default: str | None) -> Decimal:
+    value = _decimal(section, key, default)
+    if value > MAX_PERCENT:
+        section.refuse(key, f"a number from 0 to {MAX_PERCENT}")
+    return value
+
+
 def _asset(section: Section, key: str) -> Asset:
     try:
         return _whole_asset(section.text(key, "WAVES"))
@@ -306,7 +330,8 @@ def _whole_asset(text: str) -> Asset:
     return asset
 
 
-def _keys(section: Section, key: str) -> frozenset[bytes]:
+def public_keys(section: Section, key: str) -> frozenset[bytes]:
+    """Return a list of public keys in base58."""
     try:
         return frozenset(map(_public_key, section.texts(key)))
     except Base58Error:

@@ -9,7 +9,7 @@ Sources: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/model/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
@@ -24,7 +24,6 @@ from soliton.matching.model import ActiveOrder
 from soliton.matching.pairs import (
     Asset,
     AssetPair,
-    is_correctly_ordered,
     received_asset,
     spent_asset,
 )
@@ -119,11 +118,11 @@ OrderFee = SimpleFee | CompositeFee
 
 
 def custom_pairs(
-    assets: Collection[Asset], mode: SimpleFee, price_assets: Sequence[Asset]
+    assets: Collection[Asset], mode: SimpleFee, is_traded: Callable[[AssetPair], bool]
 ) -> dict[AssetPair, SimpleFee]:
-    """One mode for all correctly ordered pairs of some assets, for ``CompositeFee.custom``."""
+    """One mode for all pairs of some assets that are traded, for ``CompositeFee.custom``."""
     pairs = (AssetPair(*both) for both in permutations(assets, 2))
-    return {pair: mode for pair in pairs if is_correctly_ordered(pair, price_assets)}
+    return {pair: mode for pair in pairs if is_traded(pair)}
 
 
 def mode_of(fee: OrderFee, pair: AssetPair) -> SimpleFee:

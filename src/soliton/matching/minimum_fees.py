@@ -63,7 +63,7 @@ def fee_assets(fee: OrderFee, pair: AssetPair, side: Side) -> tuple[Asset, ...]:
     if isinstance(mode, FixedFee):
         return (mode.asset,)
     usual = mode.fee_asset(pair, side) if isinstance(mode, PercentFee) else None
-    discount = _discount(fee)
+    discount = discount_of(fee)
     if discount is None or discount.asset == usual:
         return (usual,)
     return (usual, discount.asset)
@@ -83,7 +83,7 @@ def minimum_fee(
     units of the native coin, which only dynamic fees cover. Raises ``MatcherError`` for an asset
     without a rate.
     """
-    discount, mode = _discount(fee), mode_of(fee, offer.pair)
+    discount, mode = discount_of(fee), mode_of(fee, offer.pair)
     if discount is None and offer.fee_asset is None and isinstance(mode, DynamicFee):
         # The usual case: nothing to convert.
         return MinimumFee(mode.base_fee + extra)
@@ -109,7 +109,8 @@ def percent_of(offer: Offer, percent: PercentFee, price: int, share: Decimal) ->
     return EXACT.divide(EXACT.multiply(Decimal(charged), share), Decimal(100))
 
 
-def _discount(fee: OrderFee) -> Discount | None:
+def discount_of(fee: OrderFee) -> Discount | None:
+    """The discount in force, if any."""
     return fee.discount if isinstance(fee, CompositeFee) else None
 
 

@@ -322,7 +322,7 @@ async def test_the_fee_of_an_order_to_come() -> None:
         "base": {"feeAssetId": "WAVES", "matcherFee": 300_000},
         "discount": {"feeAssetId": NAME, "matcherFee": 100_000},
     }
-    for body in ({}, {**wanted, "amount": 0}, {**wanted, "orderType": "keep"}):
+    for body in ({}, {**wanted, "amount": 2**63}, {**wanted, "orderType": "keep"}):
         reply = await Api()(f"POST {BOOK}/calculateFee", body)
         assert (reply.status, reply.json()["error"]) == (400, 1048577)
 

@@ -113,7 +113,10 @@ async def test_depth_as_text() -> None:
     assert told["asks"] == [["2.00000000", "0.10000000"], ["3.00000000", "2.00000000"]]
     assert told["bids"][0] == ["0.15000000", "1.00000000"]
     assert "pair" not in told
-    assert (await api(f"GET /api/v1/orderbook/{NAME}/WAVES?depth=-5")).status == 200
+    for depth, served in ((-5, 10), (0, 10), (11, 15)):
+        told = (await api(f"GET /api/v1/orderbook/{NAME}/WAVES?depth={depth}")).json()
+        assert len(told["bids"]) == served, depth
+    assert len((await api(f"GET /api/v1/orderbook/{NAME}/WAVES")).json()["bids"]) == 15
     reply = await api(f"GET /api/v1/orderbook/WAVES/{NAME}")
     assert (reply.status, reply.json()["error"]) == (400, 9440771)
 

@@ -53,6 +53,36 @@ async def test_one_order_is_cancelled(path: str) -> None:
     assert told["success"] is False and "result" not in told
 
 
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({}, ["/sender", "/signature"]),
+        (
+            {"sender": 1, "orderId": 2, "timestamp": "3"},
+            [
+                *("/orderId", "/sender", "/signature", "/timestamp"),
+            ],
+        ),
+        ([], [""]),
+        (b"{", []),
+    ],
+)
+async def test_a_malformed_request_names_its_members(body: Any, fields: list[str]) -> None:
+    told = (await Api()("POST /matcher/orderbook/cancel", body)).json()
+    assert (told["error"], told.get("params", {}).get("invalidFields", [])) == (1048577, fields)
+
+
+async def test_malformed_ids_are_named_by_their_places() -> None:
+    """As ``JsPath`` of play-json writes them."""
+    api, line = Api(), f"POST /matcher/orders/{text_address(ALICE)}/cancel"
+    for body, fields in (
+        ([base58.encode(bytes(32)), "0", 1, [""]], ["(1)", "(2)", "(3)"]),
+        ({"ids": []}, [""]),
+    ):
+        told = (await api.keyed(line, body)).json()
+        assert (told["error"], told["params"]["invalidFields"]) == (1048577, fields)
+
+
 async def test_all_orders_are_cancelled_and_the_items_are_a_list_in_a_list() -> None:
     api = Api()
     first, second = buy(ALICE, 10**8, 2 * 10**8), buy(ALICE, 10**8, 3 * 10**8)

@@ -144,6 +144,38 @@ async def test_malformed_orders_name_their_members(body: Any, fields: list[str])
     assert told.get("params", {}).get("invalidFields", []) == fields
 
 
+def spelled(**numbers: str) -> bytes:
+    """The order with numbers in another spelling."""
+    text = msgspec.json.encode(FORM)
+    for name, number in numbers.items():
+        text = text.replace(b'"%s":%d' % (name.encode(), FORM[name]), f'"{name}":{number}'.encode())
+    return text
+
+
+async def test_whole_numbers_of_programs_with_doubles() -> None:
+    """``Reads.LongReads`` of play-json takes every number that is a 64-bit integer."""
+    assert FORM["amount"] == 10**8
+    body = spelled(amount="1e8", price="2.0E+8", matcherFee="300000.00", version="3.0")
+    reply = await Api()("POST /matcher/orderbook", body)
+    assert (reply.status, reply.json()["message"]["id"]) == (
+        200,
+        base58.encode(buy(ALICE, 10**8, 2 * 10**8).id),
+    )
+    exact = read_order(spelled(amount="9007199254740993.0"), CHAIN_ID)
+    assert exact.amount == 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    "number", ["1e-8", "0.5", "1e19", "1e999999999", "-1e999999999", "0e999999999", "1e8.0", "1."]
+)
+async def test_numbers_that_are_not_whole(number: str) -> None:
+    reply = await Api()("POST /matcher/orderbook", spelled(amount=number))
+    told = reply.json()
+    assert (reply.status, told["error"]) == (400, 1048577)
+    known = msgspec.json.encode(["/amount"]) if number[-2:] not in (".0", "1.") else b"[]"
+    assert msgspec.json.encode(told.get("params", {}).get("invalidFields", [])) == known
+
+
 async def test_other_content_types_are_refused() -> None:
     for header in ({"Content-Type": "text/plain"}, {"Content-Type": ""}):
         reply = await Api()("POST /matcher/orderbook", FORM, header)

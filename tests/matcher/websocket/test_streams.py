@@ -17,6 +17,7 @@ from soliton.crypto.keys import KeyPair
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import AddressReport, ServiceStatus
 from soliton.matcher.settings import WebSockets
+from soliton.matcher.trading_settings import TradingSettings
 from soliton.matcher.websocket import subscriptions
 from soliton.matching.pairs import AssetPair
 from soliton.matching.placement import Restrictions
@@ -149,7 +150,7 @@ async def test_who_comes_back_gets_what_was_missed() -> None:
         ({"T": "obs", "S": f"WAVES-{GOLD_NAME}", "d": 1}, 9440771),
         ({"T": "obs", "S": "0-WAVES", "d": 1}, 11534337),
         ({"T": "obs", "S": f"{base58.encode(bytes(32))}-WAVES", "d": 1}, 11534345),
-        ({"T": "obs", "S": PAIR, "d": 0}, 1048577),
+        ({"T": "obs", "S": PAIR, "d": 0}, 1048576),
         ({"T": "obs", "d": 1}, 1048577),
         ({"T": "rus", "S": "else"}, 1048577),
         ({"T": "aus", "S": "3M", "t": "jwt", "j": "a.b.c"}, 4194304),
@@ -193,6 +194,28 @@ async def test_the_oldest_subscription_gives_way() -> None:
 async def watch(stream: Stream, **more: Any) -> dict[str, Any]:
     await stream.send(T="aus", S=text_address(ALICE), t="jwt", j=token(**more))
     return await stream.next("au")
+
+
+@pytest.mark.parametrize("provides", [False, True])
+async def test_an_account_whose_stream_is_not_throttled(provides: bool) -> None:
+    """``AddressActor.enableRealtimeWs``: listed by its public key, or a liquidity provider."""
+    keys = frozenset((ALICE.public_key,))
+    slow = WebSockets(
+        messages_interval_ms=3_600_000,
+        jwt_public_key=pem(SIGNER),
+        realtime_accounts=frozenset() if provides else keys,
+    )
+    trading = TradingSettings(lp_accounts=keys if provides else frozenset())
+    async with served(web_sockets=slow, trading=trading) as place, place.stream() as stream:
+        await watch(stream)
+        await stream.send(T="aus", S=text_address(BOB), t="jwt", j=token(a=text_address(BOB)))
+        await stream.next("au")
+        # What waits for its interval does not hold up the other.
+        await place.api.place(buy(BOB, 10**8, 10**8))
+        await place.api.place(buy(ALICE, 10**8, 10**8))
+        told = await stream.next("au")
+        assert (told["S"], told["U"], len(told["o"])) == (text_address(ALICE), 1, 1)
+        await stream.silent()
 
 
 async def test_an_account_sees_its_balances_and_orders() -> None:

@@ -24,10 +24,10 @@ from soliton.crypto import base58
 from soliton.crypto.curve25519 import verify
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.rest.answers import Refusal, Rejected, refuse
+from soliton.matcher.rest.forms import Form
 from soliton.matcher.rest.requests import (
     MAX_BASE58_CHARS,
     MAX_LONG,
-    NOT_JSON,
     Request,
     check_content_type,
     invalid_json,
@@ -135,16 +135,13 @@ class CancelRequest(msgspec.Struct, frozen=True):
     timestamp: int | None = None
 
 
-_decode_cancel: Final = msgspec.json.Decoder(CancelRequest).decode
+_CANCEL: Final = Form(CancelRequest)
 
 
 def read_cancel(request: Request) -> tuple[Address, bytes | None]:
     """The owner of the orders to cancel, and the id of one order or ``None`` for all; verified."""
     check_content_type(request.headers)
-    try:
-        body = _decode_cancel(request.body)
-    except NOT_JSON as error:
-        raise _cancel_is_malformed(error) from None
+    body = _CANCEL.read(request.body)
     sender = _bytes_of(body.sender, "/sender")
     if len(sender) != PUBLIC_KEY_LENGTH:
         raise invalid_json("/sender")
@@ -162,11 +159,6 @@ def read_cancel(request: Request) -> tuple[Address, bytes | None]:
         _check(sender, timestamp.to_bytes(8, "big"), signature)
         _check_fresh(request.core, timestamp, request.core.settings.rest_api.cancel_all_window_ms)
     return owner_of(request.core, sender), order_id
-
-
-def _cancel_is_malformed(error: Exception) -> Refusal:
-    _, found, path = str(error).rpartition("`$.")
-    return invalid_json(f"/{path[:-1]}") if found else invalid_json()
 
 
 def _bytes_of(text: str, path: str) -> bytes:

@@ -145,10 +145,10 @@ async def order_book_in_text(request: Request) -> Answer:
     """The best levels of a book, as decimal text."""
     core = request.core
     pair = await traded_pair(core, read_pair(*request.segments[3:5]))
-    depth = max(read_depth_of_either_sign(request), 0)
+    limit = served_depth(core, read_depth_of_either_sign(request))
     amount_decimals, price_decimals = (each.decimals for each in await pair_assets(core, pair))
     book = core.engine.book(pair)
-    bids, asks = ([], []) if book is None else book.depth(served_depth(core, depth or None))
+    bids, asks = ([], []) if book is None else book.depth(limit)
 
     def in_text(levels: list[LevelTotal]) -> list[tuple[str, str]]:
         out = []
@@ -163,15 +163,15 @@ async def order_book_in_text(request: Request) -> Answer:
     return Answer(encode_json(body))
 
 
-def read_depth_of_either_sign(request: Request) -> int:
-    """The depth for the ``/api/v1`` route, which accepts negative numbers."""
+def read_depth_of_either_sign(request: Request) -> int | None:
+    """The depth for the ``/api/v1`` route. For a negative one the smallest depth is served, as in
+    the reference.
+    """
     query = request.query()
     text = query.get("depth", "")
-    if text[:1] == "-":
-        query = {**query, "depth": text[1:]}
-        return -(read_depth(query) or 0)
-    depth = read_depth(query)
-    return request.core.settings.default_depth if depth is None else max(depth, 1)
+    if text[:1] != "-":
+        return read_depth(query)
+    return -(read_depth({"depth": text[1:]}) or 0)
 
 
 def _padded(value: Decimal, decimals: int) -> str:

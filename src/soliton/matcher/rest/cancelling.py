@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
-
 from soliton.chain.addresses import Address
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
@@ -19,12 +17,11 @@ from soliton.matcher.rest import auth, examples
 from soliton.matcher.rest.answers import Answer, Refusal, encode_json, flat_error, flat_error_body
 from soliton.matcher.rest.requests import (
     MAX_BASE58_CHARS,
-    NOT_JSON,
     Request,
-    check_content_type,
     invalid_json,
     owner_of,
     read_address,
+    read_json,
     read_order_id,
     read_pair,
     traded_pair,
@@ -37,8 +34,6 @@ from soliton.matching.pairs import AssetPair
 
 MAX_BATCH: Final = 1_000
 """The maximum number of order ids in one request; the limit on bodies allows some more."""
-
-_decode_ids: Final = msgspec.json.Decoder(list[str]).decode
 
 
 async def cancel_in_pair(request: Request) -> Answer:
@@ -92,15 +87,25 @@ async def cancel_orders_of_address(request: Request) -> Answer:
     """Cancel some orders of an account, by id."""
     owner = read_address(request.core, request.segments[2])
     auth.check_signature_or_key(request, owner)
-    check_content_type(request.headers)
-    try:
-        texts = _decode_ids(request.body)
-        ids = [base58.decode(text, MAX_BASE58_CHARS) for text in texts[: MAX_BATCH + 1]]
-    except (*NOT_JSON, Base58Error):
-        raise invalid_json() from None
-    if len(ids) > MAX_BATCH:
-        raise invalid_json(f"({MAX_BATCH})")
+    ids = _read_ids(read_json(request))
     return _batch(await request.core.canceling.cancel_many(owner, ids))
+
+
+def _read_ids(body: object) -> list[bytes]:
+    if not isinstance(body, list):
+        raise invalid_json("")
+    if len(body) > MAX_BATCH:
+        raise invalid_json(f"({MAX_BATCH})")
+    ids: list[bytes] = []
+    wrong: list[str] = []
+    for index, text in enumerate(body):
+        try:
+            ids.append(base58.decode(text if isinstance(text, str) else "0", MAX_BASE58_CHARS))
+        except Base58Error:
+            wrong.append(f"({index})")
+    if wrong:
+        raise invalid_json(*wrong)
+    return ids
 
 
 async def cancel_order_with_key(request: Request) -> Answer:

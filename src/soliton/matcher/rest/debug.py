@@ -97,7 +97,7 @@ def settings_json(core: Matcher) -> dict[str, Any]:
         "address-actor": {
             "max-active-orders": settings.max_active_orders,
             "batch-cancel-timeout": f"{settings.batch_cancel_timeout_ms}ms",
-            "realtime-ws-accounts": list(sockets.realtime_accounts),
+            "realtime-ws-accounts": sorted(map(base58.encode, sockets.realtime_accounts)),
         },
         "order-db": {"max-orders": settings.max_finalized_orders},
         "order-book-http": {

@@ -39,7 +39,8 @@ from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.rest.answers import Refusal
-from soliton.matcher.rest.requests import MAX_LONG, NOT_JSON, invalid_json
+from soliton.matcher.rest.forms import Form
+from soliton.matcher.rest.requests import MAX_LONG, invalid_json
 from soliton.matching import errors
 from soliton.matching.errors import ErrorKind, MatcherError, Param
 from soliton.matching.pairs import MAX_ASSET_CHARS, NATIVE_TEXT
@@ -87,7 +88,7 @@ class _Form(msgspec.Struct):
     priceMode: Any = None  # noqa: N815
 
 
-_decode: Final = msgspec.json.Decoder(_Form).decode
+_FORM: Final = Form(_Form)
 _NUMBERS: Final = ("amount", "price", "timestamp", "expiration", "matcherFee")
 
 
@@ -97,13 +98,7 @@ def read_order(body: bytes, chain_id: int) -> Order:
     Raises ``Refusal`` for invalid JSON, with the paths of all missing or invalid members, and for
     an unknown version.
     """
-    try:
-        form = _decode(body)
-    except msgspec.ValidationError:
-        raise _malformed(body) from None
-    except NOT_JSON:
-        raise invalid_json() from None
-    return _order_of(form, chain_id)
+    return _order_of(_FORM.read(body), chain_id)
 
 
 def order_json(order: Order) -> dict[str, Any]:
@@ -241,30 +236,3 @@ def _asset_bytes(text: str) -> bytes:
 
 def _refused(kind: ErrorKind, **params: Param) -> Refusal:
     return Refusal(MatcherError(kind, form=0, **params), "OrderRejected", flat=True)
-
-
-@lru_cache(1)
-def _fields() -> tuple[msgspec.structs.FieldInfo, ...]:
-    """The fields of ``_Form``, cached: computing them takes longer than decoding ten orders."""
-    return msgspec.structs.fields(_Form)
-
-
-def _malformed(body: bytes) -> Refusal:
-    """The error with all members that are missing or of the wrong type."""
-    try:
-        members = msgspec.json.decode(body)
-    except NOT_JSON:
-        return invalid_json()
-    if not isinstance(members, dict):
-        return invalid_json("")
-    wrong = []
-    for field in _fields():
-        if field.name not in members:
-            if field.required:
-                wrong.append(f"/{field.name}")
-            continue
-        try:
-            msgspec.convert(members[field.name], field.type)
-        except msgspec.ValidationError:
-            wrong.append(f"/{field.name}")
-    return invalid_json(*sorted(wrong))

@@ -33,7 +33,7 @@ MAX_BASE58_CHARS: Final = 128
 """Well above any id or key."""
 MAX_INT: Final = 2**31 - 1
 MAX_LONG: Final = 2**63 - 1
-_MAX_DIGITS: Final = 19
+MAX_DIGITS: Final = 19
 
 _TRUTHS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(
     ("false", "no", "off", "0"), False
@@ -96,7 +96,7 @@ def read_pair(amount: str, price: str) -> AssetPair:
 async def traded_pair(core: Matcher, pair: AssetPair) -> AssetPair:
     """The pair, if it is traded here and its assets exist; raises ``Refusal``."""
     try:
-        await _check(core, pair)
+        await core.queries.check_pair(pair)
     except MatcherError as error:
         raise Refusal(error, "InfoNotFound") from None
     return pair
@@ -114,7 +114,7 @@ async def pair_or_redirect(request: Request) -> AssetPair:
     """The pair in the path, if it is traded here; raises ``PairReversed`` if its reverse is."""
     core, pair = request.core, read_pair(*request.segments[2:4])
     try:
-        await _check(core, pair)
+        await core.queries.check_pair(pair)
     except MatcherError as error:
         if error.kind is errors.ORDER_ASSET_PAIR_REVERSED and await _is_traded(
             core, pair.reversed()
@@ -124,15 +124,9 @@ async def pair_or_redirect(request: Request) -> AssetPair:
     return pair
 
 
-async def _check(core: Matcher, pair: AssetPair) -> None:
-    core.queries.check_pair(pair)
-    await core.queries.asset(pair.price_asset)
-    await core.queries.asset(pair.amount_asset)
-
-
 async def _is_traded(core: Matcher, pair: AssetPair) -> bool:
     try:
-        await _check(core, pair)
+        await core.queries.check_pair(pair)
     except MatcherError:
         return False
     return True
@@ -219,7 +213,7 @@ def _bad_depth(reason: str) -> Refusal:
 
 def _whole(text: str) -> int | None:
     digits = text[1:] if text[:1] in ("-", "+") else text
-    if not digits.isdecimal() or not digits.isascii() or len(digits) > _MAX_DIGITS:
+    if not digits.isdecimal() or not digits.isascii() or len(digits) > MAX_DIGITS:
         return None
     return int(text)
 

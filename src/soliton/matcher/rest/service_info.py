@@ -31,6 +31,7 @@ from soliton.matcher.rest.answers import (
     plain,
     refuse,
 )
+from soliton.matcher.rest.forms import Form
 from soliton.matcher.rest.requests import (
     MAX_LONG,
     NOT_JSON,
@@ -45,6 +46,7 @@ from soliton.matcher.rest.routes import row, table
 from soliton.matching.errors import INVALID_ASSET_RATE, MatcherError
 from soliton.matching.fees import CompositeFee, DynamicFee, FixedFee, OrderFee, PercentFee
 from soliton.matching.pairs import asset_text
+from soliton.matching.placement import PlacementSettings
 
 
 async def public_key(request: Request) -> Answer:
@@ -60,20 +62,28 @@ async def settings(request: Request) -> Answer:
         {
             "matcherPublicKey": base58.encode(core.public_key),
             "matcherVersion": __version__,
-            "priceAssets": [asset_text(asset) for asset in core.placement.price_assets],
+            "priceAssets": _price_assets_json(core.placement),
             "rates": _rates_json(core.rates.latest()),
-            "orderFee": fee_json(fee, core.queries.base_fee()),
+            "orderFee": fee_json(fee, core.queries.account_fee()),
             "orderVersions": list(core.queries.order_versions()),
             "networkByte": core.settings.network.chain_id,
         }
     )
 
 
-def fee_json(fee: OrderFee, base_fee: int) -> dict[str, Any]:
-    """A fee mode; ``base_fee`` is the minimum fee in dynamic mode."""
+def _price_assets_json(placement: PlacementSettings) -> list[str]:
+    return [
+        asset_text(asset)
+        for asset in placement.price_assets
+        if asset is None or asset not in placement.blacklisted_assets
+    ]
+
+
+def fee_json(fee: OrderFee, account_fee: int) -> dict[str, Any]:
+    """A fee mode; ``account_fee`` is what the script of the matcher's account adds to it."""
     match fee:
-        case DynamicFee():
-            return {"dynamic": {"baseFee": base_fee}}
+        case DynamicFee(base_fee=least):
+            return {"dynamic": {"baseFee": least + account_fee}}
         case FixedFee(asset=asset, min_fee=least):
             return {"fixed": {"assetId": asset_text(asset), "minFee": least}}
         case PercentFee(asset_type=kind, min_fee=percent, min_fee_in_waves=least):
@@ -86,8 +96,8 @@ def fee_json(fee: OrderFee, base_fee: int) -> dict[str, Any]:
             }
         case CompositeFee(default=default, custom=custom, discount=discount):
             body: dict[str, Any] = {
-                "default": fee_json(default, base_fee),
-                "custom": {pair.key: fee_json(mode, base_fee) for pair, mode in custom.items()},
+                "default": fee_json(default, account_fee),
+                "custom": {pair.key: fee_json(mode, account_fee) for pair, mode in custom.items()},
             }
             if discount is not None:
                 value = number(float(discount.value))
@@ -122,7 +132,7 @@ async def put_rate(request: Request) -> Answer:
     rate = float(value)
     if not math.isfinite(rate) or rate <= 0:
         raise refuse(INVALID_ASSET_RATE, "RateError")
-    asset = await _existing(request)
+    asset = await _traded(request)
     try:
         before = request.core.rates.put(asset, rate)
     except MatcherError as error:
@@ -137,7 +147,7 @@ async def put_rate(request: Request) -> Answer:
 
 async def delete_rate(request: Request) -> Answer:
     """Delete a rate."""
-    asset = await _existing(request)
+    asset = await _traded(request)
     try:
         before = request.core.rates.delete(asset)
     except MatcherError as error:
@@ -145,10 +155,10 @@ async def delete_rate(request: Request) -> Answer:
     return message(f"The rate for the asset {asset_text(asset)} deleted, old value = {before}")
 
 
-async def _existing(request: Request) -> AssetId | None:
+async def _traded(request: Request) -> AssetId | None:
     asset = read_asset(request.segments[3])
     try:
-        await request.core.queries.asset(asset)
+        await request.core.queries.check_asset(asset)
     except MatcherError as error:
         raise Refusal(error, "InfoNotFound") from None
     return asset
@@ -165,29 +175,29 @@ class FeeRequest(msgspec.Struct, frozen=True):
     price: int
 
 
-_decode_fee_request: Final = msgspec.json.Decoder(FeeRequest).decode
+_FEE_REQUEST: Final = Form(FeeRequest)
 _SIDES: Final = {"buy": Side.BUY, "sell": Side.SELL}
 
 
 async def calculate_fee(request: Request) -> Answer:
-    """The minimum fees of an order with this amount and price."""
+    """The minimum fees of an order with this amount and price, which may be zero."""
     check_content_type(request.headers)
     core = request.core
-    try:
-        body = _decode_fee_request(request.body)
-    except NOT_JSON:
-        raise invalid_json() from None
+    body = _FEE_REQUEST.read(request.body)
     side = _SIDES.get(body.orderType)
-    wrong = [] if side is not None else ["/orderType"]
-    wrong += [f"/{name}" for name in ("amount", "price") if not 0 < getattr(body, name) <= MAX_LONG]
-    if wrong or side is None:
+    wrong = [
+        f"/{name}"
+        for name in ("amount", "price")
+        if not -MAX_LONG - 1 <= getattr(body, name) <= MAX_LONG
+    ]
+    if side is None:
+        raise invalid_json(*wrong, "/orderType")
+    if wrong:
         raise invalid_json(*wrong)
     pair = await traded_pair(core, read_pair(*request.segments[2:4]))
     base, discount = await core.queries.minimum_fee(pair, side, body.amount, body.price)
-    fees = {"base": _fee_json(base)}
-    if discount is not None:
-        fees["discount"] = _fee_json(discount)
-    return plain(fees)
+    fees = {"base": base, "discount": discount}
+    return plain({name: _fee_json(fee) for name, fee in fees.items() if fee is not None})
 
 
 def _fee_json(fee: tuple[AssetId | None, int]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from soliton.matching.errors import INVALID_JSON, MatcherError
+from soliton.matching.errors import INVALID_JSON, REQUEST_ARGUMENT_INVALID, MatcherError
 
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 """The greatest update id; it is followed by 1."""
@@ -82,7 +82,7 @@ def read_message(text: str) -> ClientMessage:
     except (msgspec.DecodeError, RecursionError) as error:
         raise _invalid(str(error)) from None
     if isinstance(message, SubscribeBook) and message.depth <= 0:
-        raise _invalid("/d")
+        raise MatcherError(REQUEST_ARGUMENT_INVALID, name="depth")
     if isinstance(message, SubscribeRates) and message.key != RATES_KEY:
         raise _invalid("/S")
     return message

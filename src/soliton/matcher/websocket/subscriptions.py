@@ -77,6 +77,7 @@ class Subscriptions(Listener):
         """The operator's connections."""
         self._books: dict[AssetPair, BookFeed] = {}
         self._addresses: dict[Address, AddressFeed] = {}
+        self._realtime = _realtime_accounts(core)
         self.internal = InternalFeed(core, self._decimals)
         self._pending: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -114,7 +115,7 @@ class Subscriptions(Listener):
         pair = _read_pair(message.pair)
         if pair in client.pairs:
             return
-        self._core.queries.check_pair(pair)
+        await self._core.queries.check_pair(pair)
         amount = await self._decimals.of(pair.amount_asset)
         price = await self._decimals.of(pair.price_asset)
         if pair in client.pairs or client.connection not in self.clients:
@@ -256,8 +257,11 @@ class Subscriptions(Listener):
         return encode({"T": "ru", "_": self._core.now(), "R": rates})
 
     def _schedule_address(self, address: Address) -> None:
-        realtime = address_text(address) in self._settings.realtime_accounts
-        self._schedule("addresses", 0 if realtime else self._settings.messages_interval_ms)
+        if address in self._realtime:
+            # Not held up by another account's flush that waits for its interval.
+            self._schedule("realtime", 0)
+        else:
+            self._schedule("addresses", self._settings.messages_interval_ms)
 
     def _schedule(self, stream: str, delay_ms: int) -> None:
         if stream not in self._pending:
@@ -276,8 +280,7 @@ class Subscriptions(Listener):
 
     async def _flush(self, stream: str) -> None:
         """Flush the feeds; an error of one must not affect the others."""
-        feeds = [self.internal] if stream == "internal" else list(self._addresses.values())
-        for feed in feeds:
+        for feed in [self.internal] if stream == "internal" else self._feeds(stream):
             try:
                 await feed.flush()
             except NodeUnavailable as error:
@@ -286,6 +289,18 @@ class Subscriptions(Listener):
             except Exception as error:
                 known = isinstance(error, MatcherError)
                 logger.warning("a stream lost an update: %s", error, exc_info=not known)
+
+    def _feeds(self, stream: str) -> list[AddressFeed]:
+        addresses = self._addresses
+        if stream == "realtime":
+            return [addresses[each] for each in self._realtime if each in addresses]
+        return list(addresses.values())
+
+
+def _realtime_accounts(core: Matcher) -> frozenset[Address]:
+    """The accounts whose streams are not throttled; liquidity providers' never are."""
+    keys = core.settings.web_sockets.realtime_accounts | core.settings.trading.lp_accounts
+    return frozenset(owner_of(core, key) for key in keys)
 
 
 def check_stream_signature(core: Matcher, message: SubscribeAddress, owner: Address) -> int:

@@ -1,0 +1,183 @@
+"""The interface of a whole service, whose rules on pairs, assets and fees are those of its files:
+what the reference answers, from its sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from soliton.crypto import base58
+from soliton.crypto.hashes import blake2b256, secure_hash
+from soliton.matcher.node_client import Asset
+from soliton.matcher.rest.app import build_app
+from soliton.matcher.settings import RestApi
+from soliton.matcher.trading_settings import TradingSettings
+from soliton.matching.fees import (
+    AssetType,
+    CompositeFee,
+    Discount,
+    DynamicFee,
+    FixedFee,
+    OrderFee,
+    PercentFee,
+)
+from soliton.matching.pairs import AssetPair
+from soliton.matching.placement import PlacementSettings
+from tests.matcher import kit
+from tests.matcher.fakes import KEY, Reply, exchange
+from tests.matcher.kit import COIN, USD, FakeNode
+
+SCAM = blake2b256(b"an asset with a name that is not wanted")
+GOLD = blake2b256(b"gold of the rules")
+USD_NAME, SCAM_NAME, GOLD_NAME = (base58.encode(each) for each in (USD, SCAM, GOLD))
+BOOK = f"/matcher/orderbook/WAVES/{USD_NAME}"
+DYNAMIC = DynamicFee(300_000, 300_000)
+FEE_REQUEST = {"orderType": "sell", "amount": COIN, "price": 10**8}
+
+
+class Desk:
+    """A service that is asked without sockets."""
+
+    def __init__(self, matcher: Any, node: FakeNode) -> None:
+        self.matcher, self.node = matcher, node
+        self._app = build_app(matcher)
+
+    async def __call__(self, line: str, body: Any = None) -> Reply:
+        return await exchange(self._app.gate, line, body, {"X-API-Key": KEY})
+
+
+@asynccontextmanager
+async def desk(
+    directory: Path, *, fee: OrderFee = DYNAMIC, **placement: Any
+) -> AsyncIterator[Desk]:
+    node = FakeNode()
+    node.assets[SCAM] = Asset("Great SCAM", 8, scripted=False)
+    node.assets[GOLD] = Asset("Gold", 8, scripted=False)
+    for keys in (kit.ALICE, kit.BOB):
+        node.fund(keys)
+    rules = PlacementSettings(b"", price_assets=(USD, GOLD), **placement)
+    settings = kit.settings_in(
+        directory,
+        trading=TradingSettings(order_fees=((-1, fee),), placement=rules),
+        rest_api=RestApi(api_key_hashes=(secure_hash(KEY.encode()),)),
+    )
+    async with kit.running(settings, node) as matcher:
+        yield Desk(matcher, node)
+
+
+# --- names and ids that are not wanted ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_an_unwanted_name_counts_from_the_first_request_on(
+    tmp_path: Path, again: bool
+) -> None:
+    """``AssetPairBuilder.validateAssetId`` asks for the asset before it looks at the name."""
+    pair = f"{SCAM_NAME}/{USD_NAME}"
+    async with desk(tmp_path, blacklisted_names=(re.compile("SCAM"),)) as ask:
+        if again:
+            await ask(f"GET /matcher/orderbook/{pair}/status")
+        reply = await ask(f"GET /matcher/orderbook/{pair}/status")
+        told = reply.json()
+        assert (reply.status, told["error"], told["status"]) == (400, 11538181, "InfoNotFound")
+        # So its book may be deleted at once; there is none.
+        reply = await ask(f"DELETE /matcher/orderbook/{pair}")
+        assert (reply.status, reply.json()["error"]) == (503, 8388609)
+
+
+async def test_an_unwanted_asset_has_no_rate(tmp_path: Path) -> None:
+    """``RatesRoute`` asks for a rate's asset with ``withAsset``."""
+    unwanted: dict[str, Any] = {
+        "blacklisted_assets": frozenset((GOLD,)),
+        "blacklisted_names": (re.compile("SC"),),
+    }
+    async with desk(tmp_path, **unwanted) as ask:
+        for name in (SCAM_NAME, GOLD_NAME):
+            for line, body in (("PUT", 0.5), ("DELETE", None)):
+                reply = await ask(f"{line} /matcher/settings/rates/{name}", body)
+                told = reply.json()
+                assert (reply.status, told["error"]) == (400, 11534341), line
+                assert told["status"] == "InfoNotFound"
+        assert (await ask(f"PUT /matcher/settings/rates/{USD_NAME}", 0.5)).status == 201
+
+
+async def test_an_unwanted_price_asset_is_not_announced(tmp_path: Path) -> None:
+    """``MatcherInfoRoute.getMatcherPublicSettings`` leaves it out."""
+    async with desk(tmp_path, blacklisted_assets=frozenset((GOLD,))) as ask:
+        assert (await ask("GET /matcher/settings")).json()["priceAssets"] == [USD_NAME]
+
+
+# --- fees -----------------------------------------------------------------------------------------
+
+
+async def test_every_dynamic_mode_has_its_own_base_fee(tmp_path: Path) -> None:
+    """``HttpOrderFeeMode.fromSettings`` adds what the account's script costs to each."""
+    fee = CompositeFee(
+        default=FixedFee(USD, 30),
+        custom={
+            AssetPair(None, USD): DynamicFee(100_000, 200_000),
+            AssetPair(None, GOLD): DynamicFee(500_000, 400_000),
+        },
+    )
+    async with desk(tmp_path, fee=fee) as ask:
+        for more in (0, 400_000):
+            told = (await ask("GET /matcher/settings")).json()["orderFee"]["composite"]
+            assert told["default"] == {"fixed": {"assetId": USD_NAME, "minFee": 30}}
+            assert told["custom"] == {
+                f"WAVES-{USD_NAME}": {"dynamic": {"baseFee": 200_000 + more}},
+                f"WAVES-{GOLD_NAME}": {"dynamic": {"baseFee": 500_000 + more}},
+            }
+            ask.matcher.chain.matcher_scripted = True
+
+
+@pytest.mark.parametrize(
+    ("mode", "least"),
+    [(FixedFee(USD, 30), 30), (PercentFee(AssetType.PRICE, Decimal(1), 300_000), 1)],
+)
+async def test_the_usual_fee_asset_may_be_the_discounted_one(
+    tmp_path: Path, mode: Any, least: int
+) -> None:
+    """``calculateFeeByAssetPairAndOrderParams``: an asset with a discount is never the base."""
+    fee = CompositeFee(default=mode, discount=Discount(USD, Decimal(50)))
+    async with desk(tmp_path, fee=fee) as ask:
+        ask.matcher.rates.put(USD, 0.0001)
+        told = (await ask(f"POST {BOOK}/calculateFee", FEE_REQUEST)).json()
+        assert list(told) == ["discount"] and told["discount"]["feeAssetId"] == USD_NAME
+        assert told["discount"]["matcherFee"] >= least
+
+
+@pytest.mark.parametrize("numbers", [(0, 0), (0, 5), (5, 0), (-1, 7), (2**63 - 1, 2**63 - 1)])
+async def test_the_fee_of_an_order_that_is_not_typed_yet(
+    tmp_path: Path, numbers: tuple[int, int]
+) -> None:
+    """The reference looks at neither number; the fee of an empty order is the least one."""
+    amount, price = numbers
+    body = {"orderType": "buy", "amount": amount, "price": price}
+    percent = PercentFee(AssetType.AMOUNT, Decimal(1), 300_000)
+    for fee in (DYNAMIC, percent):
+        async with desk(tmp_path / type(fee).__name__, fee=fee) as ask:
+            reply = await ask(f"POST {BOOK}/calculateFee", body)
+            assert reply.status == 200
+            least = max(300_000, -(-amount // 100)) if fee is percent else 300_000
+            assert reply.json() == {"base": {"feeAssetId": "WAVES", "matcherFee": least}}
+
+
+async def test_members_of_a_fee_request(tmp_path: Path) -> None:
+    async with desk(tmp_path) as ask:
+        for changes, wrong in (
+            ({"amount": None}, ["/amount"]),
+            ({"price": 2**63}, ["/price"]),
+            ({"orderType": "BUY", "amount": -(2**63) - 1}, ["/amount", "/orderType"]),
+            ({"orderType": 1, "amount": 1.5, "price": "1"}, ["/amount", "/orderType", "/price"]),
+        ):
+            told = (await ask(f"POST {BOOK}/calculateFee", {**FEE_REQUEST, **changes})).json()
+            assert (told["error"], told["params"]["invalidFields"]) == (1048577, wrong)
+        told = (await ask(f"POST {BOOK}/calculateFee", {})).json()
+        assert told["params"]["invalidFields"] == ["/amount", "/orderType", "/price"]
