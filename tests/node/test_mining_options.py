@@ -110,6 +110,28 @@ def test_what_is_cut_off_is_looked_at_again_without_what_it_did(node: Node, cloc
     assert len(node.mine(RICH).transactions) == 3
 
 
+def test_what_is_cut_off_is_mined_again_before_what_pays_more(tmp_path: Path, clock: Clock) -> None:
+    """As in the reference, where a pool of its own holds what a key block has dropped."""
+    wallet = Wallet.in_memory(b"nothing", [b"waves private node seed with waves tokens"])
+    one = settings(tmp_path, miner__quorum="1", miner__max_transactions_in_micro_block="1")
+    node = Node(one, wallet, clock=clock, durable=False)
+    try:
+        node.broadcast(transfer(node.chain, RICH, ANN, 10**8))
+        node.mine(RICH)
+        clock.time += 10_000
+        node.mine(RICH, empty=True)
+        first = transfer(node.chain, RICH, ANN, 1)
+        node.broadcast(first)
+        assert forging.mine_micro(node, RICH) == 1
+        node.broadcast(transfer(node.chain, ANN, RICH, 1, fee=10**7))
+        clock.time += 100
+        assert mine_key_block(node, RICH).transactions == ()
+        assert forging.mine_micro(node, RICH) == 1
+        assert [each.id for each in node.chain.last_block.transactions] == [first.id]
+    finally:
+        node.close()
+
+
 def test_the_age_can_be_chosen(tmp_path: Path, clock: Clock) -> None:
     wallet = Wallet.in_memory(b"nothing", [b"waves private node seed with waves tokens"])
     own = settings(tmp_path, miner__min_micro_block_age="6s")

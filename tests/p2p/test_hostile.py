@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from soliton.chain import microblocks
 from soliton.crypto.hashes import blake2b256
+from soliton.crypto.keys import key_pair
 from soliton.wire import frames, handshake, messages
 from soliton.wire.handshake import Handshake
 from soliton.wire.kinds import KINDS
@@ -73,6 +75,40 @@ def announcements_with_wrong_signatures(chance: random.Random) -> bytes:
         )
         parts.append(frames.encode(inv))
     return b"".join(parts)
+
+
+def test_a_forged_microblock_is_blamed_whatever_it_builds_on(tmp_path: Path) -> None:
+    """As in the reference, which looks at its signature first: it has taken the place of another
+    one that was announced.
+    """
+    forger = key_pair("a forger")
+    forged = microblocks.assemble(
+        version=5,
+        reference=bytes(32),
+        total_signature=bytes(64),
+        generator=forger.public_key,
+        transactions=(),
+        signature=bytes(64),
+        total_block_id=b"!" * 32,
+        state_hash=None,
+    )
+
+    async def world() -> None:
+        async with peers(tmp_path, 1) as (one,):
+            one.mine(one.transfer())
+            inv = messages.announce(
+                forger.private_key,
+                forger.public_key,
+                forged.total_block_id,
+                one.node.chain.last_block.id,
+                ord("R"),
+            )
+            answer = messages.ProtobufMicroblock(microblocks.encode(forged))
+            async with stranger(one) as (_, writer):
+                writer.write(frames.encode(inv) + frames.encode(answer))
+                await until(lambda: bool(one.service.blacklisted()), "the blame")
+
+    asyncio.run(world())
 
 
 @pytest.mark.parametrize(

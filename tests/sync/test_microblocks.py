@@ -122,9 +122,28 @@ def test_the_first_of_two_for_one_place_is_taken() -> None:
     other = inv(4, branch="b")
     micro.handle(Received(1, INVS[4]), 0)
     assert micro.handle(Received(2, other), 0) == []
-    assert micro.handle(Tick(), 2_000) == []
-    # Nobody has answered: the other one may be announced again.
-    assert micro.handle(Received(2, other), 45_001) == [Send(2, GetMicroblock(block_id(4, "b")))]
+    # Nobody has answered: it does not keep the other one from its place.
+    asked = [Send(2, GetMicroblock(block_id(4, "b")))]
+    assert micro.handle(Tick(), 2_000) == asked
+    assert micro.handle(Received(2, other), 2_001) == []
+
+
+def test_another_one_for_the_place_of_a_refused_one_is_asked_for() -> None:
+    micro, _ = machine()
+    other = inv(4, branch="b")
+    micro.handle(Received(1, INVS[4]), 0)
+    micro.handle(Received(2, other), 0)
+    micro.handle(came(4), 1)
+    asked = [Send(2, GetMicroblock(block_id(4, "b")))]
+    assert micro.handle(MicroblockApplied(block_id(4), failed=True), 2) == asked
+
+
+def test_of_several_for_one_place_the_one_that_most_announce_is_taken() -> None:
+    micro, history = machine()
+    for peer, each in ((1, inv(5, branch="b")), (2, INVS[5]), (3, INVS[5])):
+        assert micro.handle(Received(peer, each), 0) == []
+    history.ids[-1] = block_id(4)
+    assert micro.handle(ChainMoved(), 1) == [Send(2, GetMicroblock(block_id(5)))]
 
 
 def test_announcements_are_forgotten() -> None:

@@ -225,8 +225,10 @@ class UtxPool:
         pool meanwhile are skipped. In steps, since there may be many senders. Transactions returned
         by a rollback are readded first, since others may need them.
 
-        The order is by fee per byte, then by arrival, but transactions of one account keep the
-        order of arrival, since later ones may need earlier ones.
+        Returned transactions come first, in their order on the chain: as in the reference, a key
+        block that drops a microblock does not cost its transactions their turn
+        (``utx/UtxPriorityPool.scala``). The others are ordered by fee per byte, then by arrival,
+        but those of one account keep the order of arrival, since later ones may need earlier ones.
         """
         while self._returning:
             self.settle(_STEP_SECONDS)
@@ -235,7 +237,7 @@ class UtxPool:
         for number, sent in enumerate(list(self._by_sender.values()), 1):
             if sent:
                 first = next(iter(sent.values()))
-                queues.append((-fee_rate(first.transaction), first.place, sent))
+                queues.append((_rank(first), first.place, sent))
             if number % _STEP_SENDERS == 0:
                 yield
         heapq.heapify(queues)
@@ -256,7 +258,7 @@ class UtxPool:
                 yield one.transaction
             if queue:
                 head = queue[0]
-                heapq.heappush(queues, (-fee_rate(head.transaction), head.place, sent))
+                heapq.heappush(queues, (_rank(head), head.place, sent))
 
     def state(self) -> State:
         """Return the state with the whole pool applied."""
@@ -585,6 +587,11 @@ class UtxPool:
             return
         _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)
         self._notify(PoolDropped(transaction, pooled.moved, Departure.INVALID, str(error)))
+
+
+def _rank(pooled: PooledTransaction) -> float:
+    """Return the place of a transaction in the mining order; returned ones come first."""
+    return -math.inf if pooled.place < 0 else -fee_rate(pooled.transaction)
 
 
 def _sender(transaction: AnyTransaction) -> Address:

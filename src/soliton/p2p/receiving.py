@@ -436,13 +436,14 @@ class Receiver:
             micro = microblocks.decode(data, chain.network.chain_id)
         except ChainError as error:
             return None, Outcome(Verdict.INVALID, f"it cannot be read: {error}")
+        # First, as in the reference: whatever it builds on, a forged one is the sender's fault.
+        if not microblocks.signature_is_valid(micro):
+            return micro, Outcome(Verdict.BAD_SIGNATURE, "invalid signature of a microblock")
         last = chain.last_block
         if micro.reference != last.id:
             return micro, Outcome(Verdict.NOT_OURS, "it builds on another form of the last block")
         if micro.generator != last.header.generator:
             return micro, Outcome(Verdict.INVALID, "somebody else has made the last block")
-        if not microblocks.signature_is_valid(micro):
-            return micro, Outcome(Verdict.BAD_SIGNATURE, "invalid signature of a microblock")
         try:
             node.disk.check()
             unread = None if snapshots is None else self._unread(snapshots)

@@ -127,7 +127,7 @@ class Microblocks:
         self._settings = settings
         self._announced: dict[bytes, _Announcement] = {}
         self._of_peer: dict[PeerId, int] = {}
-        self._next: dict[bytes, bytes] = {}
+        self._next: dict[bytes, dict[bytes, None]] = {}
         self._request: _PendingRequest | None = None
         self._done: dict[bytes, int] = {}
         self._applying: set[bytes] = set()
@@ -192,7 +192,7 @@ class Microblocks:
             self._of_peer[peer] = count + 1
             known = _Announcement(inv, peer, {}, now + self._settings.announced)
             self._announced[inv.total_id] = known
-            self._next.setdefault(inv.reference, inv.total_id)
+            self._next.setdefault(inv.reference, {})[inv.total_id] = None
         known.announcers[peer] = None
         return self._request_next(now)
 
@@ -208,7 +208,9 @@ class Microblocks:
 
     def _forget(self, total_id: bytes) -> None:
         each = self._announced.pop(total_id)
-        if self._next.get(each.inv.reference) == total_id:
+        after = self._next[each.inv.reference]
+        del after[total_id]
+        if not after:
             del self._next[each.inv.reference]
         if each.first in self._of_peer:
             self._of_peer[each.first] -= 1
@@ -218,12 +220,15 @@ class Microblocks:
     # --- requests ---------------------------------------------------------------------------------
 
     def _request_next(self, now: int) -> _Actions:
-        """Request the microblock that extends the last block, if a peer has announced it."""
-        total_id = self._next.get(self._history.last_id())
-        if total_id is None or total_id in self._applying:
+        """Request the microblock that extends the last block, if a peer has announced it; of
+        several, since anybody may sign an announcement, the one that most peers have announced.
+        """
+        ids = self._next.get(self._history.last_id())
+        if not ids or not self._applying.isdisjoint(ids):
             return []
-        if self._request is not None and self._request.total_id == total_id:
+        if self._request is not None and self._request.total_id in ids:
             return []
+        total_id = max(ids, key=lambda each: len(self._announced[each].announcers))
         self._request = _PendingRequest(total_id, ATTEMPTS, now, set())
         return self._send_request(now)
 
@@ -234,20 +239,17 @@ class Microblocks:
         announcers = () if known is None else known.announcers
         untried = [each for each in announcers if each not in request.tried]
         if not request.attempts or not untried:
-            self._give_up(request)
-            return []
+            # No peer responds: forget the microblock until it is announced again.
+            self._request = None
+            if known is not None:
+                self._forget(request.total_id)
+            return self._request_next(now)
         peer = self._choose(untried)
         request.tried.add(peer)
         request.attempts -= 1
         request.retry_at = now + self._settings.wait
         kind = GetMicroblock if request.microblock is None else GetMicroblockSnapshot
         return [Send(peer, kind(request.total_id))]
-
-    def _give_up(self, request: _PendingRequest) -> None:
-        """No peer responds: forget the microblock until it is announced again."""
-        self._request = None
-        if request.total_id in self._announced:
-            self._forget(request.total_id)
 
     def _receive_microblock(self, received: MicroblockReceived, now: int) -> _Actions:
         request = self._request
@@ -278,12 +280,11 @@ class Microblocks:
         self._applying.discard(total_id)
         self._done[total_id] = now + self._settings.processed
         known = self._announced.get(total_id)
-        if known is None:
-            return []
-        announcers = frozenset(known.announcers)
-        inv = known.inv
-        self._forget(total_id)
-        return [] if failed else [Broadcast(inv, announcers)]
+        if known is not None:
+            self._forget(total_id)
+        if failed:
+            return self._request_next(now)
+        return [] if known is None else [Broadcast(known.inv, frozenset(known.announcers))]
 
     # --- timeouts and lost peers ------------------------------------------------------------------
 
