@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from soliton.chain.addresses import Address, Alias, Recipient, check_address, make_alias
-from soliton.chain.errors import AddressError
+from soliton.chain.errors import AddressError, AliasError
 from soliton.chain.features import Feature
 from soliton.chain.values import AssetId, DataEntry
 from soliton.crypto import base58
@@ -338,8 +338,10 @@ def _lease(action: Lease, actor: Actor, step: Overlay, portfolio: Portfolio) -> 
             recipient: Recipient = make_alias(action.recipient.name, chain_id)
         else:
             recipient = check_address(action.recipient, chain_id)
-    except AddressError as error:
+    except AliasError as error:
         raise failed(str(error)) from error
+    except AddressError as error:
+        raise failed(f"InvalidAddress({error})") from error
     leases.lease(
         action.id,
         actor.transaction_id,

@@ -18,10 +18,12 @@ import msgspec
 from soliton.chain.addresses import Address, Alias, Recipient, make_alias
 from soliton.chain.values import AssetId, DataEntry
 from soliton.errors import InputError
+from soliton.ride.compiler.library import ScriptKind, library
 from soliton.ride.environment import Environment
 from soliton.ride.errors import EvaluationError, NativeCrash
 from soliton.ride.functions import chain_data
-from soliton.ride.values import UNIT, CaseObject, RideList, Value, type_name, utf8
+from soliton.ride.functions.printing import plain_text
+from soliton.ride.values import UNIT, CaseObject, RideList, Value, utf8
 
 MAX_DECIMALS: Final = 8
 _FIRST_WITH_LISTS: Final = 4
@@ -124,14 +126,27 @@ def read_result(value: Value, reader: Reader) -> Result:
         actions = value.fields.get("_1")
         if isinstance(actions, RideList) and "_2" in value.fields:
             return Result(_read_actions(actions, reader), value.fields["_2"])
-    raise _unexpected(value)
+        raise _unexpected(value.type_name, reader)
+    raise _unexpected(f"({plain_text(value)},V{reader.version})", reader)
 
 
-def _unexpected(value: Value, instead: str = "") -> EvaluationError:
+def _unexpected(found: str, reader: Reader, instead: str = "") -> EvaluationError:
+    """Return the error for an answer; ``found`` is the wrong part of it as the reference prints it,
+    ``instead`` what belongs there.
+    """
+    wanted = library(reader.version, ScriptKind.DAPP).callable_result
+    assert wanted is not None, "only dApps are called"
     expected = f" instead of {instead}" if instead else ""
     return EvaluationError(
-        f"CallableFunction needs to return other values, but got '{type_name(value)}'{expected}"
+        f"CallableFunction needs to return {wanted.name}, but got '{found}'{expected}"
     )
+
+
+def _options(value: CaseObject, *names: str) -> str:
+    """Return fields that may be missing as the reference prints them."""
+    found = [value.fields.get(name) for name in names]
+    texts = ["None" if each is None else f"Some({plain_text(each)})" for each in found]
+    return texts[0] if len(texts) == 1 else f"({','.join(texts)})"
 
 
 # --- version 3 ------------------------------------------------------------------------------------
@@ -140,41 +155,63 @@ def _unexpected(value: Value, instead: str = "") -> EvaluationError:
 def _read_sets(value: CaseObject, reader: Reader) -> Result:
     match value.type_name:
         case "WriteSet":
-            return Result(_read_writes(value))
+            return Result(_read_writes(value, reader))
         case "TransferSet":
             return Result(_read_transfers(value, reader))
         case "ScriptResult":
-            writes, transfers = _present(value, "writeSet"), _present(value, "transferSet")
-            if not _is(writes, "WriteSet") or not _is(transfers, "TransferSet"):
-                raise _unexpected(value)
-            return Result(
-                (*_read_writes(_object(writes)), *_read_transfers(_object(transfers), reader))
-            )
-    raise _unexpected(value)
+            return Result(_read_both_sets(value, reader))
+    raise _unexpected(value.type_name, reader)
 
 
-def _read_writes(value: CaseObject) -> tuple[Action, ...]:
+def _read_both_sets(value: CaseObject, reader: Reader) -> tuple[Action, ...]:
+    """Read both sets; a crash in the second one comes before an error in the first one."""
+    fault: EvaluationError | None = None
+    entries: tuple[Action, ...] = ()
+    try:
+        writes = _present(value, "writeSet")
+        if not _is(writes, "WriteSet"):
+            raise _unexpected(plain_text(writes), reader, "data")
+        entries = _read_writes(_object(writes), reader)
+    except NativeCrash:
+        raise
+    except EvaluationError as error:
+        fault = error
+    transfers = _present(value, "transferSet")
+    if not _is(transfers, "TransferSet"):
+        raise fault or _unexpected(plain_text(transfers), reader, "transfers")
+    try:
+        moved = _read_transfers(_object(transfers), reader)
+    except NativeCrash:
+        raise
+    except EvaluationError as error:
+        raise fault or error from None
+    if fault is not None:
+        raise fault
+    return (*entries, *moved)
+
+
+def _read_writes(value: CaseObject, reader: Reader) -> tuple[Action, ...]:
     entries = []
-    for item in _items(value, "data"):
+    for item in _items(value, "data", reader):
         if not _is(item, "DataEntry"):
-            raise _unexpected(item, "DataEntry")
-        entries.append(_entry(_object(item), (int, bool, bytes, str)))
+            raise _unexpected(plain_text(item), reader, "DataEntry")
+        entries.append(_entry(_object(item), (int, bool, bytes, str), reader))
     return tuple(entries)
 
 
 def _read_transfers(value: CaseObject, reader: Reader) -> tuple[Action, ...]:
     transfers = []
-    for item in _items(value, "transfers"):
+    for item in _items(value, "transfers", reader):
         if not _is(item, "ScriptTransfer"):
-            raise _unexpected(item, "TransferSet")
+            raise _unexpected(plain_text(item), reader, "TransferSet")
         transfers.append(_transfer(_object(item), reader))
     return tuple(transfers)
 
 
-def _items(value: CaseObject, field: str) -> tuple[Value, ...]:
+def _items(value: CaseObject, field: str, reader: Reader) -> tuple[Value, ...]:
     items = _present(value, field)
     if not isinstance(items, RideList):
-        raise _unexpected(items, f"List({field})")
+        raise _unexpected(plain_text(items), reader, f"List({field})")
     return items.items
 
 
@@ -204,23 +241,24 @@ def _read_actions(values: RideList, reader: Reader) -> tuple[Action, ...]:
     for value in values.items:
         read = _READERS.get(value.type_name) if isinstance(value, CaseObject) else None
         if read is None or (read in _SINCE_V5 and reader.version < _FIRST_WITH_VALUES):
-            raise _unexpected(value)
+            raise _unexpected(plain_text(value), reader)
         actions.append(read(_object(value), reader))
     return tuple(actions)
 
 
-def _entry(value: CaseObject, kinds: tuple[type, ...]) -> DataEntry:
+def _entry(value: CaseObject, kinds: tuple[type, ...], reader: Reader) -> DataEntry:
     key, content = value.fields.get("key"), value.fields.get("value")
     if type(key) is str and (kind := type(content)) in kinds and content is not None:
         assert isinstance(content, (int, bytes, str)), kind
         return DataEntry(_text(key), _text(content) if isinstance(content, str) else content)
-    raise _unexpected(value, value.type_name)
+    fields = ", ".join(f"{name} -> {plain_text(each)}" for name, each in value.fields.items())
+    raise _unexpected(f"can't reconstruct {value.type_name} from Map({fields})", reader)
 
 
-def _delete_entry(value: CaseObject, _reader: Reader) -> DataEntry:
+def _delete_entry(value: CaseObject, reader: Reader) -> DataEntry:
     key = value.fields.get("key")
     if type(key) is not str:
-        raise _unexpected(value, "DeleteEntry")
+        raise _unexpected(_options(value, "key"), reader, "DeleteEntry")
     return DataEntry(_text(key), None)
 
 
@@ -232,13 +270,14 @@ def _text(text: str) -> str:
 def _transfer(value: CaseObject, reader: Reader) -> Transfer:
     to, amount, asset = (_present(value, name) for name in ("recipient", "amount", "asset"))
     if not isinstance(to, CaseObject) or type(amount) is not int:
-        raise _unexpected(value, "ScriptTransfer")
+        texts = ",".join(map(plain_text, (to, amount, asset)))
+        raise _unexpected(f"({texts})", reader, "ScriptTransfer")
     if isinstance(asset, CaseObject) and not asset.fields:
         asset_id = None
     elif isinstance(asset, bytes):
         asset_id = asset
     else:
-        raise _unexpected(asset)
+        raise _unexpected(f"can't reconstruct token from {plain_text(asset)}", reader)
     recipient = _recipient(to, reader)
     address: bytes | None = recipient if isinstance(recipient, bytes) else None
     if isinstance(recipient, Alias):
@@ -259,11 +298,13 @@ def _recipient(value: CaseObject, reader: Reader) -> Recipient:
         data = _present(value, "bytes")
         if isinstance(data, bytes):
             return Address(data)
+        raise _unexpected(f"can't reconstruct address from {plain_text(data)}", reader)
     if value.type_name == "Alias" and reader.aliases:
         name = _present(value, "alias")
         if isinstance(name, str):
             return Alias(reader.environment.chain_id, name)
-    raise _unexpected(value, "recipient")
+        raise _unexpected(f"can't reconstruct alias from {plain_text(name)}", reader)
+    raise _unexpected(plain_text(value), reader, "recipient")
 
 
 def _issue(value: CaseObject, reader: Reader) -> Issue:
@@ -292,30 +333,33 @@ def _issue(value: CaseObject, reader: Reader) -> Issue:
     return Issue(asset_id, name, description, quantity, decimals, reissuable, nonce)
 
 
-def _reissue(value: CaseObject, _reader: Reader) -> Reissue:
+def _reissue(value: CaseObject, reader: Reader) -> Reissue:
     fields = value.fields
     asset_id, quantity = fields.get("assetId"), fields.get("quantity")
     reissuable = fields.get("isReissuable")
     if type(asset_id) is bytes and type(quantity) is int and type(reissuable) is bool:
         return Reissue(asset_id, quantity, reissuable)
-    raise _unexpected(value, "Reissue")
+    found = _options(value, "assetId", "quantity", "isReissuable")
+    raise _unexpected(found, reader, "Reissue")
 
 
-def _burn(value: CaseObject, _reader: Reader) -> Burn:
+def _burn(value: CaseObject, reader: Reader) -> Burn:
     asset_id, quantity = value.fields.get("assetId"), value.fields.get("quantity")
     if type(asset_id) is bytes and type(quantity) is int:
         return Burn(asset_id, quantity)
-    raise _unexpected(value, "Burn")
+    raise _unexpected(_options(value, "assetId", "quantity"), reader, "Burn")
 
 
-def _sponsor_fee(value: CaseObject, _reader: Reader) -> SponsorFee:
+def _sponsor_fee(value: CaseObject, reader: Reader) -> SponsorFee:
     asset_id, fee = value.fields.get("assetId"), value.fields.get("minSponsoredAssetFee")
-    if type(asset_id) is bytes:
+    if type(asset_id) is bytes and fee is not None:
         if type(fee) is int:
             return SponsorFee(asset_id, fee)
         if fee is UNIT:
             return SponsorFee(asset_id, None)
-    raise _unexpected(value, "SponsorFee")
+        text = f"can't reconstruct minSponsoredAssetFee from {plain_text(fee)}"
+        raise _unexpected(text, msgspec.structs.replace(reader, version=_FIRST_WITH_LISTS))
+    raise _unexpected(_options(value, "assetId", "minSponsoredAssetFee"), reader, "SponsorFee")
 
 
 def _lease(value: CaseObject, reader: Reader) -> Lease:
@@ -326,18 +370,18 @@ def _lease(value: CaseObject, reader: Reader) -> Lease:
         target = recipient.name if isinstance(recipient, Alias) else recipient
         lease_id = chain_data.lease_id(target, nonce, amount, reader.transaction_id)
         return Lease(lease_id, recipient, amount, nonce)
-    raise _unexpected(value, "Lease")
+    raise _unexpected(_options(value, "recipient", "amount", "nonce"), reader, "Lease")
 
 
-def _lease_cancel(value: CaseObject, _reader: Reader) -> LeaseCancel:
+def _lease_cancel(value: CaseObject, reader: Reader) -> LeaseCancel:
     lease_id = value.fields.get("leaseId")
     if type(lease_id) is bytes:
         return LeaseCancel(lease_id)
-    raise _unexpected(value, "LeaseCancel")
+    raise _unexpected(_options(value, "leaseId"), reader, "LeaseCancel")
 
 
 def _typed(kind: type) -> Callable[[CaseObject, Reader], Action]:
-    return lambda value, _reader: _entry(value, (kind,))
+    return lambda value, reader: _entry(value, (kind,), reader)
 
 
 _READERS: Final[dict[str, Callable[[CaseObject, Reader], Action]]] = {

@@ -27,6 +27,8 @@ from soliton.ledger.state import State
 from soliton.ride.bindings import argument_value
 from soliton.ride.errors import RideError, ScriptFormatError
 from soliton.ride.expressions import DApp
+from soliton.ride.functions.data import checked_bytes
+from soliton.ride.functions.text import checked_text
 from soliton.ride.meta import ArgumentType, argument_types, read_meta
 from soliton.ride.values import MAX_LIST_LENGTH, RideList
 
@@ -117,11 +119,16 @@ def abi_type(argument: ArgumentType) -> str | None:
 
 
 def _check_arguments(payload: InvokeScript) -> None:
-    """Raise for lists that are longer than the language allows."""
+    """Raise for texts, bytes and lists that are longer than the language allows."""
     call = payload.call
     for argument in () if call is None else call.args:
         try:
             value = argument_value(argument)
+            for item in value.items if isinstance(value, RideList) else (value,):
+                if isinstance(item, str):
+                    checked_text(item)
+                elif isinstance(item, bytes):
+                    checked_bytes(item)
         except RideError as error:
             raise TransactionRejected(str(error)) from error
         if isinstance(value, RideList) and len(value.items) > MAX_LIST_LENGTH:

@@ -8,7 +8,7 @@ import pytest
 
 from soliton.ledger.script_results import Reader, read_result
 from soliton.ledger.state import ASSET_BALANCES, ASSETS, DATA, ERC20, WAVES, Status
-from soliton.ride.errors import NativeCrash
+from soliton.ride.errors import EvaluationError, NativeCrash
 from soliton.ride.values import NIL, UNIT, Value, case_object, ride_list
 from tests.ledger.cases import COIN, GOLD, ME, OTHER, SPONSOR, YOU
 from tests.ledger.scripts.dapps import apply, check, rows
@@ -165,6 +165,52 @@ def test_answers_without_a_field_are_crashes(version: int, answer: Value) -> Non
     environment: Any = None
     with pytest.raises(NativeCrash, match="key not found"):
         read_result(answer, Reader(version, environment, b"", aliases=True))
+
+
+ACTIONS = "BinaryEntry|BooleanEntry|Burn|DeleteEntry|IntegerEntry|Issue|{}Reissue|ScriptTransfer|"
+LIST_V4 = f"List[{ACTIONS.format('')}SponsorFee|StringEntry]"
+LIST = f"List[{ACTIONS.format('Lease|LeaseCancel|')}SponsorFee|StringEntry]"
+V3, V4, V5 = "ScriptResult|TransferSet|WriteSet", LIST_V4, f"({LIST}, Any)|{LIST}"
+ENTRY = case_object("IntegerEntry", {"key": "k", "value": "text"})
+BURN = case_object("Burn", {"quantity": 5})
+TWO = case_object("ScriptTransfer", {"recipient": ADDRESS, "amount": 1, "asset": 2})
+WRONG: list[tuple[int, Value, str]] = [
+    (3, 7, f"{V3}, but got '(7,V3)'"),
+    (3, UNIT, f"{V3}, but got 'Unit'"),
+    (3, case_object("WriteSet", {"data": 7}), f"{V3}, but got '7' instead of List(data)"),
+    (4, UNIT, f"{V4}, but got '(Unit,V4)'"),
+    (6, "text", f"{V5}, but got '(text,V6)'"),
+    (6, UNIT, f"{V5}, but got 'Unit'"),
+    (5, ride_list([7]), f"{V5}, but got '7'"),
+    (4, ride_list([BURN]), f"{V4}, but got '(None,Some(5))' instead of Burn"),
+    (
+        5,
+        ride_list([ENTRY]),
+        f"{V5}, but got 'can't reconstruct IntegerEntry from Map(key -> k, value -> text)'",
+    ),
+    (5, ride_list([TWO]), f"{V5}, but got 'can't reconstruct token from 2'"),
+]
+
+
+@pytest.mark.parametrize(("version", "answer", "words"), WRONG)
+def test_words_of_wrong_answers(version: int, answer: Value, words: str) -> None:
+    """As wavesplatform/Waves ``.../lang/v1/evaluator/ScriptResult.scala`` (``err``) prints them."""
+    environment: Any = None
+    with pytest.raises(EvaluationError) as caught:
+        read_result(answer, Reader(version, environment, b"", aliases=True))
+    assert caught.value.message == f"CallableFunction needs to return {words}"
+
+
+def test_a_crash_of_the_second_set_comes_before_an_error_of_the_first() -> None:
+    """Both are read: ``processActionV3`` of the same file."""
+    environment: Any = None
+    reader = Reader(3, environment, b"", aliases=True)
+    writes = case_object("WriteSet", {"data": ride_list([7])})
+    for transfers, crashes in ((case_object("TransferSet", {}), True), (UNIT, False)):
+        answer = case_object("ScriptResult", {"writeSet": writes, "transferSet": transfers})
+        with pytest.raises(EvaluationError) as caught:
+            read_result(answer, reader)
+        assert isinstance(caught.value, NativeCrash) is crashes
 
 
 def test_failed_calls_cost_their_fee() -> None:

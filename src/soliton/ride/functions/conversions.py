@@ -25,6 +25,7 @@ from soliton.ride.values import (
     MAX_BIG_INT,
     MAX_COMPARED_WEIGHT,
     MAX_DATA_TRANSACTION_BYTES,
+    MAX_STRING_BYTES,
     MIN_BIG_INT,
     TUPLE,
     UNIT,
@@ -216,19 +217,23 @@ def big_int_to_text(number: BigInt) -> Value:
 
 def bytes_to_text(data: bytes) -> Value:
     """``toUtf8String`` since version 4."""
-    return checked_text(_decoded(data))
+    return _decoded(data, MAX_STRING_BYTES)
 
 
 def bytes_to_long_text(data: bytes) -> Value:
     """``toUtf8String`` in version 3."""
-    return checked_text(_decoded(data), MAX_DATA_TRANSACTION_BYTES)
+    return _decoded(data, MAX_DATA_TRANSACTION_BYTES)
 
 
-def _decoded(data: bytes) -> str:
+def _decoded(data: bytes, limit: int) -> str:
     try:
-        return data.decode()
+        text = data.decode()
     except UnicodeDecodeError:
         raise EvaluationError("Input contents invalid UTF8 sequence") from None
+    try:
+        return checked_text(text, limit)
+    except EvaluationError as error:
+        raise EvaluationError(f"CommonError({error})") from None
 
 
 def parse_int(text: str) -> Value:

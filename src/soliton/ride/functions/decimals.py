@@ -193,13 +193,17 @@ def logarithm_big(
     """``log`` of BigInt; the result always fits."""
     if not _scales_fit(MAX_BIG_SCALE, number_scale, base_scale, scale):
         raise EvaluationError("Scale out of range 0-18 on BigInt log calculation")
-    result = _logarithm(
-        _fraction(number.value, number_scale),
-        _fraction(base.value, base_scale),
-        scale,
-        _mode(rounding),
-        _context(BIG_INT_DIGITS, ROUND_HALF_UP),
-    )
+    mode = _mode(rounding)
+    try:
+        result = _logarithm(
+            _fraction(number.value, number_scale),
+            _fraction(base.value, base_scale),
+            scale,
+            mode,
+            _context(BIG_INT_DIGITS, ROUND_HALF_UP),
+        )
+    except EvaluationError as error:
+        raise EvaluationError(f"{error} on BigInt log calculation") from None
     return BigInt(result)
 
 

@@ -29,7 +29,7 @@ MAX_BASE64_BYTES: Final = 32 * 1024
 MAX_BASE64_CHARS: Final = 44 * 1024
 
 _BASE64_PREFIX: Final = "base64:"
-_BASE16: Final = re.compile(r"(?:[0-9a-f]{2})*")
+_NO_DIGIT_OF_BASE16: Final = re.compile(r"[^0-9a-f]")
 _BASE64: Final = re.compile(r"([A-Za-z0-9+/]*)(={0,2})")
 _PADDING: Final = {0: ("",), 2: ("", "=="), 3: ("", "=")}
 """The allowed padding by the number of characters modulo 4."""
@@ -105,6 +105,18 @@ def from_base16(text: str) -> Value:
 def from_long_base16(text: str) -> Value:
     """``fromBase16String`` in version 3."""
     digits = text.lower()
-    if _BASE16.fullmatch(digits) is None:
-        raise EvaluationError("can't parse Base16 string")
+    length = units_length(digits)
+    if length % 2:
+        raise EvaluationError(f"Invalid input length {length}")
+    wrong = _NO_DIGIT_OF_BASE16.search(digits)
+    if wrong is not None:
+        raise EvaluationError(f"Unrecognized character: {_shown(wrong[0])}")
     return checked_bytes(bytes.fromhex(digits))
+
+
+def _shown(character: str) -> str:
+    """Return a character, or the number of its first code unit if it is no printable ASCII."""
+    if " " < character <= "~":
+        return character
+    units = character.encode("utf-16-be", "surrogatepass")
+    return f"0x{int.from_bytes(units[:2], 'big'):x}"

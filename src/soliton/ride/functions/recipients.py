@@ -91,9 +91,9 @@ def account(context: CallContext, recipient: CaseObject) -> bytes | None:
     """
     if recipient.type_name not in (ADDRESS, ALIAS):
         raise EvaluationError(f"{plain_text(recipient)} neither Address nor alias")
-    name = "bytes" if recipient.type_name == ADDRESS else "alias"
+    name, shown = ("bytes", "'bytes'") if recipient.type_name == ADDRESS else ("alias", "alias")
     if name not in recipient.fields:
-        raise EvaluationError(f"Can't find '{name}'")
+        raise EvaluationError(f"Can't find {shown}")
     return account_or_none(context, recipient)
 
 
