@@ -220,14 +220,13 @@ class Microblocks:
     # --- requests ---------------------------------------------------------------------------------
 
     def _request_next(self, now: int) -> _Actions:
-        """Request the microblock that extends the last block, if a peer has announced it; of
-        several, since anybody may sign an announcement, the one that most peers have announced.
-        """
+        """Request the microblock that extends the last block, if a peer has announced it."""
         ids = self._next.get(self._history.last_id())
         if not ids or not self._applying.isdisjoint(ids):
             return []
         if self._request is not None and self._request.total_id in ids:
             return []
+        # Anybody may sign an announcement, so the one that most peers have made.
         total_id = max(ids, key=lambda each: len(self._announced[each].announcers))
         self._request = _PendingRequest(total_id, ATTEMPTS, now, set())
         return self._send_request(now)
