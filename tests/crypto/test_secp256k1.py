@@ -122,3 +122,16 @@ def test_s_of_zero_leaves_only_the_hash() -> None:
     key = secp256k1.public_key(number.to_bytes(32, "big"))
     assert secp256k1.recover(DIGEST, r, ORDER, 1) == key
     assert secp256k1.recover(bytes(32), r, 0, 0) is None
+
+
+@pytest.mark.parametrize("secret", [SECRET, (123_456_789).to_bytes(32, "big")])
+def test_a_signature_of_the_point_at_infinity_has_the_key_zero(secret: bytes) -> None:
+    """Made so that the two points of the formula cancel out. Expected value: web3j 4.9.8
+    (``Sign.recoverFromSignature``) answers 0 for it, which the reference node pads to 64 bytes.
+    """
+    point = PublicKey.from_secret(secret).format()
+    r, number = int.from_bytes(point[1:], "big"), int.from_bytes(DIGEST, "big")
+    s = number * pow(int.from_bytes(secret, "big"), -1, ORDER) % ORDER
+    assert secp256k1.recover(DIGEST, r, s, point[0] - 2) == bytes(64)
+    assert secp256k1.recover(DIGEST, r, s + ORDER, point[0] - 2) == bytes(64)
+    assert secp256k1.recover(DIGEST, r, s, (point[0] - 2) ^ 1) not in (None, bytes(64))

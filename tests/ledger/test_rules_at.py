@@ -64,6 +64,9 @@ def test_algorithms() -> None:
     last = rules.at(20).pos
     assert (last.algorithm, last.min_block_time_ms, last.delay_delta) == (Algorithm.FAIR, 15_000, 8)
     assert not rules.at(19).uses_vrf and rules.at(20).uses_vrf
+    for least, delta, expected in ((15_500, 8, 15_000), (15_500, 7, 15_500), (9_500, 8, 9_500)):
+        rules = book({8: 10, 15: 20}, min_block_time_ms=least, delay_delta=delta)
+        assert rules.at(20).pos.min_block_time_ms == expected
 
 
 def test_state_hash_begins_after_an_interval() -> None:

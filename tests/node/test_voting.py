@@ -259,3 +259,45 @@ def test_who_challenges_must_be_able_to_mine_without_what_the_other_has(
     )
     with pytest.raises(BlockRejected, match="generating balance 0 is below"):
         chain.append(blocks.sign(header, challenge.transactions, poor.private_key))
+
+
+def _first_features(count: int) -> Network:
+    devnet = networks.load("devnet")
+    functionality = msgspec.structs.replace(
+        devnet.functionality, pre_activated_features=dict.fromkeys(range(1, count + 1), 0)
+    )
+    return msgspec.structs.replace(devnet, functionality=functionality)
+
+
+@pytest.mark.parametrize(("features", "coins"), [(17, 6), (18, 0)])
+def test_the_first_block_has_a_reward_before_feature_18(
+    open_chain: OpenChain, features: int, coins: int
+) -> None:
+    """Source: wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/state/BlockchainUpdaterImpl.scala``
+    (``computeNextReward``) and ``state/diffs/BlockDiffer.scala`` (``computeInitialStateHash``).
+    """
+    chain = open_chain(_first_features(features))
+    generator = from_public_key(chain.last_block.header.generator, chain.network.chain_id)
+    assert chain.balance(generator) == coins * COIN
+    first = chain.meta(1)
+    assert first.total_waves == chain.network.genesis.initial_balance + coins * COIN
+    assert first.snapshot_hash == open_chain(networks.load("devnet")).meta(1).snapshot_hash
+    _mine(chain)
+    assert chain.meta(2).total_waves == first.total_waves + 6 * COIN
+
+
+@pytest.mark.parametrize(("features", "gained"), [(16, 6), (17, 0)])
+def test_the_third_block_has_the_balances_of_the_second_before_feature_17(
+    open_chain: OpenChain, features: int, gained: int
+) -> None:
+    """Source: wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/state/SnapshotBlockchain.scala`` (``height2Fix``).
+    """
+    chain = open_chain(_first_features(features))
+    address = from_public_key(RICH.public_key, chain.network.chain_id)
+    before = chain.balance(address)
+    _mine(chain)
+    assert headers.generating_balance(chain, address, 2) == before + gained * COIN
+    _mine(chain)
+    assert headers.generating_balance(chain, address, 3) == before

@@ -21,6 +21,7 @@ FIELD: Final = 2**256 - 2**32 - 977
 PUBLIC_KEY_LENGTH: Final = 64
 PRIVATE_KEY_LENGTH: Final = 32
 DIGEST_LENGTH: Final = 32
+NO_KEY: Final = bytes(PUBLIC_KEY_LENGTH)
 
 _COMPRESSED: Final = 2
 _OVERFLOW_BIT: Final = 2
@@ -38,7 +39,7 @@ def recover(digest: bytes, r: int, s: int, recovery_id: int) -> bytes | None:
     """Return the public key that signed ``digest``, or ``None`` if there is none.
 
     Like the reference node, this reduces ``s`` modulo the order, and accepts an ``r`` above the
-    order as a coordinate.
+    order as a coordinate. The point at infinity has the key ``NO_KEY``.
     """
     if not 0 <= recovery_id <= 3 or len(digest) != DIGEST_LENGTH:
         return None
@@ -53,8 +54,20 @@ def recover(digest: bytes, r: int, s: int, recovery_id: int) -> bytes | None:
     try:
         key = PublicKey.from_signature_and_message(signature, digest, hasher=None)
     except Exception:  # noqa: BLE001 - libsecp256k1's binding raises plain Exception
-        return None
+        return NO_KEY if _cancels_out(digest, r, s, recovery_id) else None
     return key.format(compressed=False)[1:]
+
+
+def _cancels_out(digest: bytes, r: int, s: int, recovery_id: int) -> bool:
+    """Whether the two points whose difference would be the key are the same."""
+    x = r + ORDER if recovery_id >= _OVERFLOW_BIT else r
+    number = int.from_bytes(digest, "big") % ORDER
+    try:
+        point = PublicKey(bytes((_COMPRESSED + recovery_id % 2,)) + x.to_bytes(32, "big"))
+        product = point.multiply(s.to_bytes(32, "big")).format(compressed=False)[1:]
+        return product == public_key(number.to_bytes(32, "big"))
+    except (ValueError, OverflowError, CryptoError):
+        return False
 
 
 def _key_without_s(digest: bytes, r: int, recovery_id: int) -> bytes | None:

@@ -310,12 +310,10 @@ class BlockInProgress:
             self._step.put(APPROVALS, feature, self.height)
         for address, heights in environment.bans.items():
             self._step.put(BANS, address, heights)
-        if environment.parent is None:
-            return
-        rules = environment.parent_rules
+        rules, parent = environment.parent_rules, environment.parent
         portfolio = Portfolio()
-        if rules.sponsorship or rules.ng_carry:
-            for asset_id, amount in environment.parent.carry:
+        if parent is not None and (rules.sponsorship or rules.ng_carry):
+            for asset_id, amount in parent.carry:
                 portfolio.add(self._generator, asset_id, amount)
         if not rules.ng:
             for transaction in transactions:
@@ -337,7 +335,9 @@ class BlockInProgress:
             self.edited = edited.changes
             initial.merge(edited)
         if initial.changes:
-            self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, initial.changes)
+            # The hash of the genesis block is only about its transactions.
+            if parent is not None:
+                self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, initial.changes)
             self._merge(initial)
             self.initial = initial.changes
 

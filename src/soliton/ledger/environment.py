@@ -15,7 +15,7 @@ Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/``
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Protocol
 
@@ -176,6 +176,8 @@ class BlockEnvironment(msgspec.Struct, frozen=True):
 
 def genesis_environment(block: Block, network: Network, rules: RuleBook) -> BlockEnvironment:
     """Return the environment of the first block."""
+    reward = _genesis_reward(network, rules, block.header.generator)
+    minted = network.genesis.initial_balance + reward.minted
     return BlockEnvironment(
         height=1,
         timestamp=block.header.timestamp,
@@ -183,7 +185,7 @@ def genesis_environment(block: Block, network: Network, rules: RuleBook) -> Bloc
         parent_rules=rules.at(0),
         generator=block.header.generator,
         hit_source=block.header.generation_signature,
-        reward=Reward(minted=network.genesis.initial_balance),
+        reward=msgspec.structs.replace(reward, minted=minted),
         approved=approved_features(network, rules, 1, lambda _: block.header.feature_votes),
     )
 
@@ -247,10 +249,27 @@ def next_reward(chain: Ancestors, generator: bytes) -> Reward:
     start = activations.get(Feature.BLOCK_REWARD)
     if start is None or height < start:
         return NO_REWARD
-    voted = _voted_reward(chain, start)
+    return _shared_reward(
+        chain.network, height, _voted_reward(chain, start), activations, generator
+    )
+
+
+def _genesis_reward(network: Network, rules: RuleBook, generator: bytes) -> Reward:
+    """Return the reward of the first block, which only chains have that begin with feature 14 and
+    without feature 18: wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/state/BlockchainUpdaterImpl.scala``
+    (``computeNextReward``).
+    """
+    if not rules.at(1).has(Feature.BLOCK_REWARD) or rules.at(1).has(Feature.CONSENSUS_IMPROVEMENTS):
+        return NO_REWARD
+    return _shared_reward(network, 1, network.rewards.initial, rules.activations(), generator)
+
+
+def _shared_reward(
+    network: Network, height: int, voted: int, activations: Mapping[int, int], generator: bytes
+) -> Reward:
     if voted == 0:
         return NO_REWARD
-    network = chain.network
     share = rewards.shares(height, voted, activations, network.functionality)
     factor = rewards.reward_multiplier(height, activations, network.functionality)
     parts = paid_shares(network, from_public_key(generator, network.chain_id), share)

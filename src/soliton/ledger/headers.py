@@ -22,6 +22,7 @@ from soliton.ledger.scripts import account_script
 from soliton.ledger.state import is_banned_between
 
 HIT_SOURCE_DEPTH: Final = 100
+_SECOND: Final = 2
 
 
 def check_header(
@@ -117,10 +118,14 @@ def generating_balance(
     """Return the generating balance of an account, in wavelets, on top of the block at ``height``,
     computed from the blocks up to ``top`` (default: ``height``).
 
-    It is 0 while a block that challenged one of the account's is in the window.
+    It is 0 while a block that challenged one of the account's is in the window. Before feature 17
+    the genesis block does not count for the third one (``height2Fix`` in wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/state/SnapshotBlockchain.scala``).
     """
     rules = chain.rules.at(height)
     bottom = max(1, height - rules.generating_balance_depth + 1)
+    if height == _SECOND and not chain.rules.at(1).has(Feature.RIDE_V6):
+        bottom = _SECOND
     if rules.state_hash_required and is_banned_between(chain.state, address, bottom, height):
         return 0
     return chain.smallest_effective_balance(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from coincurve import PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,6 +122,18 @@ def test_damaged_fields(place: int, value: bytes, words: str) -> None:
     with pytest.raises(SolitonError) as caught:
         codec.validate(ethereum.from_rlp(rlp_list(fields), T))
     assert f"{type(caught.value).__name__} {caught.value}" == words
+
+
+def test_a_signature_of_the_point_at_infinity_has_a_sender() -> None:
+    """Anybody can make one, and the reference node has the account of 64 zero bytes send it."""
+    good = made()
+    fields, number = items(good), int.from_bytes(keccak256(good.body), "big")
+    point = PublicKey.from_secret(SECRET).format()
+    s = number * pow(int.from_bytes(SECRET, "big"), -1, secp256k1.ORDER) % secp256k1.ORDER
+    fields[6:] = [rlp_number(2 * T + 35 + point[0] - 2), point[1:], rlp_number(s)]
+    transaction = ethereum.from_rlp(rlp_list(fields), T)
+    assert transaction.sender_public_key == bytes(64)
+    codec.validate(transaction)
 
 
 def test_fields_beyond_and_short_of_nine() -> None:

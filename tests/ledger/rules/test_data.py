@@ -59,6 +59,7 @@ calls  | entries=tuple(E(str(n), b"v" * 30000) for n in range(5)), fee=COIN | ok
 calls  | entries=tuple(E(str(n), b"v" * 32000) for n in range(5)), fee=COIN | TooBigCount
 calls  | version=2, entries=tuple(E(str(n), b"v" * 32767) for n in range(5)), fee=COIN | ok
 calls  | version=2, entries=tuple(E(str(n), b"v" * 32000) for n in range(6)), fee=COIN | TooBigCoun
+calls  | version=3, entries=tuple(E(str(n), b"v" * 32000) for n in range(6)), fee=COIN | ok
 """
 
 

@@ -68,7 +68,8 @@ def _check_size(transaction: AnyTransaction, rules: Rules) -> None:
     if rules.has(Feature.RIDE_V6):
         fits = payload_size(payload.entries) <= MAX_PAYLOAD_BYTES
     elif transaction.version >= 2:
-        fits = _protobuf_size(payload) <= MAX_PROTOBUF_BYTES
+        # Higher versions, which were possible before feature 22, are not measured.
+        fits = transaction.version > 2 or _protobuf_size(payload) <= MAX_PROTOBUF_BYTES
     else:
         # Keys of version 1 are counted in UTF-16 units, as the JVM does.
         fits = len(codec.encode(transaction)) <= MAX_BYTES_V1 and all(
