@@ -20,7 +20,7 @@ SPARE = 0.02
 """A package may be this much larger than its number before somebody has to decide."""
 LINES: dict[str, int] = {
     "(root)": 193,
-    "api": 14_180,
+    "api": 14_280,
     "chain": 8_269,
     "cli": 5_950,
     "client": 6_230,

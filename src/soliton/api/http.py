@@ -25,7 +25,7 @@ from soliton.web.types import Headers
 if TYPE_CHECKING:
     from soliton.api.fair_limits import FairLimits
 
-encode_json = msgspec.json.Encoder().encode
+encode_json = msgspec.json.Encoder(decimal_format="number").encode
 
 
 def next_page(path: str, **query: str | None) -> Headers:

@@ -9,7 +9,7 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -21,7 +21,7 @@ from soliton.ledger.script_results import Lease
 from soliton.ledger.state import LEASE_INFO, State
 from soliton.ledger.state_changes import StateChanges, to_json, value_json
 from soliton.ledger.traces import AssetTrace, CallTrace, Fault, ScriptTrace, VerifierTrace
-from soliton.ride.functions.printing import plain_text
+from soliton.ride.functions.printing import nested_text, plain_text
 from soliton.ride.trace import INVOKED_DAPP, INVOKED_FUNCTION, STATE_CHANGES, Step
 
 _OMITTED: Final = (INVOKED_DAPP, INVOKED_FUNCTION, STATE_CHANGES)
@@ -30,6 +30,13 @@ Changes = Callable[[StateChanges], Members]
 """Converts the state changes of a call to JSON."""
 Watch = Callable[[], None]
 """Called with each step: yields to other work, and may raise to cancel."""
+
+MAX_LOG_CHARS: Final = 1_048_576
+"""The reference's default of ``max-tx-error-log-size``."""
+_FAILED: Final = "FailedTransactionError("
+_THROW: Final = "throw.@args"
+_THROW_STEPS: Final = 3
+"""The steps of a call of ``throw``: arguments, cost, and the complexity left."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -85,6 +92,35 @@ def steps_json(steps: Iterable[Step], watch: Watch | None = None) -> msgspec.Raw
         elif step.name not in _OMITTED:
             encoded.append(_encode(member | value_json(step.value)))
     return msgspec.Raw(b"[" + b",".join(encoded) + b"]")
+
+
+def steps_text(steps: Sequence[Step], watch: Watch | None = None, depth: int = 1) -> str:
+    """The steps of a run in the text of an error (``ErrorWithLogPrinter`` of the reference)."""
+    left, tabs = MAX_LOG_CHARS - 1, "\t" * depth
+    parts: list[str] = []
+    for number, step in enumerate(steps):
+        if watch is not None:
+            watch()
+        if left < 0:
+            break
+        if step.value is None:
+            line = f"\n{tabs}{step.name} = {_error_text(steps, number, tabs)}"
+            parts.append(line if len(line) <= left else "")
+            break
+        line = f"\n{tabs}{step.name} = {nested_text(step.value, depth)}"
+        left -= len(line)
+        if left >= 0:
+            parts.append(line)
+    return "".join(parts) + ("\n...\n" if left < 0 else "\n")
+
+
+def _error_text(steps: Sequence[Step], number: int, tabs: str) -> str:
+    """The error of a step. The steps of a failed call are not known: its log is empty."""
+    error = steps[number].error or ""
+    if error.startswith(_FAILED):
+        return f"{error[:-1]}, log = \n{tabs})"
+    is_thrown = number >= _THROW_STEPS and steps[number - _THROW_STEPS].name == _THROW
+    return f"{'ThrownError' if is_thrown else 'CommonError'}({error})"
 
 
 def short_changes(changes: StateChanges) -> Members:

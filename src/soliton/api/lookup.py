@@ -79,7 +79,7 @@ def _identifier(text: str, node: Node, kind: ErrorKind) -> bytes:
     if value is None:
         if is_oldest(node):
             raise errors.INVALID_SIGNATURE.error()
-        raise kind.error(message=_about_base58(text))
+        raise kind.error(message=about_base58(text))
     if not is_oldest(node) and len(value) not in (DIGEST_LENGTH, SIGNATURE_LENGTH):
         raise kind.error(
             message=f"{text} has invalid length {len(value)}. "
@@ -98,10 +98,10 @@ def decode_id(text: str) -> bytes | None:
 
 def not_base58(text: str) -> str:
     """The reference's message about an id of a list that is not base58."""
-    return f"java.lang.IllegalArgumentException: {_about_base58(text)}"
+    return f"java.lang.IllegalArgumentException: {about_base58(text)}"
 
 
-def _about_base58(text: str) -> str:
+def about_base58(text: str) -> str:
     """The reference's message about a text that is not base58."""
     if len(text) > MAX_ID_TEXT_CHARS:
         return f"requirement failed: base58Decode input exceeds {MAX_ID_TEXT_CHARS}"

@@ -10,7 +10,7 @@ ApiError.scala`` for the oldest generation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from soliton.api import errors
@@ -54,16 +54,17 @@ def _generic(error: SolitonError) -> errors.ApiError:
     return errors.invalid_request(str(error))
 
 
-def _faults(error: chain_errors.JsonFieldErrors) -> dict[str, object]:
+def json_faults(found: Iterable[chain_errors.JsonFieldError]) -> dict[str, object]:
+    """The errors of members in the structure of play-json."""
     faults: dict[str, list[object]] = {}
-    for each in error.errors:
+    for each in found:
         shown = {"msg": [each.expected], "args": [*each.details]}
         faults.setdefault(each.path, []).append(shown)
     return {**faults}
 
 
 def _wrong_members(kind: errors.ErrorKind) -> Translation:
-    return lambda error: kind.error(cause=None, validationErrors=_faults(error))
+    return lambda error: kind.error(cause=None, validationErrors=json_faults(error.errors))
 
 
 def _unsupported(error: chain_errors.UnsupportedTransaction) -> errors.ApiError:

@@ -13,9 +13,10 @@ from typing import Final
 
 import msgspec
 
-from soliton.chain.addresses import Address
+from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.values import AssetId
 from soliton.ledger.action_limits import allowance
+from soliton.ledger.actions import failed
 from soliton.ledger.balances import check_balances
 from soliton.ledger.call_frames import (
     CallContext,
@@ -31,8 +32,10 @@ from soliton.ledger.call_frames import (
 )
 from soliton.ledger.calls import MAX_CALLS, MAX_PAYMENTS, caller_for
 from soliton.ledger.context import Context
-from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.invocation import check_fee
+from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.script_results import Reader, Result, read_result
+from soliton.ledger.sponsorship import take_fee
 from soliton.ledger.state import Overlay, State
 from soliton.ledger.state_changes import StateChanges
 from soliton.ride.bindings import Call as Invoked
@@ -74,7 +77,9 @@ _CONDITION_STEPS: Final = 3
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """The simulated caller: sender and public key, transaction id and fee."""
+    """The simulated caller: the address and the public key that the dApp sees, transaction id and
+    fee. The account of the key pays.
+    """
 
     address: Address
     public_key: bytes
@@ -124,12 +129,13 @@ def dry_run_expression(
     cost = _CONDITION_COST
     if not dry_run.context.rules.language.new_complexity:
         cost += _OLD_CHOICE_COST
-    result = _run(wrapped, Invoked(dapp, _FUNCTION, (), ()), caller, dry_run, cost)
-    if dry_run.trace is not None:
-        steps = dry_run.trace.steps
-        own = [each for each in steps[_CALL_STEPS:] if not each.name.startswith(_FUNCTION)]
-        steps[:] = own[_CONDITION_STEPS:]
-    return result
+    try:
+        return _run(wrapped, Invoked(dapp, _FUNCTION, (), ()), caller, dry_run, cost)
+    finally:
+        if dry_run.trace is not None:
+            steps = dry_run.trace.steps
+            own = [each for each in steps[_CALL_STEPS:] if not each.name.startswith(_FUNCTION)]
+            steps[:] = own[_CONDITION_STEPS:]
 
 
 def dry_run_call(call: Invoked, caller: Caller, dry_run: DryRun) -> DryRunResult:
@@ -146,10 +152,11 @@ def _run(
     context, address = dry_run.context, call.dapp
     assert isinstance(address, bytes), "an alias has been resolved"
     dapp = Address(address)
+    payer = from_public_key(caller.public_key, context.rules.chain_id)
     root = RootCall(
         caller.transaction_id,
         context.timestamp,
-        caller.address,
+        payer,
         caller.public_key,
         caller.fee,
         caller.fee_asset,
@@ -170,7 +177,7 @@ def _run(
         MAX_PAYMENTS - len(call.payments),
         CallNode(dapp, call.function, call.arguments, call.payments),
     )
-    pay(call.payments, caller.address, dapp).write(frame.own)
+    pay(call.payments, payer, dapp).write(frame.own)
     environment = frame.environment(caller_for(frame))
     invocation = Invocation(
         caller.address,
@@ -192,21 +199,28 @@ def _run(
     outcome = invoke(script, environment, function, setting)
     spent = outcome.spent - wrapper_cost
     reader = Reader(script.version, environment, root.id, context.rules.block_v5_approved)
-    try:
-        result = read_result(outcome.value, reader)
-    except EvaluationError:
-        # Values that represent no actions are valid results.
-        result = Result(())
-    _apply(frame, result, spent)
+    result = _applied(outcome.value, frame, reader, spent)
+    check_balances(frame.own, frame.base, frame.shared.rules)
     return DryRunResult(outcome.value, spent, StateChanges(result.actions, tuple(frame.done)))
 
 
-def _apply(frame: CallFrame, result: Result, spent: int) -> None:
-    """Apply the actions, to report their errors; raise ``TransactionRejected``."""
+def _applied(value: Value, frame: CallFrame, reader: Reader, spent: int) -> Result:
+    """Take the fee and apply the actions, to report their errors; raise ``TransactionRejected``.
+
+    Values that represent no actions are valid results, and cost no fee.
+    """
+    try:
+        result = read_result(value, reader)
+    except EvaluationError:
+        return Result(())
+    root = frame.shared.root
     check_fields(frame, result)
     fault = limits_fault(frame, result)
     if fault is not None:
-        raise TransactionRejected(fault)
-    check_result(frame, result, spent, frame.shared.root.sender)
-    apply_result(frame, result, frame.address, spent, frame.shared.context)
-    check_balances(frame.own, frame.base, frame.shared.rules)
+        raise failed(fault, spent)
+    check_result(frame, result, spent, root.sender)
+    check_fee(frame, result, spent, 0)
+    fee = Portfolio()
+    take_fee(root.sender, root.fee_asset, root.fee, fee, frame.own, frame.shared.rules)
+    apply_result(frame, result, frame.address, spent, frame.shared.context, fee)
+    return result

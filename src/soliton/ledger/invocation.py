@@ -192,7 +192,7 @@ def _invoke(frame: CallFrame, script: Script, recipient: Recipient) -> Invoked:
         raise failed(fault, spent)
     check_result(frame, result, spent, root.sender)
     portfolio = Portfolio() if paid_before else pay(root.call.payments, root.sender, frame.address)
-    _check_fee(frame, result, spent, len(scripted))
+    check_fee(frame, result, spent, len(scripted))
     # The fee is paid before the actions are applied, but after those of the dApps called: one of
     # them may have changed the sponsorship of its asset.
     take_fee(root.sender, root.fee_asset, root.fee, portfolio, own, shared.rules)
@@ -272,7 +272,7 @@ def _asset_scripts(payments: tuple[Payment, ...], state: State) -> list[AssetScr
 # --- fees -----------------------------------------------------------------------------------------
 
 
-def _check_fee(frame: CallFrame, result: Result, spent: int, scripted_payments: int) -> None:
+def check_fee(frame: CallFrame, result: Result, spent: int, scripted_payments: int) -> None:
     """Raise ``FailedTransaction`` if the fee is too small for the result."""
     shared = frame.shared
     root, rules = shared.root, shared.rules

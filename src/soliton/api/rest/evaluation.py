@@ -8,15 +8,23 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from contextlib import suppress
+from typing import Final
 
 import msgspec
 
 from soliton.api import errors
+from soliton.api.evaluation_request import (
+    NO_KEY,
+    Asked,
+    Invocation,
+    invocation,
+    public_key,
+    read_body,
+    with_request,
+)
 from soliton.api.http import Request
-from soliton.api.json_reader import wrong_json
-from soliton.api.json_traces import short_changes, steps_json
+from soliton.api.json_traces import short_changes, steps_json, steps_text
 from soliton.api.json_transactions import MIDDLE, Members
 from soliton.api.lookup import address_argument, node_of
 from soliton.api.rest import examples
@@ -25,18 +33,10 @@ from soliton.api.route_table import json_body, row, table
 from soliton.api.text_jobs import CompileFragment
 from soliton.api.thread_pool import Watch
 from soliton.api.translate import refusal
-from soliton.chain.addresses import (
-    Address,
-    address_text,
-    from_public_key,
-    parse_address,
-)
+from soliton.chain.addresses import Address, address_text, from_public_key
 from soliton.chain.errors import JsonFieldError
-from soliton.chain.function_calls import DEFAULT_CALL, FunctionCall, read_call_json
 from soliton.chain.json_kinds import decode_base64
 from soliton.chain.json_schemas import shape
-from soliton.chain.transactions.invoke_script import PAYMENTS
-from soliton.crypto import base58
 from soliton.errors import InputError
 from soliton.ledger.context import Context
 from soliton.ledger.dry_run import Caller, DryRun, DryRunResult, dry_run_call, dry_run_expression
@@ -45,27 +45,16 @@ from soliton.ledger.scripts import FailedTransaction, account_script
 from soliton.ledger.state import ASSET_BALANCES, WAVES, Overlay
 from soliton.ledger.state_changes import value_json
 from soliton.node.blockchain import Blockchain
-from soliton.ride.bindings import Call, argument_value
 from soliton.ride.compiler.compile import MAX_DAPP_BYTES
-from soliton.ride.environment import Payment
 from soliton.ride.errors import ComplexityExceeded, EvaluationError, NotCallable, RideError
 from soliton.ride.script import BASE64_PREFIX, Script, parse_script
 from soliton.ride.serialization import read_expression
-from soliton.ride.trace import Trace
+from soliton.ride.trace import INVOKED_DAPP, INVOKED_FUNCTION, Step, Trace
 from soliton.web.openapi import ref
 
-T = TypeVar("T")
-Source = TypeVar("Source")
-
-
-_NO_KEY: Final = bytes(32)
 _ANONYMOUS_BALANCE: Final = (2**63 - 1) // 10
 """The balance of the anonymous caller."""
 _INVOKE_SCRIPT: Final = 16
-_OF_EXPRESSIONS: Final = frozenset(("expr", "state"))
-"""The members that a request with an expression may have."""
-_MAX_LONG: Final = 2**63 - 1
-_MAX_ID_CHARS: Final = 100
 
 
 async def evaluate(request: Request) -> Members:
@@ -78,29 +67,33 @@ async def evaluate(request: Request) -> Members:
         raise errors.invalid_request(f"Address {address_text(address)} is not dApp")
     now, traced = node.clock(), request.flag("trace")
     limit = node.settings.rest_api.evaluate_script_complexity_limit
-
+    fees = node.chain.rules.at(node.chain.height).fees
+    text, family = address_text(address), node.network.family
     try:
-        code = await _compiled(request, body, script)
+        asked = read_body(body, node.network.chain_id, fees.base[_INVOKE_SCRIPT])
+        key = public_key(asked, family)
+    except errors.ApiError as error:
+        return with_request(error, body, text)
+    except InputError as error:
+        # The reference finds this out too late to answer as it does to other errors.
+        raise errors.invalid_request(str(error)) from error
+    try:
+        code = await _compiled(request, asked, script)
     except RideError as error:
-        answer = errors.invalid_request(str(error)).body()
-        return answer | body | {"address": address_text(address)}
+        return with_request(errors.invalid_request(str(error)), body, text)
 
     def work(chain: Blockchain, watch: Watch) -> Members:
-        evaluation = _Evaluation(address, body, code, limit, Trace() if traced else None)
+        evaluation = _Evaluation(address, asked, key, code, limit, Trace() if traced else None)
         return _answer(evaluation, script, chain, next_block(chain, now, watch))
 
     answer = await request.context.workers.ask(node, work, request.charge)
-    return answer | body | {"address": address_text(address)}
+    return answer | body | {"address": text}
 
 
-async def _compiled(request: Request, body: Members, script: Script) -> bytes | None:
-    """The compiled expression of a request; ``None`` if it has no source or further members."""
-    source = body.get("expr")
-    if (
-        not isinstance(source, str)
-        or source.startswith(BASE64_PREFIX)
-        or body.keys() - _OF_EXPRESSIONS
-    ):
+async def _compiled(request: Request, asked: Asked, script: Script) -> bytes | None:
+    """The compiled expression of a request; ``None`` if it has no source."""
+    source = asked.what
+    if not isinstance(source, str) or source.startswith(BASE64_PREFIX):
         return None
     work = CompileFragment(source, script.source)
     return (await request.context.texts.do(work, request.charge)).expression
@@ -112,7 +105,8 @@ class _Evaluation(msgspec.Struct, frozen=True):
     """
 
     address: Address
-    body: Members
+    asked: Asked
+    key: bytes
     code: bytes | None
     limit: int
     trace: Trace | None
@@ -129,9 +123,11 @@ def _answer(
     except NotCallable as error:
         return errors.invalid_request(error.message).body()
     except EvaluationError as error:
-        return _rejected(error)
+        return _rejected(error, _steps(evaluation, script, chain, context), context)
     except FailedTransaction as error:
-        return _failure(f"FailedTransactionError(code = {error.code}, error = {error.reason})")
+        shown = f"FailedTransactionError(code = {error.code}, error = {error.reason})"
+        is_whole = error.reason.startswith("FailedTransactionError")
+        return errors.invalid_request(error.reason if is_whole else shown).body()
     except TransactionRejected as error:
         return refusal(error, chain.network.family).body()
     except RideError as error:
@@ -141,114 +137,51 @@ def _answer(
 def _evaluate(
     evaluation: _Evaluation, script: Script, chain: Blockchain, context: Context
 ) -> DryRunResult:
-    address, body = evaluation.address, evaluation.body
+    address, asked, chain_id = evaluation.address, evaluation.asked, chain.network.chain_id
     state = Overlay(chain.store, chain.height + 1)
     dry_run = DryRun(state, context, evaluation.limit, evaluation.trace)
-    anonymous = from_public_key(_NO_KEY, chain.network.chain_id)
+    anonymous = from_public_key(NO_KEY, chain_id)
     state.put(WAVES, anonymous, max(state.get(WAVES, anonymous), _ANONYMOUS_BALANCE))
-    _override(state, body.get("state", {}), chain)
-    expression = body.get("expr")
-    if not isinstance(expression, str):
-        return dry_run_call(*_invocation(chain, address, body), dry_run)
-    if body.keys() - _OF_EXPRESSIONS:
-        raise errors.CONFLICTING_REQUEST_STRUCTURE.error()
+    for account in asked.balances:
+        if account.waves is not None:
+            state.put(WAVES, account.address, account.waves)
+        for asset_id, balance in account.assets.items():
+            state.put(ASSET_BALANCES, (account.address, asset_id), balance)
+    if isinstance(asked.what, Invocation):
+        family = chain.network.family
+        call, caller = invocation(asked.what, evaluation.key, address, chain_id, family)
+        return dry_run_call(call, caller, dry_run)
     encoded = evaluation.code
     if encoded is None:
-        encoded = _read(decode_base64, expression)
-        if len(encoded) > MAX_DAPP_BYTES:
-            raise RideError(f"an expression has at most {MAX_DAPP_BYTES} bytes")
+        encoded = _from_base64(asked.what)
     code = read_expression(encoded, script.version, context.watch)
-    fee = context.rules.fees.base[_INVOKE_SCRIPT]
-    return dry_run_expression(address, code, Caller(anonymous, _NO_KEY, b"", fee), dry_run)
+    fees = context.rules.fees
+    # So many times the extra fee of a script, not the unit of fees, as in the reference.
+    fee = fees.base[_INVOKE_SCRIPT] // fees.unit * fees.script_extra
+    return dry_run_expression(address, code, Caller(anonymous, NO_KEY, b"", fee), dry_run)
 
 
-# --- the request ----------------------------------------------------------------------------------
-
-
-def _invocation(chain: Blockchain, address: Address, body: Members) -> tuple[Call, Caller]:
-    """The call in a request. Missing members have defaults; the default caller is anonymous."""
-    rules = chain.rules.at(chain.height)
-    chain_id = chain.network.chain_id
-    call = _read(lambda value: read_call_json(value, chain_id), body.get("call", _DEFAULT))
-    function: FunctionCall = DEFAULT_CALL if call is None else call
-    payments = _read(lambda value: PAYMENTS.json.read(value, chain_id), body.get("payment", []))
-    key = _bytes(body, "senderPublicKey") or _NO_KEY
-    sender = body.get("sender")
+def _from_base64(text: str) -> bytes:
     try:
-        if isinstance(sender, str):
-            caller = parse_address(sender, chain_id)
-        else:
-            caller = from_public_key(key, chain_id)
-        arguments = tuple(map(argument_value, function.args))
-    except InputError as error:
-        raise refusal(error, chain.network.family) from error
-    fee = body.get("fee", rules.fees.base[_INVOKE_SCRIPT])
-    if not isinstance(fee, int) or not 0 <= fee <= _MAX_LONG:
-        raise wrong_json("fee")
-    fee_asset = _bytes(body, "feeAssetId")
-    return (
-        Call(
-            address,
-            function.function,
-            arguments,
-            tuple(Payment(each.asset_id, each.amount) for each in payments),
-            fee_asset,
-        ),
-        Caller(caller, key, _bytes(body, "id") or bytes(32), fee, fee_asset),
-    )
-
-
-def _read(convert: Callable[[Source], T], value: Source) -> T:
-    try:
-        return convert(value)
-    except (JsonFieldError, InputError) as error:
+        encoded = decode_base64(text)
+    except JsonFieldError as error:
         raise errors.invalid_request(str(error)) from error
+    if len(encoded) > MAX_DAPP_BYTES:
+        raise RideError(f"an expression has at most {MAX_DAPP_BYTES} bytes")
+    return encoded
 
 
-def _bytes(body: Members, name: str) -> bytes | None:
-    """A member in base58."""
-    value = body.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise wrong_json(name)
-    try:
-        return base58.decode(value, _MAX_ID_CHARS)
-    except InputError as error:
-        raise errors.invalid_request(str(error)) from error
-
-
-def _override(state: Overlay, overrides: object, chain: Blockchain) -> None:
-    """Set the balances that a request gives to accounts."""
-    accounts = overrides.get("accounts", {}) if isinstance(overrides, dict) else None
-    if not isinstance(accounts, dict):
-        raise wrong_json("state")
-    for text, balances in accounts.items():
-        try:
-            address = parse_address(text, chain.network.chain_id)
-        except InputError as error:
-            raise refusal(error, chain.network.family) from error
-        if not isinstance(balances, dict):
-            raise wrong_json("accounts")
-        if balances.get("regularBalance") is not None:
-            state.put(WAVES, address, _balance(balances["regularBalance"]))
-        assets = balances.get("assetBalances", {})
-        if not isinstance(assets, dict):
-            raise wrong_json("assetBalances")
-        for name, balance in assets.items():
-            try:
-                asset_id = base58.decode(name, _MAX_ID_CHARS)
-            except InputError as error:
-                raise errors.invalid_request(str(error)) from error
-            state.put(ASSET_BALANCES, (address, asset_id), _balance(balance))
-
-
-def _balance(value: object) -> int:
-    if isinstance(value, str) and len(value) <= 20 and value.isascii() and value.isdecimal():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_LONG:
-        raise wrong_json("a balance that is no number")
-    return value
+def _steps(
+    evaluation: _Evaluation, script: Script, chain: Blockchain, context: Context
+) -> list[Step]:
+    """The steps up to an error; they are collected now, unless the client wanted them anyway."""
+    trace = evaluation.trace
+    if trace is None:
+        trace = Trace()
+        with suppress(EvaluationError):
+            again = msgspec.structs.replace(evaluation, trace=trace)
+            _evaluate(again, script, chain, context)
+    return [step for step in trace.steps if step.name not in (INVOKED_DAPP, INVOKED_FUNCTION)]
 
 
 # --- the response ---------------------------------------------------------------------------------
@@ -269,18 +202,15 @@ def _success(
     }
 
 
-def _rejected(error: EvaluationError) -> Members:
-    message = error.message
+def _rejected(error: EvaluationError, steps: list[Step], context: Context) -> Members:
+    reason = error.message
     if isinstance(error, ComplexityExceeded):
-        message = "Calculation complexity limit exceeded"
-    return _failure(f"InvokeRejectError(error = {message})")
-
-
-def _failure(message: str) -> Members:
+        reason = "Calculation complexity limit exceeded"
+    log = steps_text(steps, context.watch)
+    message = f"InvokeRejectError(error = {reason}, log = {log})"
     return {"error": errors.SCRIPT_EXECUTION_ERROR.code, "message": message}
 
 
-_DEFAULT: Final[Members] = {"function": "default", "args": []}
 _BODY: Final = json_body(
     "Either `expr`, an expression that may use the dApp's definitions, as source or compiled in "
     "base64; or a call as in a transaction: `call`, `payment`, `sender` and so on. `state` "

@@ -52,17 +52,20 @@ def plain_text(value: Value) -> str:
     return nested_text(value)
 
 
-def nested_text(value: Value) -> str:
-    """Return the text of a value inside a list or object: strings in quotes."""
+def nested_text(value: Value, depth: int | None = None) -> str:
+    """Return the text of a value inside a list or object: strings in quotes. With a ``depth`` of
+    indentation, lists are written line by line, too.
+    """
     parts: list[str] = []
+    list_parts = _list_parts if depth is None else _lines
     # An explicit stack: values can be nested more deeply than Python's.
-    stack: list[tuple[Value | str, int, bool]] = [(value, 0, True)]
+    stack: list[tuple[Value | str, int, bool]] = [(value, depth or 0, True)]
     while stack:
         item, depth, is_value = stack.pop()
         if not is_value:
             parts.append(str(item))
         elif isinstance(item, RideList):
-            stack.extend(reversed(_list_parts(item)))
+            stack.extend(reversed(list_parts(item, depth)))
         elif isinstance(item, CaseObject):
             stack.extend(reversed(_object_parts(item, depth)))
         else:
@@ -86,7 +89,19 @@ def _simple_text(value: Value) -> str:
             return str(value)
 
 
-def _list_parts(value: RideList) -> list[tuple[Value | str, int, bool]]:
+def _lines(value: RideList, depth: int) -> list[tuple[Value | str, int, bool]]:
+    if not value.items:
+        return [("[]", 0, False)]
+    indent = "\t" * (depth + 1)
+    parts: list[tuple[Value | str, int, bool]] = [("[", 0, False)]
+    for index, item in enumerate(value.items):
+        parts.append((f",\n{indent}" if index else f"\n{indent}", 0, False))
+        parts.append((item, depth + 1, True))
+    parts.append(("\n" + "\t" * depth + "]", 0, False))
+    return parts
+
+
+def _list_parts(value: RideList, _depth: int) -> list[tuple[Value | str, int, bool]]:
     parts: list[tuple[Value | str, int, bool]] = [("[", 0, False)]
     for index, item in enumerate(value.items):
         if index:
