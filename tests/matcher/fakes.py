@@ -266,6 +266,9 @@ class FakeCore:
     def pairs(self) -> dict[AssetPair, int]:
         return {book.pair: book.created for book in self.engine.books()}
 
+    def listed_pairs(self) -> dict[AssetPair, int]:
+        return {pair: at for pair, at in self.pairs().items() if pair not in self.denied}
+
     async def check_pair(self, pair: AssetPair) -> None:
         if pair in self.denied:
             raise MatcherError(errors.ASSET_PAIR_IS_DENIED, assetPair=pair)

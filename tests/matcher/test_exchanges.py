@@ -182,10 +182,12 @@ def _one(settings: MatchingSettings, where: ExchangeContext, version: int = 3) -
 
 
 def test_orders_of_listed_accounts_tell_what_was_executed() -> None:
-    """In the decimals of the pair, also where the transaction has others."""
+    """In the decimals of the pair, also where the transaction has others. The reference compares
+    with ``offset > since-offset``; these are executed at offset 1.
+    """
     keys_of = frozenset(trader.public_key for trader in TRADERS)
     settings = MatchingSettings(
-        order_v4_start_offset=0, pass_execution_parameters_start_offset=1, lp_accounts=keys_of
+        order_v4_start_offset=0, pass_execution_parameters_start_offset=0, lp_accounts=keys_of
     )
     payload = _one(settings, around(8, 2)).payload
     assert isinstance(payload, Exchange)
@@ -195,7 +197,7 @@ def test_orders_of_listed_accounts_tell_what_was_executed() -> None:
     older = _one(settings, around(8, 2), version=2).payload
     assert isinstance(older, Exchange)
     assert [len(order.proofs) for order in older.orders] == [1, 1]
-    later = msgspec.structs.replace(settings, pass_execution_parameters_start_offset=2)
+    later = msgspec.structs.replace(settings, pass_execution_parameters_start_offset=1)
     payload = _one(later, around(8, 2)).payload
     assert isinstance(payload, Exchange)
     assert [len(order.proofs) for order in payload.orders] == [1, 1]

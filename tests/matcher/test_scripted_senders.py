@@ -54,6 +54,7 @@ from tests.matcher.kit import (
 )
 
 RICH = key_pair(RICH_SEED)
+TRADING = TradingSettings()
 PRICE = 250
 NOTHING, FEES_ONLY, DUST, MUCH = "nothing", "native coins", "a unit of each", "much of both"
 HEAD = "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE EXPRESSION #-}\n"
@@ -62,6 +63,16 @@ NEVER: Final = ACCOUNT + "false"
 ALWAYS: Final = ACCOUNT + "true"
 SIGNED: Final = ACCOUNT + "sigVerify(tx.bodyBytes, tx.proofs[0], tx.senderPublicKey)"
 THROWS: Final = ACCOUNT + 'if height > 0 then throw("never mind") else true'
+PROVIDES: Final = (
+    ACCOUNT
+    + """
+match tx {
+  case o: Order => sigVerify(o.bodyBytes, o.proofs[0], o.senderPublicKey)
+    && toInt(o.proofs[1]) <= o.amount && toInt(o.proofs[1]) > 0 && toInt(o.proofs[2]) == o.price
+  case _ => sigVerify(tx.bodyBytes, tx.proofs[0], tx.senderPublicKey)
+}"""
+)
+"""Of a provider of liquidity, who looks at what is executed."""
 DAPP: Final = "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE DAPP #-}\n{-# SCRIPT_TYPE ACCOUNT #-}\n"
 """Without a verifier of its own."""
 
@@ -105,7 +116,11 @@ class World:
 
 @asynccontextmanager
 async def world(
-    directory: Path, owned: str, script: str | None, asset_script: str | None = None
+    directory: Path,
+    owned: str,
+    script: str | None,
+    asset_script: str | None = None,
+    trading: TradingSettings = TRADING,
 ) -> AsyncIterator[World]:
     settings = load_settings(
         network="devnet", data_dir=directory / "chain", overrides={"rest-api.port": 0}
@@ -137,8 +152,12 @@ async def world(
     client = HttpNodeClient(
         NodeAccess(f"http://127.0.0.1:{server.port}", poll_interval_ms=20), node.network.chain_id
     )
-    trading = TradingSettings(placement=PlacementSettings(b"", price_assets=(issue.id,)))
-    told = settings_in(directory / "matcher", network=settings.network, trading=trading)
+    placement = PlacementSettings(b"", price_assets=(issue.id,))
+    told = settings_in(
+        directory / "matcher",
+        network=settings.network,
+        trading=msgspec.structs.replace(trading, placement=placement),
+    )
     mining = asyncio.create_task(mine_on_demand(node, RICH))
     try:
         async with running(told, client) as matcher:
@@ -215,3 +234,25 @@ async def test_a_wrong_signature_and_a_foreign_one_are_refused(tmp_path: Path) -
         by_another = orders.sign(msgspec.structs.replace(order, proofs=()), ALICE.private_key)
         assert await there.refusal(by_another) is DENIED
         assert await there.refusal(order) is None
+
+
+@pytest.mark.parametrize("owned", [DUST, MUCH])
+async def test_a_provider_of_liquidity_is_told_what_would_be_executed(
+    tmp_path: Path, owned: str
+) -> None:
+    """``ExecutionParamsInProofs.fillMatchInfoInProofs``, which the reference uses when it runs the
+    script of an order's account, too.
+    """
+    listed = TradingSettings(
+        lp_accounts=frozenset((BOB.public_key,)), pass_execution_parameters_start_offset=-1
+    )
+    async with world(tmp_path / "listed", owned, PROVIDES, trading=listed) as there:
+        for version in (3, 4):
+            for side in Side:
+                assert await there.refusal(there.order(side, version)) is None, (side, version)
+                forged = bare(there.order(side, version))
+                assert await there.refusal(forged) is DENIED
+        # Orders of version 2 pass nothing.
+        assert await there.refusal(there.order(Side.SELL, 2)) is BROKEN
+    async with world(tmp_path / "other", owned, PROVIDES) as there:
+        assert await there.refusal(there.order(Side.SELL, 3)) is BROKEN

@@ -421,7 +421,7 @@ def test_ticks_that_change() -> None:
         table.rstrip() + "\n    executed t a 100000000 @105 fees 100 100 taker-done maker-done\n",
         later,
     )
-    assert state.engine.tick_size(PAIR) == 50
+    assert state.engine.tick_size(PAIR, 8, 2) == 50
 
 
 def test_fees_change_with_the_offset_of_the_taker() -> None:

@@ -79,9 +79,9 @@ def test_defaults() -> None:
 
 
 def test_accounts_whose_scripts_are_told() -> None:
-    assert not SETTINGS.passes_parameters_at(39, account("pool"))
-    assert SETTINGS.passes_parameters_at(40, account("pool"))
-    assert not SETTINGS.passes_parameters_at(40, account("other"))
+    assert not SETTINGS.passes_parameters_at(40, account("pool"))
+    assert SETTINGS.passes_parameters_at(41, account("pool"))
+    assert not SETTINGS.passes_parameters_at(41, account("other"))
 
 
 def test_tick_sizes_in_decimals() -> None:

@@ -261,8 +261,9 @@ fee=1, expiration=NOW | FeeNotEnough
 expiration=NOW, amount=0 | WrongExpiration
 amount=0, features=() | OrderCommonValidationFailed
 ticks=((0, 1000),), features=() | OrderInvalidPriceLevel
-features=(), decimals={AMOUNT_ASSET: 0, PRICE_ASSET: 8} | OrderVersionUnsupported
-matcher_is_scripted=True, decimals={AMOUNT_ASSET: 0, PRICE_ASSET: 8} | FeeNotEnough
+features=(), side=SELL, decimals={AMOUNT_ASSET: 0, PRICE_ASSET: 8} | OrderVersionUnsupported
+matcher_is_scripted=True, side=SELL, decimals={AMOUNT_ASSET: 0, PRICE_ASSET: 8} | FeeNotEnough
+decimals={AMOUNT_ASSET: 0, PRICE_ASSET: 8}, features=() | OrderInvalidPriceLevel
 """
 
 PERCENT = {

@@ -88,7 +88,7 @@ def make_exchange(
     if not 0 < price <= MAX_AMOUNT:
         raise ValueRuleError(f"a price of {price} is in no exchange transaction")
     buy, sell = (
-        _with_parameters(active.order, matching, executed)
+        with_parameters(active.order, matching, executed.offset, executed.amount, executed.price)
         for active in (executed.buyer, executed.seller)
     )
     return codec.build(
@@ -109,13 +109,15 @@ def make_exchange(
     )
 
 
-def _with_parameters(order: Order, matching: MatchingSettings, executed: OrderExecuted) -> Order:
+def with_parameters(
+    order: Order, matching: MatchingSettings, offset: int, amount: int, price: int
+) -> Order:
     """An order of a listed account passes the executed amount and price to the account's script.
     The price has the decimals of the pair, whatever those of the transaction are.
     """
     if order.version < _PARAMETER_ORDER_VERSION or not matching.passes_parameters_at(
-        executed.offset, order.sender_public_key
+        offset, order.sender_public_key
     ):
         return order
-    more = tuple(number.to_bytes(8, "big") for number in (executed.amount, executed.price))
+    more = tuple(number.to_bytes(8, "big") for number in (amount, price))
     return msgspec.structs.replace(order, proofs=order.proofs + more)

@@ -30,7 +30,12 @@ from soliton.chain.transactions.exchange import TYPE, Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.matcher.accounts import Account, Accounts
 from soliton.matcher.errors import NodeUnavailable
-from soliton.matcher.exchanges import exchange_version, transaction_fee, transaction_price
+from soliton.matcher.exchanges import (
+    exchange_version,
+    transaction_fee,
+    transaction_price,
+    with_parameters,
+)
 from soliton.matcher.log_throttle import throttled
 from soliton.matcher.node_watch import NodeWatch
 from soliton.matcher.replica import Replica
@@ -50,6 +55,7 @@ from soliton.matching.account_checks import (
     signature_to_verify,
     signed_name,
 )
+from soliton.matching.arithmetic import corrected_amount
 from soliton.matching.book import LevelTotal
 from soliton.matching.commands import PlaceMarketOrder, PlaceOrder
 from soliton.matching.errors import MatcherError
@@ -216,7 +222,8 @@ class Placing:
         smart = self._chain.scripted(order)
         if not scripted and not smart:
             return
-        answer = await self._node.run_scripts(self._trials(order), order, smart)
+        shown = self._as_executed(order, order.amount, scripted=scripted)
+        answer = await self._node.run_scripts(self._trials(order, scripted), shown, smart)
         if answer.fault is None:
             return
         blamed = answer.asset_id
@@ -240,16 +247,25 @@ class Placing:
                     return other_price_mode(other, *both)
         return forged(order)
 
-    def _trials(self, order: Order) -> Iterator[AnyTransaction]:
+    def _as_executed(self, order: Order, amount: int, *, scripted: bool) -> Order:
+        """The order as the script of its account sees it in an execution of an amount."""
+        if not scripted:
+            return order
+        executed, offset = corrected_amount(amount, order.price), self._engine.last_offset + 1
+        return with_parameters(order, self._engine.settings, offset, executed, order.price)
+
+    def _trials(self, order: Order, scripted: bool) -> Iterator[AnyTransaction]:
         """Exchanges of the order with one of the matcher's own, to run scripts on: one of the whole
         amount, and one of the smallest possible amount without fees.
         """
-        yield self._trial(order, order.amount, order.matcher_fee)
+        yield self._trial(order, order.amount, order.matcher_fee, scripted=scripted)
         least = -(-PRICE_CONSTANT // order.price)
         if least < order.amount:
-            yield self._trial(order, least, 0)
+            yield self._trial(order, least, 0, scripted=scripted)
 
-    def _trial(self, order: Order, amount: int, matcher_fee: int) -> AnyTransaction:
+    def _trial(
+        self, order: Order, amount: int, matcher_fee: int, *, scripted: bool
+    ) -> AnyTransaction:
         account, now = self._settings.account, self._settings.clock()
         counter = orders.sign(
             orders.build(
@@ -270,11 +286,12 @@ class Placing:
             _TRIAL_VERSION,
         )
         buys = order.side is Side.BUY
+        shown = self._as_executed(order, amount, scripted=scripted)
         transaction = codec.build(
             TYPE,
             Exchange(
-                order1=order if buys else counter,
-                order2=counter if buys else order,
+                order1=shown if buys else counter,
+                order2=counter if buys else shown,
                 amount=amount,
                 price=transaction_price(order.price, version, context),
                 buy_matcher_fee=matcher_fee,

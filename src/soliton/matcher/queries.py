@@ -27,7 +27,7 @@ from soliton.matching.minimum_fees import (
 from soliton.matching.pairs import AssetPair
 from soliton.matching.placement import PlacementSettings
 from soliton.matching.rates import Rates
-from soliton.matching.validation import VERSION_FEATURES, check_asset, check_pair
+from soliton.matching.validation import VERSION_FEATURES, check_asset, check_pair, is_allowed
 
 Fee = tuple[AssetId | None, int]
 """An asset and an amount of it."""
@@ -76,6 +76,11 @@ class Queries:
     def pairs(self) -> dict[AssetPair, int]:
         """All books, with their creation time in milliseconds."""
         return dict(self._effects.books)
+
+    def listed_pairs(self) -> dict[AssetPair, int]:
+        """As ``pairs``, without those that the settings have ceased to allow."""
+        books = self._effects.books.items()
+        return {pair: at for pair, at in books if is_allowed(pair, self._placement)}
 
     async def check_pair(self, pair: AssetPair) -> None:
         """Raise ``MatcherError`` if a pair is not traded here, or lacks an asset on the chain."""

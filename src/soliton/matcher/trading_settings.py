@@ -26,7 +26,6 @@ from soliton.chain.values import MAX_I64
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.exchanges import BASE_FEE
-from soliton.matching.errors import MatcherError
 from soliton.matching.fees import (
     AssetType,
     CompositeFee,
@@ -47,7 +46,7 @@ from soliton.matching.rules import (
     OffsetSchedule,
     normalized_tick_sizes,
 )
-from soliton.matching.validation import check_pair
+from soliton.matching.validation import is_allowed
 
 MAX_PATTERN_CHARS: Final = 256
 MAX_KEY_CHARS: Final = 88
@@ -155,7 +154,7 @@ def _order_fee(section: Section, placement: PlacementSettings) -> OrderFee:
     assets = set(_assets(many, "assets"))
     shared = many.section("settings")
     if assets:
-        custom |= custom_pairs(assets, _simple_fee(shared), partial(_is_traded, placement))
+        custom |= custom_pairs(assets, _simple_fee(shared), partial(is_allowed, settings=placement))
     for key, pair in _pair_keys(chosen):
         custom[pair] = _simple_fee(chosen.section(key))
     discount = inner.section("discount")
@@ -167,14 +166,6 @@ def _order_fee(section: Section, placement: PlacementSettings) -> OrderFee:
         else None,
         zero_fee_accounts=public_keys(inner, "zero-fee-accounts"),
     )
-
-
-def _is_traded(placement: PlacementSettings, pair: AssetPair) -> bool:
-    try:
-        check_pair(pair, placement, None)
-    except MatcherError:
-        return False
-    return True
 
 
 def _simple_fee(section: Section) -> SimpleFee:

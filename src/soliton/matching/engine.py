@@ -131,9 +131,10 @@ class Engine:
         """All books (read only), in the order of creation."""
         return list(self._books.values())
 
-    def tick_size(self, pair: AssetPair) -> int:
-        """The normalised tick size for the next command."""
-        return self.settings.tick_size_at(pair, self.last_offset + 1)
+    def tick_size(self, pair: AssetPair, amount_decimals: int, price_decimals: int) -> int:
+        """The normalised tick size for the next order of a pair."""
+        offset = self.last_offset + 1
+        return self.settings.order_tick_size(pair, offset, amount_decimals, price_decimals)
 
     # --- snapshots --------------------------------------------------------------------------------
 

@@ -26,6 +26,8 @@ from soliton.matching.pairs import AssetPair
 NEVER: Final = MAX_I64
 """An offset no journal reaches."""
 DEFAULT_TICK_SIZE: Final = 1
+LEAST_TICK_SIZE: Final = Decimal("0.00000001")
+"""The least tick size of any pair, as a decimal."""
 DEFAULT_FEE: Final = DynamicFee(300_000, 300_000)
 
 OffsetSchedule = tuple[tuple[int, OrderFee], ...]
@@ -47,7 +49,7 @@ class MatchingSettings(msgspec.Struct, frozen=True):
     ``order_fees`` are fee modes with the offset from which each is in force, ascending.
     ``tick_sizes`` are normalised prices by pair, in the same form. From ``order_v4_start_offset``
     orders of version 4 are accepted and exchange transactions have version 3. From
-    ``distinct_timestamps_start_offset`` no two executions of a book share a timestamp. From
+    ``distinct_timestamps_start_offset`` no two executions of a book share a timestamp. After
     ``pass_execution_parameters_start_offset`` the orders of ``lp_accounts`` (public keys, which
     never pay fees) pass the execution's amount and price to the script of their account.
     """
@@ -75,6 +77,15 @@ class MatchingSettings(msgspec.Struct, frozen=True):
         size = schedule[index][1] if index >= 0 else DEFAULT_TICK_SIZE
         return max(size, DEFAULT_TICK_SIZE)
 
+    def order_tick_size(
+        self, pair: AssetPair, offset: int, amount_decimals: int, price_decimals: int
+    ) -> int:
+        """The normalised tick size that an order is checked by, and that clients see: at least
+        ``LEAST_TICK_SIZE``. Matching need not know of that: prices are multiples of it anyway.
+        """
+        least = normalize_price(LEAST_TICK_SIZE, amount_decimals, price_decimals)
+        return max(self.tick_size_at(pair, offset), least)
+
     def exchange_version_at(self, offset: int) -> int:
         """The version of the exchange transactions caused by a command at an offset."""
         return 2 if offset < self.order_v4_start_offset else 3
@@ -82,7 +93,7 @@ class MatchingSettings(msgspec.Struct, frozen=True):
     def passes_parameters_at(self, offset: int, public_key: bytes) -> bool:
         """Whether the proofs of an order carry the execution's parameters."""
         return (
-            offset >= self.pass_execution_parameters_start_offset and public_key in self.lp_accounts
+            offset > self.pass_execution_parameters_start_offset and public_key in self.lp_accounts
         )
 
     def terms_at(self, pair: AssetPair, offset: int) -> Terms:

@@ -103,6 +103,15 @@ def check_pair(pair: AssetPair, settings: PlacementSettings, assets: Assets | No
     check_asset(pair.amount_asset, settings, assets, errors.AMOUNT_ASSET_BLACKLISTED)
 
 
+def is_allowed(pair: AssetPair, settings: PlacementSettings) -> bool:
+    """Whether the settings allow a pair, names of assets aside."""
+    try:
+        check_pair(pair, settings, None)
+    except MatcherError:
+        return False
+    return True
+
+
 def check_asset(
     asset: Asset,
     settings: PlacementSettings,
@@ -133,7 +142,7 @@ def check_order(order: Order, context: PlacementContext) -> AcceptedFees:
     _check_settings(order, context)
     fees = _check_fee(order, pair, fee, context)
     _check_time(order, context.now)
-    _check_tick(order, pair, context)
+    _check_tick(order, pair, context, amount_decimals, price_decimals)
     if context.settings.deviations is not None:
         _check_deviations(order, pair, fee, context.settings.deviations, context)
     _check_version(order, context.features)
@@ -234,8 +243,16 @@ def _check_time(order: Order, now: int) -> None:
         raise MatcherError(errors.ORDER_COMMON_VALIDATION_FAILED, details=fault)
 
 
-def _check_tick(order: Order, pair: AssetPair, context: PlacementContext) -> None:
-    tick_size = context.matching.tick_size_at(pair, context.last_offset + 1)
+def _check_tick(
+    order: Order,
+    pair: AssetPair,
+    context: PlacementContext,
+    amount_decimals: int,
+    price_decimals: int,
+) -> None:
+    tick_size = context.matching.order_tick_size(
+        pair, context.last_offset + 1, amount_decimals, price_decimals
+    )
     if order.side is Side.BUY and correct_by_tick(order.price, order.side, tick_size) <= 0:
         raise MatcherError(
             errors.ORDER_INVALID_PRICE_LEVEL,

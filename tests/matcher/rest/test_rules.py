@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from soliton.chain import orders
+from soliton.chain.orders import Side
 from soliton.crypto import base58
 from soliton.crypto.hashes import blake2b256, secure_hash
 from soliton.matcher.node_client import Asset
@@ -55,7 +57,7 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    directory: Path, *, fee: OrderFee = DYNAMIC, **placement: Any
+    directory: Path, *, fee: OrderFee = DYNAMIC, v4_from: int = -1, **placement: Any
 ) -> AsyncIterator[Desk]:
     node = FakeNode()
     node.assets[SCAM] = Asset("Great SCAM", 8, scripted=False)
@@ -65,7 +67,9 @@ async def desk(
     rules = PlacementSettings(b"", price_assets=(USD, GOLD), **placement)
     settings = kit.settings_in(
         directory,
-        trading=TradingSettings(order_fees=((-1, fee),), placement=rules),
+        trading=TradingSettings(
+            order_fees=((-1, fee),), order_v4_start_offset=v4_from, placement=rules
+        ),
         rest_api=RestApi(api_key_hashes=(secure_hash(KEY.encode()),)),
     )
     async with kit.running(settings, node) as matcher:
@@ -112,6 +116,74 @@ async def test_an_unwanted_price_asset_is_not_announced(tmp_path: Path) -> None:
     """``MatcherInfoRoute.getMatcherPublicSettings`` leaves it out."""
     async with desk(tmp_path, blacklisted_assets=frozenset((GOLD,))) as ask:
         assert (await ask("GET /matcher/settings")).json()["priceAssets"] == [USD_NAME]
+
+
+async def test_a_pair_that_is_no_longer_allowed_is_not_listed(tmp_path: Path) -> None:
+    """``OrderBookDirectoryActor`` opens the books of pairs that ``quickValidateAssetPair`` allows.
+    Ours keeps the others, so that their orders may be cancelled.
+    """
+    order = kit.make_order(kit.ALICE, Side.SELL, COIN, 5 * 10**8)
+    async with desk(tmp_path) as ask:
+        assert (await ask("POST /matcher/orderbook", orders.to_json(order))).status == 200
+        (market,) = (await ask("GET /matcher/orderbook")).json()["markets"]
+        assert market["priceAsset"] == USD_NAME
+    async with desk(tmp_path, white_list_only=True) as ask:
+        assert (await ask("GET /matcher/orderbook")).json()["markets"] == []
+        reply = await ask(f"POST /matcher/orders/cancel/{base58.encode(order.id)}")
+        assert reply.status == 200
+        assert (await ask(f"DELETE {BOOK}")).status == 202
+
+
+# --- transactions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [2, 3])
+async def test_members_of_a_transaction(tmp_path: Path, version: int) -> None:
+    """Those of the reference's ``ExchangeTransaction.json``, in its order."""
+    async with desk(tmp_path, v4_from=-1 if version == 3 else 10**9) as ask:
+        sell = kit.make_order(kit.ALICE, Side.SELL, COIN, 5 * 10**8)
+        buy = kit.make_order(kit.BOB, Side.BUY, COIN, 5 * 10**8)
+        for order in (sell, buy):
+            assert (await ask("POST /matcher/orderbook", orders.to_json(order))).status == 200
+        path = f"GET /matcher/transactions/{base58.encode(sell.id)}"
+        (told,) = (await ask(path)).json()
+    assert list(told) == [
+        *("type", "chainId", "id", "sender", "senderPublicKey", "fee", "feeAssetId", "timestamp"),
+        *("proofs", "version", "order1", "order2", "amount", "price", "assetDecimalsPrice"),
+        *("buyMatcherFee", "sellMatcherFee"),
+    ]
+    assert (told["chainId"], told["version"]) == (kit.CHAIN_ID, version)
+    assert told["assetDecimalsPrice"] == 5 * 10**8
+    assert told["price"] == (5 * 10**8 if version == 2 else 5 * 10**14)
+    assert [told[name]["orderType"] for name in ("order1", "order2")] == ["buy", "sell"]
+
+
+# --- tick sizes -----------------------------------------------------------------------------------
+
+
+async def test_the_least_tick_size_is_that_of_eight_decimals(tmp_path: Path) -> None:
+    """``MatchingRulesCache.getDenormalizedRuleForNextOrder``: also where a price has more."""
+    silver = blake2b256(b"an asset with two decimals")
+    name = base58.encode(silver)
+    async with desk(tmp_path) as ask:
+        ask.node.assets[silver] = Asset("Silver", 2, scripted=False)
+        for amount, price, tick in (
+            (name, GOLD_NAME, "0.00000001"),
+            (name, USD_NAME, "0.00000001"),
+            ("WAVES", USD_NAME, "0.01"),
+        ):
+            info = (await ask(f"GET /matcher/orderbook/{amount}/{price}/info")).json()
+            assert info["matchingRules"]["tickSize"] == tick
+        # One unit of such a price is 10^6; less than that is a level of nothing.
+        for units, error in ((10**6 - 1, 9441286), (10**6 + 1, 9441284)):
+            order = kit.make_order(
+                kit.ALICE, Side.BUY, 10**9, units, pair=AssetPair(silver, GOLD), version=3
+            )
+            told = (await ask("POST /matcher/orderbook", orders.to_json(order))).json()
+            assert told["error"] == error
+            if error == 9441286:
+                params = {"price": "0.0000000099999900", "tickSize": "0.00000001"}
+                assert told["params"] == {k: v.rstrip("0") for k, v in params.items()}
 
 
 # --- fees -----------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from soliton.crypto.keys import KeyPair
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import AddressReport, ServiceStatus
 from soliton.matcher.settings import WebSockets
-from soliton.matcher.trading_settings import TradingSettings
 from soliton.matcher.websocket import subscriptions
 from soliton.matching.pairs import AssetPair
 from soliton.matching.placement import Restrictions
@@ -194,28 +193,6 @@ async def test_the_oldest_subscription_gives_way() -> None:
 async def watch(stream: Stream, **more: Any) -> dict[str, Any]:
     await stream.send(T="aus", S=text_address(ALICE), t="jwt", j=token(**more))
     return await stream.next("au")
-
-
-@pytest.mark.parametrize("provides", [False, True])
-async def test_an_account_whose_stream_is_not_throttled(provides: bool) -> None:
-    """``AddressActor.enableRealtimeWs``: listed by its public key, or a liquidity provider."""
-    keys = frozenset((ALICE.public_key,))
-    slow = WebSockets(
-        messages_interval_ms=3_600_000,
-        jwt_public_key=pem(SIGNER),
-        realtime_accounts=frozenset() if provides else keys,
-    )
-    trading = TradingSettings(lp_accounts=keys if provides else frozenset())
-    async with served(web_sockets=slow, trading=trading) as place, place.stream() as stream:
-        await watch(stream)
-        await stream.send(T="aus", S=text_address(BOB), t="jwt", j=token(a=text_address(BOB)))
-        await stream.next("au")
-        # What waits for its interval does not hold up the other.
-        await place.api.place(buy(BOB, 10**8, 10**8))
-        await place.api.place(buy(ALICE, 10**8, 10**8))
-        told = await stream.next("au")
-        assert (told["S"], told["U"], len(told["o"])) == (text_address(ALICE), 1, 1)
-        await stream.silent()
 
 
 async def test_an_account_sees_its_balances_and_orders() -> None:

@@ -224,15 +224,16 @@ async def _info_json(core: Matcher, pair: AssetPair) -> dict[str, Any]:
 async def tick_size(core: Matcher, pair: AssetPair) -> Decimal:
     """The tick size for the next order of a pair, as a decimal."""
     amount, price = await pair_assets(core, pair)
-    return denormalize_price(core.engine.tick_size(pair), amount.decimals, price.decimals)
+    decimals = amount.decimals, price.decimals
+    return denormalize_price(core.engine.tick_size(pair, *decimals), *decimals)
 
 
 async def markets(request: Request) -> Answer:
-    """All existing books."""
+    """All existing books, except those of pairs that are no longer allowed."""
     core = request.core
     found = [
         market
-        for pair, created in core.queries.pairs().items()
+        for pair, created in core.queries.listed_pairs().items()
         if (market := await _market_json(core, pair, created)) is not None
     ]
     return envelope({"matcherPublicKey": base58.encode(core.public_key), "markets": found})

@@ -51,6 +51,12 @@ _FIXED_PRICE_VERSION: Final = 3
 """From this version on, the price of exchange transactions has eight decimals for every pair."""
 TRANSACTION_SLICE: Final = 20
 """Transactions that are decoded between two pauses; each takes some 100 µs."""
+_TRANSACTION_MEMBERS: Final = (
+    *("type", "chainId", "id", "sender", "senderPublicKey", "fee", "feeAssetId", "timestamp"),
+    *("proofs", "version", "order1", "order2", "amount", "price", "assetDecimalsPrice"),
+    *("buyMatcherFee", "sellMatcherFee"),
+)
+"""In the order of the reference, whose transactions have a chain id in all versions."""
 _UNTOUCHED: Final = (OrderStatus.ACCEPTED, OrderStatus.NOT_FOUND)
 
 
@@ -186,9 +192,13 @@ async def _transaction_json(core: Matcher, transaction: AnyTransaction) -> dict[
             amount, quote = await pair_assets(core, pair_of(payload.order1))
             shift = quote.decimals - amount.decimals
             price = price * 10**shift if shift > 0 else price // 10**-shift
-        body["assetDecimalsPrice"] = price
-        body["order1"], body["order2"] = order_json(payload.order1), order_json(payload.order2)
-    return body
+        body |= {
+            "chainId": transaction.chain_id,
+            "assetDecimalsPrice": price,
+            "order1": order_json(payload.order1),
+            "order2": order_json(payload.order2),
+        }
+    return {name: body[name] for name in _TRANSACTION_MEMBERS if name in body} | body
 
 
 async def delete_from_history(request: Request) -> Answer:

@@ -31,6 +31,7 @@ from soliton.matching.pairs import asset_text
 
 WITHOUT_NFTS: Final = "-nft"
 """The flag of a subscriber that excludes non-fungible assets."""
+_NOTHING: Final = (amount_text(0, 0), amount_text(0, 0))
 
 
 class Decimals:
@@ -121,6 +122,8 @@ class AddressFeed:
         self._send_changed(balances, [])
         self._balances = dict(balances)
         active = self._core.queries.history(self._address, None, active=True, closed=False)
+        # A change to nothing is told, an asset that the account has nothing of is not.
+        balances = {asset: both for asset, both in balances.items() if both != _NOTHING}
         if WITHOUT_NFTS in flags:
             balances = self._fungible(balances)
         body = self._body(balances, [await self._full(info) for info in active])

@@ -45,7 +45,7 @@ class BookFeed:
         self._updates: dict[Connection, int] = {}
         self._book: OrderBook | None = None
         self._trade: LastTrade | None = None
-        self._tick_size = core.engine.tick_size(pair)
+        self._tick_size = core.engine.tick_size(pair, amount_decimals, price_decimals)
         self._recent: deque[tuple[int, int, bytes]] = deque(maxlen=MAX_REMEMBERED)
         self._sent_to = core.engine.last_offset
         self._cached_snapshot: bytes | None = None
@@ -88,7 +88,9 @@ class BookFeed:
             return
         bids, asks = book.bids.take_changes(), book.asks.take_changes()
         trade = book.last_trade if book.last_trade is not self._trade else None
-        tick_size = self._core.engine.tick_size(self._pair)
+        tick_size = self._core.engine.tick_size(
+            self._pair, self._amount_decimals, self._price_decimals
+        )
         if not bids and not asks and trade is None and tick_size == self._tick_size:
             return
         body = self._body(book.changed_at, bids, asks, trade)
