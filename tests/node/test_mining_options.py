@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,11 @@ from soliton.node.mining import mine_by_schedule, mining_account, mining_account
 from soliton.node.node import Node
 from soliton.node.settings import Settings, load_settings
 from soliton.node.wallet import Wallet
+from soliton.p2p.receiving import Receiver, Verdict
 from soliton.storage.errors import StorageProblem
 from tests.node import forging
 from tests.node.chains import DEVNET, RICH, address_of, person, signed, transfer
+from tests.p2p.world import done
 
 ANN = person("ann")
 GONE = Alias(DEVNET.chain_id, "gone")
@@ -248,6 +250,48 @@ async def test_without_a_quorum_it_is_looked_again_after_the_delay(
         task.cancel()
     assert pauses[:2] == [5.0, 5.0]
     assert 5.0 not in pauses[2:]
+
+
+async def test_only_the_node_that_has_made_a_block_lets_it_grow(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """Two nodes with the same accounts would make two microblocks on the same one."""
+    wallet = Wallet.in_memory(b"nothing", [b"waves private node seed with waves tokens"])
+    maker = Node(settings(tmp_path / "maker"), wallet, clock=clock, durable=False)
+    own = settings(
+        tmp_path / "own",
+        miner__micro_block_interval="5ms",
+        miner__minimal_block_generation_offset="1h",
+    )
+    node = Node(own, wallet, clock=clock, durable=False)
+    looks = 0
+
+    def has_quorum() -> bool:
+        nonlocal looks
+        looks += 1
+        return True
+
+    async def until(holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(30):
+            while not holds():  # noqa: ASYNC110 - nobody sets an event
+                await asyncio.sleep(0.001)
+
+    try:
+        maker.mine(RICH, empty=True)
+        outcome = done(Receiver(node, clock, alone=True).block(maker.chain.last_block.data))
+        assert outcome.verdict is Verdict.APPLIED
+        node.broadcast(transfer(node.chain, RICH, ANN, 1))
+        task = asyncio.create_task(mine_by_schedule(node, has_quorum=has_quorum))
+        await until(lambda: looks > 5)
+        assert not node.chain.last_block.transactions
+        clock.time += 3_600_000
+        await until(lambda: bool(node.chain.last_block.transactions))
+        task.cancel()
+        assert node.chain.height == 3
+        assert len(node.chain.liquid_forms()) == 2
+    finally:
+        maker.close()
+        node.close()
 
 
 async def test_at_the_base_target_of_the_settings_the_node_stops(

@@ -103,7 +103,7 @@ async def mine_by_schedule(
     """
     settings = node.settings.miner
     logged = False
-    offset, of_block = 0, -1
+    offset, of_block, own = 0, -1, b""
     moved = asyncio.Event()
 
     def notice(event: NodeEvent) -> None:
@@ -138,7 +138,7 @@ async def mine_by_schedule(
             if not (may_mine() and has_quorum()):
                 break
             if due > node.clock() and len(node.pool):
-                await _extend(node)
+                await _extend(node, own)
             if node.chain.last_block.id != top:
                 break
         else:
@@ -149,6 +149,7 @@ async def mine_by_schedule(
                 return
             micro = node.chain.rules.at(node.chain.height).ng
             made = await _mine(node, slot.account, empty=micro, scheduled=True)
+            own = node.chain.last_block.id if made else own
             # Pause also after a success: private chains may have no delay at all.
             await asyncio.sleep(LEAST_GAP_SECONDS if made else RETRY_SECONDS)
 
@@ -224,10 +225,14 @@ async def _prove_turns(node: Node) -> None:
             await remote_mining.prove_turn(node, account)
 
 
-async def _extend(node: Node) -> None:
-    generator = node.chain.last_block.header.generator
-    account = mining_account(node, generator)
-    if account is None:
+async def _extend(node: Node, own: bytes) -> None:
+    """Add a microblock to the last block, if this node has made it: the first form is ``own``.
+
+    Another node may have the same accounts, and extend its block itself. The signer of a remote key
+    signs one microblock for each form, whoever asks.
+    """
+    account = mining_account(node, node.chain.last_block.header.generator)
+    if account is None or not (isinstance(account, RemoteKey) or node.chain.knows_liquid(own)):
         return
     try:
         if isinstance(account, RemoteKey):
