@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from soliton.chain import microblocks
+from soliton.chain.proto import block_pb2
 from soliton.crypto.hashes import blake2b256
 from soliton.crypto.keys import key_pair
+from soliton.p2p.receiving import Verdict
 from soliton.wire import frames, handshake, messages
 from soliton.wire.handshake import Handshake
 from soliton.wire.kinds import KINDS
 from soliton.wire.versions import ANNOUNCED
-from tests.p2p.world import Peer, agree, join, peers, until
+from tests.p2p.world import Peer, agree, done, join, make, network, peers, until
 
 PATIENCE = 60
 
@@ -75,6 +77,35 @@ def announcements_with_wrong_signatures(chance: random.Random) -> bytes:
         )
         parts.append(frames.encode(inv))
     return b"".join(parts)
+
+
+@pytest.mark.parametrize("extension", [False, True])
+def test_a_header_behind_the_transactions_changes_no_block(tmp_path: Path, extension: bool) -> None:
+    """Protobuf merges a repeated header into the first one, whose signature is valid. The reference
+    merges it before it verifies the signature.
+    """
+    more = block_pb2.Block(signature=bytes(64) if extension else b"")
+    more.header.reward_vote = 7
+    more.header.feature_votes.append(99)
+
+    async def world() -> None:
+        chain = network()
+        async with peers(tmp_path / "peers", 1, chain) as (one,):
+            maker = make(tmp_path / "maker", 1, chain)
+            maker.mine()
+            good = maker.node.chain.last_block
+            forged = good.data + more.SerializeToString()
+            receiver = one.service.jobs.receiver
+            if extension:
+                assert done(receiver.extension([forged], 100)).verdict is Verdict.INVALID
+            async with stranger(one) as (_, writer):
+                writer.write(frames.encode(messages.ProtobufBlock(forged)))
+                writer.write(frames.encode(messages.ProtobufBlock(good.data)))
+                await until(lambda: one.node.chain.last_block.id == good.id, "the block")
+            maker.service.jobs.stop()
+            maker.node.close()
+
+    asyncio.run(world())
 
 
 def test_a_forged_microblock_is_blamed_whatever_it_builds_on(tmp_path: Path) -> None:

@@ -401,6 +401,10 @@ class Receiver:
             block = blocks.decode(received.data, self._chain.network.chain_id)
         except ChainError as error:
             raise _Stop(_unreadable(error, height)) from error
+        if block.header != received.head.header or block.signature != received.head.signature:
+            # Headers that are repeated behind the transactions are merged into the first one, which
+            # is all that was checked.
+            raise _Stop(_forgery(height))
         try:
             snapshots = None if received.snapshots is None else self._unread(received.snapshots)
             applied = yield from branch.appending(block, hit_source, now=now, snapshots=snapshots)
