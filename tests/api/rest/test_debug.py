@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from soliton.api.rest import debug
+from soliton.ledger.environment import BlockMeta
+from soliton.node.blockchain import Blockchain
 from soliton.node.state_hash_json import state_hash_json
 from tests.api.chain import AMOUNT, OTHER, OTHER_ADDRESS, RICH_ADDRESS, WITH_KEY, PrivateChain
 from tests.api.client import call
@@ -119,6 +121,20 @@ REWARD_ERRORS = [
 async def test_rewards_that_are_unknown(chain: PrivateChain, target: str, message: str) -> None:
     answer = await chain.get(target)
     assert (answer.status, answer.json()) == (400, {"error": 199, "message": message})
+
+
+async def test_a_reward_that_votes_took_away(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain.mine()
+    usual = Blockchain.meta
+
+    def unpaid(self: Blockchain, height: int) -> BlockMeta:
+        return msgspec.structs.replace(usual(self, height), reward=0)
+
+    monkeypatch.setattr(Blockchain, "meta", unpaid)
+    found: Any = (await chain.get("/blockchain/rewards/2")).json()
+    assert (found["height"], found["currentReward"]) == (2, 0)
 
 
 async def test_a_network_without_rewards(oldest: PrivateChain) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,22 @@ async def test_what_the_node_does(chain: PrivateChain) -> None:
     assert list(settings["waves"]["wallet"]) == ["file"]
     assert "soliton" in await ask(chain, "/debug/configInfo?full=true")
     assert (await chain.get("/debug/configInfo", **WITH_KEY)).status == 404
+
+
+async def test_keys_of_the_settings_mine_and_are_not_shown(chain: PrivateChain) -> None:
+    settings = chain.node.settings
+    miner = msgspec.structs.replace(settings.miner, accounts=(RICH,))
+    chain.node.settings = msgspec.structs.replace(settings, miner=miner)
+    answer = await call(chain.app, "GET /debug/configInfo?full=true", headers=WITH_KEY)
+    secret = RICH.private_key
+    shown: Any = answer.json()
+    for text in (base64.b64encode(secret).decode(), base58.encode(secret), secret.hex()):
+        assert text not in str(shown)
+    assert shown["waves"]["miner"]["accounts"] == [base58.encode(RICH.public_key)]
+    await call(chain.app, f"DELETE /addresses/{RICH_ADDRESS}", headers=WITH_KEY)
+    assert (await chain.get("/addresses")).json() == []
+    (mining,) = await ask(chain, "/debug/minerInfo")
+    assert mining["address"] == RICH_ADDRESS
 
 
 async def test_blocks_are_taken_back(chain: PrivateChain) -> None:

@@ -148,7 +148,8 @@ async def _reward(node: Node, height: int) -> RewardStatus:
     if start is None or start > height:
         raise errors.invalid_request("Block reward feature is not activated yet")
     meta = chain.meta(height) if height > 0 else None
-    if meta is None or meta.reward == 0:
+    is_unpaid = height == 1 and chain.rules.at(1).has(Feature.CONSENSUS_IMPROVEMENTS)
+    if meta is None or is_unpaid:
         raise errors.invalid_request(f"No information about rewards at height = {height}")
     term = rewards.term_at(height, activations, settings)
     # The last height of the current term.

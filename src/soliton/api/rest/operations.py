@@ -29,7 +29,7 @@ from soliton.api.paging import in_pages
 from soliton.api.rest import examples
 from soliton.api.route_table import json_body, row, table, text_body
 from soliton.api.streaming import number_stream
-from soliton.chain.addresses import address_text
+from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.json_schemas import list_of, shape
 from soliton.crypto import base58
 from soliton.crypto.hashes import blake2b256
@@ -37,6 +37,7 @@ from soliton.ledger.scripts import account_script
 from soliton.ledger.state import LEASES, WAVES
 from soliton.node import miner
 from soliton.node.miner import CannotMine
+from soliton.node.mining import mining_accounts
 from soliton.node.node import Node
 from soliton.storage import indexes
 from soliton.storage.errors import RollbackTooDeep
@@ -53,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 class MiningInfo(msgspec.Struct, frozen=True, rename="camel"):
-    """The earliest time at which an account of the wallet may mine, and its mining balance."""
+    """The earliest time at which an account may mine, and its mining balance."""
 
     address: str
     mining_balance: int
@@ -132,12 +133,12 @@ def info(request: Request) -> Members:
 
 
 def miner_info(request: Request) -> list[MiningInfo]:
-    """The earliest times at which the accounts of the wallet may mine."""
+    """The earliest times at which the accounts of the settings, or else of the wallet, may mine."""
     node = node_of(request)
     chain, found = node.chain, []
-    for address in node.wallet.accounts(node.network.chain_id):
-        keys = node.wallet.key(address)
-        if keys is None or account_script(address, chain.store) is not None:
+    for keys in mining_accounts(node):
+        address = from_public_key(keys.public_key, node.network.chain_id)
+        if account_script(address, chain.store) is not None:
             continue
         try:
             slot = miner.next_slot(chain, keys)
@@ -149,10 +150,12 @@ def miner_info(request: Request) -> list[MiningInfo]:
 
 
 def config_info(request: Request) -> Members:
-    """The settings of the node, without the wallet's secrets."""
+    """The settings of the node, without the secrets of the wallet and private keys."""
     node = node_of(request)
-    settings = msgspec.structs.asdict(node.settings)
+    settings, miner = msgspec.structs.asdict(node.settings), node.settings.miner
     settings["wallet"] = {"file": node.settings.wallet.file}
+    accounts = [base58.encode(each.public_key) for each in miner.accounts]
+    settings["miner"] = msgspec.structs.asdict(miner) | {"accounts": accounts}
     shown = msgspec.to_builtins(settings, enc_hook=_plain)
     root = node.network.family
     if request.flag("full"):
@@ -307,7 +310,7 @@ howMany         | natural  | Number of blocks          | 2
     row("GET /debug/info key=debug", info, "The status of the node's parts", _OBJECT,
         _INFO_EXAMPLE),
     row("GET /debug/minerInfo key=debug", miner_info,
-        "The earliest times at which the accounts of the wallet may mine", list[MiningInfo],
+        "The earliest times at which the accounts of the node may mine", list[MiningInfo],
         [{**_MINER, "timestamp": 1795174397440}]),
     row("GET /debug/configInfo?full key=debug", config_info, "The settings of the node", _OBJECT,
         {"waves": {"directory": "data"}}),
