@@ -32,7 +32,7 @@ LINES: dict[str, int] = {
     "export": 3_960,
     "grpc_api": 5_320,
     "keystore": 740,
-    "ledger": 9_305,
+    "ledger": 9_340,
     "matcher": 15_382,
     "matching": 3_870,
     "node": 7_375,
