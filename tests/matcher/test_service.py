@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 import pytest_asyncio
 
 from soliton.chain.orders import Order, Side
+from soliton.matcher.journal.embedded import EmbeddedJournal
+from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.node_client import Broadcast, BroadcastAnswer
 from soliton.matcher.records import OrderInfo, ServiceStatus
 from soliton.matcher.service import Matcher
@@ -256,6 +259,47 @@ async def test_orders_go_when_the_balance_drops_the_youngest_first(
     await eventually(lambda: info_of(matcher, orders[1]).status is OrderStatus.CANCELLED)
     stay = [info_of(matcher, orders[index]).status for index in (0, 2)]
     assert stay == [OrderStatus.ACCEPTED] * 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_an_order_that_is_being_cancelled_needs_nothing_any_more(
+    matcher: Matcher, node: FakeNode, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """As in ``AddressActor.getOrdersToCancel``; unless its cancellation fails."""
+    owner = address_of(ALICE)
+    old, young = (
+        make_order(ALICE, Side.SELL, 4 * COIN, PRICE, timestamp=matcher.now() - age)
+        for age in (200, 100)
+    )
+    for order in (old, young):
+        await matcher.placing.place(order, market=False)
+    append, may_go_on, left = EmbeddedJournal.append, asyncio.Event(), [fails]
+
+    async def slowly(self: EmbeddedJournal, payloads: Sequence[bytes]) -> list[Any]:
+        await may_go_on.wait()
+        if left and left.pop():
+            raise JournalProblem("the disk of the test is full")
+        return await append(self, payloads)
+
+    monkeypatch.setattr(EmbeddedJournal, "append", slowly)
+    request = matcher.canceling.cancel(old.id, owner, CancelSource.REQUEST)
+    cancelling = asyncio.create_task(request)
+    node.balances[owner] = {None: 6 * COIN, USD: 0}
+    node.update(changed=frozenset((owner,)))
+
+    account = matcher.session.require_accounts().get(owner)
+    await eventually(lambda: account.balances.regular[None] == 6 * COIN)
+    may_go_on.set()
+    if fails:
+        with pytest.raises(MatcherError):
+            await cancelling
+        await eventually(lambda: info_of(matcher, young).status is OrderStatus.CANCELLED)
+        assert info_of(matcher, old).status is OrderStatus.ACCEPTED
+    else:
+        await cancelling
+        await asyncio.sleep(0.02)
+        assert info_of(matcher, old).status is OrderStatus.CANCELLED
+        assert info_of(matcher, young).status is OrderStatus.ACCEPTED
 
 
 async def test_orders_expire(matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -344,8 +344,8 @@ class Accounts:
             self._on_changed(account.address, frozenset(moved))
 
     def check(self, account: Account) -> None:
-        """Report orders that the balances do not cover."""
-        lost = account.balances.uncovered()
+        """Report orders that the balances do not cover, besides those that are being cancelled."""
+        lost = account.balances.uncovered(account.canceling)
         if lost:
             self._on_uncovered(account, lost)
 

@@ -157,9 +157,13 @@ class Canceling:
 
         def done(applied: asyncio.Future[list[Event]]) -> None:
             account.canceling.discard(order_id)
-            if not applied.cancelled():
-                # Mark the exception as retrieved: waiters receive it, expired orders are retried.
-                applied.exception()
+            if applied.cancelled() or applied.exception() is None:
+                return
+            # The exception counts as retrieved: waiters receive it, expired orders are retried.
+            accounts = self._session.accounts
+            if source is CancelSource.REQUEST and accounts is not None:
+                # The order stays, and others may have been spared because it was to go.
+                accounts.check(account)
 
         command = CancelOrder(active.pair, order_id, source, account.address)
         applied = self._sequencer.submit(command)

@@ -77,10 +77,13 @@ class AccountBalances:
         """What new orders may offer of every known asset."""
         return {asset: self.tradable(asset) for asset in self.regular}
 
-    def uncovered(self) -> tuple[ActiveOrder, ...]:
-        """The limit orders that the balances do not cover, which should be cancelled."""
+    def uncovered(self, leaving: Collection[bytes] = ()) -> tuple[ActiveOrder, ...]:
+        """The limit orders that the balances do not cover, which should be cancelled. Those that
+        are ``leaving`` need nothing any more.
+        """
         held = {asset: max(0, self.node_balance(asset)) for asset in self._reserved}
-        return uncovered(self.orders.values(), held)
+        orders = self.orders.items()
+        return uncovered((order for each, order in orders if each not in leaving), held)
 
     # --- the node's updates -----------------------------------------------------------------------
 

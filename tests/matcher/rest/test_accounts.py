@@ -296,6 +296,16 @@ async def test_rates() -> None:
     )
 
 
+async def test_rates_in_words_have_the_form_of_java() -> None:
+    api, path = Api(), f"/matcher/settings/rates/{NAME}"
+    told = (await api.keyed(f"PUT {path}", 1e-8)).json()["message"]
+    assert told == f"The rate 1.0E-8 for the asset {NAME} added"
+    told = (await api.keyed(f"PUT {path}", 2 * 10**9)).json()["message"]
+    assert told.endswith("updated, old value = 1.0E-8, new value = 2.0E9")
+    told = (await api.keyed(f"DELETE {path}")).json()["message"]
+    assert told.endswith("deleted, old value = 2.0E9")
+
+
 @pytest.mark.parametrize(
     ("asset", "body", "status", "error"),
     [

@@ -58,3 +58,11 @@ async def test_an_account_whose_stream_is_not_throttled(provides: bool) -> None:
         told = await stream.next("au")
         assert (told["S"], told["U"], len(told["o"])) == (text_address(ALICE), 1, 1)
         await stream.silent()
+
+
+@pytest.mark.parametrize("options", [None, {}, {"f": None}, {"f": []}])
+async def test_options_that_are_none(options: Any) -> None:
+    """``formatNullable`` of play-json reads null as nothing."""
+    async with served(web_sockets=WITH_TOKENS) as place, place.stream() as stream:
+        await stream.send(T="aus", S=text_address(ALICE), t="jwt", j=token(), b=options)
+        assert (await stream.next("au"))["U"] == 0

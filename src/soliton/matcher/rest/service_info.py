@@ -43,6 +43,7 @@ from soliton.matcher.rest.requests import (
     traded_pair,
 )
 from soliton.matcher.rest.routes import row, table
+from soliton.matcher.websocket.numbers import double_text
 from soliton.matching.errors import INVALID_ASSET_RATE, MatcherError
 from soliton.matching.fees import CompositeFee, DynamicFee, FixedFee, OrderFee, PercentFee
 from soliton.matching.pairs import asset_text
@@ -139,10 +140,9 @@ async def put_rate(request: Request) -> Answer:
         raise Refusal(error, "RateError") from None
     name = asset_text(asset)
     if before is None:
-        return message(f"The rate {rate} for the asset {name} added", CREATED)
-    return message(
-        f"The rate for the asset {name} updated, old value = {before}, new value = {rate}"
-    )
+        return message(f"The rate {double_text(rate)} for the asset {name} added", CREATED)
+    both = f"old value = {double_text(before)}, new value = {double_text(rate)}"
+    return message(f"The rate for the asset {name} updated, {both}")
 
 
 async def delete_rate(request: Request) -> Answer:
@@ -152,7 +152,8 @@ async def delete_rate(request: Request) -> Answer:
         before = request.core.rates.delete(asset)
     except MatcherError as error:
         raise Refusal(error, "RateError") from None
-    return message(f"The rate for the asset {asset_text(asset)} deleted, old value = {before}")
+    name = asset_text(asset)
+    return message(f"The rate for the asset {name} deleted, old value = {double_text(before)}")
 
 
 async def _traded(request: Request) -> AssetId | None:

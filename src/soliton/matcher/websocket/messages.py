@@ -40,7 +40,7 @@ class SubscribeBook(msgspec.Struct, frozen=True, tag="obs", tag_field="T"):
 class Flags(msgspec.Struct, frozen=True):
     """Options of an account's stream."""
 
-    flags: tuple[str, ...] = msgspec.field(name="f", default=())
+    flags: tuple[str, ...] | None = msgspec.field(name="f", default=None)
 
 
 class SubscribeAddress(msgspec.Struct, frozen=True, tag="aus", tag_field="T"):
@@ -55,7 +55,12 @@ class SubscribeAddress(msgspec.Struct, frozen=True, tag="aus", tag_field="T"):
     token: str = msgspec.field(name="j")
     public_key: str = msgspec.field(name="k", default="")
     timestamp: int = msgspec.field(name="_", default=0)
-    more: Flags = msgspec.field(name="b", default=Flags())
+    more: Flags | None = msgspec.field(name="b", default=None)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The options, none by default."""
+        return (None if self.more is None else self.more.flags) or ()
 
 
 class SubscribeRates(msgspec.Struct, frozen=True, tag="rus", tag_field="T"):

@@ -164,7 +164,7 @@ class Subscriptions(Listener):
         if feed is None:
             feed = self._addresses[address] = AddressFeed(core, address, self._decimals)
         try:
-            await feed.add(client.connection, message.more.flags)
+            await feed.add(client.connection, message.flags)
         except BaseException:
             # Not subscribed: the client may try again.
             self._leave_address(address, client)

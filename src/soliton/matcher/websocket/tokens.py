@@ -27,6 +27,8 @@ _ALGORITHMS: Final = [
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 ]
 _SEGMENTS: Final = 3
+_IGNORED: Final[Any] = {f"verify_{claim}": False for claim in ("aud", "iat", "iss", "jti", "sub")}
+"""Claims that are no concern of the matcher's; the reference looks at ``exp`` and ``nbf`` only."""
 
 
 def check_token(auth_type: str, token: str, address: Address, key: str, chain_id: int) -> int:
@@ -65,7 +67,7 @@ def _payload(token: str, key: str, address: Address) -> dict[str, Any]:
 
     try:
         found: dict[str, Any] = jwt.decode(
-            token, key, algorithms=_ALGORITHMS, leeway=LEEWAY_SECONDS, options={"verify_aud": False}
+            token, key, algorithms=_ALGORITHMS, leeway=LEEWAY_SECONDS, options=_IGNORED
         )
     except jwt.ExpiredSignatureError:
         raise MatcherError(
