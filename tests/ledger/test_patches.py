@@ -36,7 +36,7 @@ APPROVED_16 = {16: 1_000_000}
 
 
 def patch_of(network: Network, height: int) -> Patches | None:
-    return patches.at(network, height, RuleBook(network, APPROVED_16).activations())
+    return RuleBook(network, APPROVED_16).patch_at(height)
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,22 @@ def test_an_active_feature_changes_the_rules_and_a_rollback_takes_it_back(
     assert chain.rules.activation_height(Feature.BOOST_BLOCK_REWARD) is None
 
 
+def test_votes_are_those_of_the_blocks_that_are_on_the_chain(open_chain: OpenChain) -> None:
+    chain = open_chain(_voting_network())
+    while chain.height < 4:
+        _mine(chain, (BOOST,))
+    chain.rollback(1)
+    while chain.height < 5:
+        _mine(chain)
+    assert chain.rules.activation_height(Feature.BOOST_BLOCK_REWARD) is None
+    while chain.height < 8:
+        _mine(chain, (BOOST,))
+    reopened = ChainWriter(chain.network, chain.store)
+    while reopened.height < 10:
+        _mine(reopened, (BOOST,))
+    assert reopened.rules.activation_height(Feature.BOOST_BLOCK_REWARD) == 15
+
+
 def test_a_feature_that_nobody_here_knows_ends_the_chain_when_it_is_active(
     open_chain: OpenChain,
 ) -> None:

@@ -115,8 +115,22 @@ def _function(head: str, body: Iterable[str], names: dict[str, Any], of: str) ->
 
 
 def _member(path: str) -> str:
-    """Return the expression for a member of a message; some members are Python keywords."""
-    return f"getattr(message, {path!r})" if iskeyword(path) else f"message.{path}"
+    """Return the expression for a member of a message; some members are Python keywords. Nested
+    messages are the variables of ``_nested``.
+    """
+    parent, _, name = path.rpartition(".")
+    message = _variable(parent) if parent else "message"
+    return f"getattr({message}, {name!r})" if iskeyword(name) else f"{message}.{name}"
+
+
+def _nested(fields: Sequence[Field]) -> dict[str, str]:
+    """Return the lines that read each nested message once into a variable, by its path."""
+    paths = dict.fromkeys(field.path.rpartition(".")[0] for field in fields)
+    return {path: f"{_variable(path)} = message.{path}" for path in paths if path}
+
+
+def _variable(path: str) -> str:
+    return "in_" + path.replace(".", "_")
 
 
 def message_reader(
@@ -128,6 +142,7 @@ def message_reader(
     """
     names: dict[str, Any] = {"record": record, "refuse": protobuf.refuse_unknown_fields}
     lines = [f"refuse(message.{path})" for path in closed]
+    lines += _nested(fields).values()
     values = []
     for field in fields:
         kind = field.kind.message
@@ -151,8 +166,9 @@ def message_writer(record: type, fields: Sequence[Field]) -> Callable[[Any, Any]
     Nested messages are written even if all their members are empty.
     """
     names: dict[str, Any] = {}
-    nested = dict.fromkeys(field.path.rpartition(".")[0] for field in fields)
-    lines = [f"message.{path}.SetInParent()" for path in nested if path]
+    lines = []
+    for path, line in _nested(fields).items():
+        lines += [line, f"{_variable(path)}.SetInParent()"]
     for field in fields:
         kind, value = field.kind.message, f"value.{field.attribute}"
         target = _member(field.path)

@@ -21,7 +21,6 @@ import os
 from functools import lru_cache
 from typing import TypeAlias
 
-import gmpy2
 from nacl import bindings as sodium
 from nacl.exceptions import BadSignatureError
 
@@ -105,16 +104,25 @@ def sign(
 
 def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
     """Whether the signature is valid. A key or signature of the wrong length is not."""
+    claim = to_ed25519(public_key, message, signature)
+    return claim is not None and verify_ed25519(*claim)
+
+
+def to_ed25519(public_key: bytes, message: bytes, signature: bytes) -> SignedMessage | None:
+    """Return the key, message and signature that Ed25519 verifies, ``None`` for an invalid form."""
     if len(public_key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
-        return False
+        return None
     top = signature[63]
     if top & _UNUSED_BITS:
-        return False
+        return None
     if top & _SIGN_BIT:
-        key = edwards_keys(public_key)[1]
         signature = signature[:63] + bytes((top ^ _SIGN_BIT,))
-    else:
-        key = edwards_keys(public_key)[0]
+        return edwards_keys(public_key)[1], message, signature
+    return edwards_keys(public_key)[0], message, signature
+
+
+def verify_ed25519(key: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether a signature is valid, in the form of ``to_ed25519``."""
     if _SODIUM_IS_EXACT and _sodium_accepts(key, message, signature):
         return True
     return _openssl_accepts(key, message, signature)
@@ -126,6 +134,9 @@ def edwards_keys(public_key: bytes) -> tuple[bytes, bytes]:
 
     y = (u - 1) / (u + 1), and 0 for u = -1.
     """
+    # A worker process does without, and would start in twice the time.
+    import gmpy2
+
     u = gmpy2.mpz.from_bytes(public_key, "little") % (1 << 255)
     denominator = (u + 1) % FIELD_PRIME
     y = (u - 1) * gmpy2.invert(denominator, FIELD_PRIME) % FIELD_PRIME if denominator else 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from hashlib import blake2b
 
 HASH_BYTES = 32
 
@@ -33,7 +34,7 @@ else:
 
 def blake2b256(data: bytes) -> bytes:
     """Return the unkeyed BLAKE2b of ``data``, 32 bytes long."""
-    return hashlib.blake2b(data, digest_size=HASH_BYTES).digest()
+    return blake2b(data, digest_size=HASH_BYTES).digest()
 
 
 def sha256(data: bytes) -> bytes:

@@ -58,9 +58,9 @@ def _votes(chain: Blockchain, window: range, height: int) -> Counter[int]:
     """
     votes: Counter[int] = Counter()
     for each in range(window.start, min(window.stop, chain.height)):
-        votes.update(set(chain.meta(each).feature_votes))
+        votes.update(set(chain.feature_votes(each)))
     if chain.height <= height:
-        votes.update(set(chain.meta(chain.height).feature_votes))
+        votes.update(set(chain.feature_votes(chain.height)))
     return votes
 
 

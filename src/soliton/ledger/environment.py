@@ -30,7 +30,6 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.consensus import rewards
 from soliton.consensus.rewards import Shares
-from soliton.ledger import patches
 from soliton.ledger.edits import Edit
 from soliton.ledger.patches import Patches
 from soliton.ledger.rules_at import RuleBook, Rules, votes_needed, voting_window
@@ -121,6 +120,9 @@ class Ancestors(Protocol):
 
     def meta(self, height: int, /) -> BlockMeta:
         """Return the metadata of the block at a height."""
+
+    def feature_votes(self, height: int, /) -> tuple[int, ...]:
+        """Return the features that the block at a height votes for."""
 
     def smallest_effective_balance(self, address: Address, bottom: int, top: int, /) -> int:
         """Return that of an account after the blocks ``bottom`` to ``top``, in wavelets."""
@@ -213,12 +215,12 @@ def next_environment(chain: Ancestors, header: BlockHeader, hit_source: bytes) -
         last_block=visible,
         below=chain.view,
         reward=reward,
-        patch=patches.at(chain.network, height, book.activations()),
+        patch=book.patch_at(height),
         approved=approved_features(
             chain.network,
             book,
             height,
-            lambda at: header.feature_votes if at == height else chain.meta(at).feature_votes,
+            lambda at: header.feature_votes if at == height else chain.feature_votes(at),
         ),
         bans=bans,
     )
@@ -318,7 +320,8 @@ def approved_features(
         return ()
     votes: Counter[int] = Counter()
     for each in range(max(1, height - window + 1), height):
-        votes.update(votes_at(each))
+        if found := votes_at(each):
+            votes.update(found)
     last, needed = votes_at(height), votes_needed(settings, height)
     approved = {each for each, count in votes.items() if count + (each in last) >= needed}
     new = approved - rules.activations().keys()

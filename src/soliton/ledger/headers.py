@@ -13,7 +13,7 @@ from typing import Final
 
 from soliton.chain.addresses import Address, address_text, from_public_key
 from soliton.chain.blocks import BlockHeader
-from soliton.chain.features import IMPLEMENTED, Feature
+from soliton.chain.features import Feature
 from soliton.consensus import header_check, pos
 from soliton.consensus.header_check import ConsensusError, FromFuture, Parent
 from soliton.ledger.environment import Ancestors
@@ -56,7 +56,7 @@ def check_generator(chain: Ancestors, generator: bytes) -> None:
     Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner.scala``
     (``isAllowedForMining``).
     """
-    if chain.rules.at(chain.height).has(Feature.RIDE_V6):
+    if not chain.rules.at(chain.height).scripted_generators_refused:
         return
     address = from_public_key(generator, chain.network.chain_id)
     if account_script(address, chain.state) is not None:
@@ -69,10 +69,10 @@ def check_generator(chain: Ancestors, generator: bytes) -> None:
 def check_features(chain: Ancestors) -> None:
     """Raise ``UnknownFeatures`` if one is active that this version does not implement."""
     height = chain.height + 1
-    unknown = chain.rules.at(height).features - IMPLEMENTED
+    unknown = chain.rules.at(height).unknown_features
     if unknown:
         raise UnknownFeatures(
-            height, f"features {sorted(unknown)} are active there, a newer version is needed"
+            height, f"features {list(unknown)} are active there, a newer version is needed"
         )
 
 

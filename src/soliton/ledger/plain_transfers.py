@@ -20,6 +20,7 @@ from soliton.chain.transactions import transfer
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import MAX_I64
 from soliton.ledger.context import Context
+from soliton.ledger.environment import BlockEnvironment
 from soliton.ledger.rules import common
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.scripts import account_script
@@ -54,10 +55,11 @@ def plain_transfer(
     recipient, amount, fee = payload.recipient, payload.amount, transaction.fee
     if payload.asset_id is not None or isinstance(recipient, Alias) or amount <= 0:
         return None
-    rules = context.rules
+    block = context.block
+    rules = block.rules
     if fee <= 0 or fee < common.base_fee(transaction, rules):
         return None
-    if transaction.chain_id != rules.chain_id or not _is_timely(transaction, context):
+    if transaction.chain_id != rules.chain_id or not _is_timely(transaction, block):
         return None
     if not (_is_active(transaction.version, rules) and _has_one_signature(transaction)):
         return None
@@ -83,9 +85,9 @@ def _has_one_signature(transaction: AnyTransaction) -> bool:
     return len(proofs) == 1 and len(proofs[0]) == SIGNATURE_LENGTH
 
 
-def _is_timely(transaction: AnyTransaction, context: Context) -> bool:
+def _is_timely(transaction: AnyTransaction, block: BlockEnvironment) -> bool:
     """Whether the timestamp is close to those of the block and its parent."""
-    rules, timestamp, parent = context.rules, transaction.timestamp, context.block.parent
-    return timestamp - context.timestamp <= rules.max_time_forward_ms and (
+    rules, timestamp, parent = block.rules, transaction.timestamp, block.parent
+    return timestamp - block.timestamp <= rules.max_time_forward_ms and (
         parent is None or parent.timestamp - timestamp <= rules.max_time_back_ms
     )

@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from soliton.chain import blocks
-from soliton.chain.features import Feature
+from soliton.chain.features import IMPLEMENTED, Feature
 from soliton.chain.networks.model import Fees, Functionality, Network
 from soliton.consensus.header_check import HeaderRules
 from soliton.consensus.pos import FAIR_1, NXT, Algorithm, PoS
@@ -51,6 +51,7 @@ class Rules(msgspec.Struct, frozen=True):
     coin: str
     features: frozenset[int]
     block_v5_approved: bool
+    unknown_features: tuple[int, ...]
     block_version: int
     fees: Fees
     minimum_fees_enforced: bool
@@ -61,6 +62,7 @@ class Rules(msgspec.Struct, frozen=True):
     sponsorship: bool
     ng: bool
     ng_carry: bool
+    scripted_generators_refused: bool
     pos: PoS
     uses_vrf: bool
     minimum_generating_balance: int
@@ -98,7 +100,15 @@ class Rules(msgspec.Struct, frozen=True):
 class RuleBook:
     """The rules of a network at every height, given the heights at which features became active."""
 
-    __slots__ = ("_activations", "_approvals", "_headers", "_network", "_records", "_starts")
+    __slots__ = (
+        "_activations",
+        "_approvals",
+        "_headers",
+        "_network",
+        "_patches",
+        "_records",
+        "_starts",
+    )
 
     def __init__(self, network: Network, approvals: Mapping[int, int] | None = None) -> None:
         """``approvals`` maps features to the heights at which votes approved them, in addition to
@@ -110,6 +120,7 @@ class RuleBook:
         for feature, height in self._approvals.items():
             window = voting_window(network.functionality, height)
             self._activations[feature] = height + window
+        self._patches = patches.by_height(network, self._activations)
         self._starts = sorted({0, *(height for height in self._switches() if height >= 0)})
         self._records = [self._make(start) for start in self._starts]
         self._headers: dict[tuple[int, int], HeaderRules] = {}
@@ -141,6 +152,10 @@ class RuleBook:
             return True
         approval = self._approvals.get(feature)
         return approval is not None and approval < height
+
+    def patch_at(self, height: int) -> patches.Patches | None:
+        """Return the patches at the beginning of a block, ``None`` for almost all blocks."""
+        return self._patches.get(height)
 
     def activation_height(self, feature: Feature) -> int | None:
         """Return the height from which a feature is active, or ``None`` if that is not decided."""
@@ -204,6 +219,7 @@ class RuleBook:
             coin=self._network.coin,
             features=active,
             block_v5_approved=approved,
+            unknown_features=tuple(sorted(active - IMPLEMENTED)),
             block_version=self._block_version(height),
             fees=self._network.fees,
             minimum_fees_enforced=height >= settings.minimum_fees_from_height,
@@ -214,6 +230,7 @@ class RuleBook:
             sponsorship=height >= self._sponsorship_height(),
             ng=height >= ng_start,
             ng_carry=height > ng_start,
+            scripted_generators_refused=_refuses_scripted_generators(active),
             pos=_pos(settings, active),
             uses_vrf=Feature.BLOCK_V5 in active,
             minimum_generating_balance=SMALLER_MINIMUM_GENERATING_BALANCE
@@ -264,6 +281,11 @@ class RuleBook:
         ):
             return blocks.NG_VERSION
         return blocks.PLAIN_VERSION
+
+
+def _refuses_scripted_generators(active: frozenset[int]) -> bool:
+    # Before smart accounts there are no scripts.
+    return Feature.SMART_ACCOUNTS in active and Feature.RIDE_V6 not in active
 
 
 def _language(height: int, settings: Functionality, active: frozenset[int]) -> Switches:

@@ -85,7 +85,7 @@ def apply_transaction(
     ``TransactionRejected`` or another subclass of ``LedgerError`` or ``ChainError``; the state is
     not changed.
     """
-    fixed = context.rules.fixed_outcomes.get(transaction.id)
+    fixed = context.block.rules.fixed_outcomes.get(transaction.id)
     if fixed is not None:
         overlay = Overlay(state, context.height)
         fixed(overlay)
@@ -112,9 +112,10 @@ def _apply_plain(
     verify: bool,
 ) -> Applied:
     """Apply a plain transfer of which only the signature remains to be checked."""
-    if plain.sender not in context.block.waived:
+    block = context.block
+    if plain.sender not in block.waived:
         _check_own_signature(transaction, context, verify)
-    overlay = Overlay(state, context.height)
+    overlay = Overlay(state, block.height)
     overlay.changes[WAVES] = {plain.sender: plain.left, plain.recipient: plain.received}
     overlay.record_transaction(transaction.id)
     return Applied(overlay)

@@ -32,6 +32,8 @@ from soliton.storage.layout import BLOCK, TransactionLocation, height_key
 from soliton.storage.reader import StoreReader
 
 _CACHED_METAS: Final = 256
+_CACHED_VOTES: Final = 20_000
+"""The blocks whose votes are cached: more than are counted together on any public network."""
 
 
 class FoundTransaction(msgspec.Struct, frozen=True):
@@ -57,6 +59,7 @@ class Blockchain:
         self.rules = RuleBook(network) if rules is None else rules
         self._read_approvals()
         self._metas: OrderedDict[int, BlockMeta] = OrderedDict()
+        self._votes: dict[int, tuple[int, ...]] = {}
         self._smallest = SmallestBalances(store)
         self._last: Block | None = None
         self.waived: frozenset[Address] = frozenset()
@@ -133,16 +136,35 @@ class Blockchain:
         """Return the metadata of the block at a height; raises ``KeyError`` if there is none."""
         found = self._metas.get(height)
         if found is None:
-            found = self._store.meta(height)
-            if found is None:
-                raise KeyError(height)
+            found = self._read_meta(height)
             self._remember(height, found)
+        return found
+
+    def _read_meta(self, height: int) -> BlockMeta:
+        found = self._store.meta(height)
+        if found is None:
+            raise KeyError(height)
         return found
 
     def _remember(self, height: int, meta: BlockMeta) -> None:
         self._metas[height] = meta
         if len(self._metas) > _CACHED_METAS:
             self._metas.popitem(last=False)
+        self._remember_votes(height, meta.feature_votes)
+
+    def feature_votes(self, height: int, /) -> tuple[int, ...]:
+        """Return the features that a block votes for; raises ``KeyError`` if there is no block."""
+        votes = self._votes.get(height)
+        if votes is None:
+            votes = self._read_meta(height).feature_votes
+            self._remember_votes(height, votes)
+        return votes
+
+    def _remember_votes(self, height: int, votes: tuple[int, ...]) -> None:
+        # A count reads all blocks of a window, of which a node that follows has applied most.
+        if len(self._votes) >= _CACHED_VOTES:
+            self._votes.clear()
+        self._votes[height] = votes
 
     def state_hash(self, height: int) -> StateHash:
         """Return the legacy state hash of a block with its sections; raises ``KeyError``."""
@@ -189,6 +211,7 @@ class Blockchain:
     def _forget(self) -> None:
         """Drop all caches."""
         self._metas.clear()
+        self._votes.clear()
         self._smallest.forget()
         self._read_approvals()
         self._last = None

@@ -1,9 +1,9 @@
 """The worker process that verifies signatures and signs messages, over standard input and output.
 
 Started by ``signatures`` and ``bulk_verifier``; ends with its input. It writes one byte when it is
-ready. A request is four bytes of length and a pair of MessagePack lists: of (key, message,
-signature), each answered by a byte, and of (private key, message, signing point), each answered by
-a signature.
+ready. A request is four bytes of length and a pair of lists: of (key, message, signature) in the
+form of Ed25519, each answered by a byte, and of (private key, message, signing point), each
+answered by a signature.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from soliton.crypto.curve25519 import sign, verify
+from soliton.crypto.curve25519 import SignedMessage, sign, to_ed25519, verify_ed25519
 
 COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
-READY: Final = 2
+READY: Final = 3
+"""Each form of the requests has a number of its own, since a running program may have been replaced
+on the disk: it does without a worker that has another form.
+"""
 LENGTH_BYTES: Final = 4
 
 
-def request(claims: Sequence[object], unsigned: Sequence[object] = ()) -> bytes:
+def request(claims: Sequence[SignedMessage], unsigned: Sequence[object] = ()) -> bytes:
     """Encode a request: signatures to verify, and messages to sign."""
-    data = marshal.dumps((list(claims), list(unsigned)))
+    data = marshal.dumps(([to_ed25519(*claim) for claim in claims], list(unsigned)))
     return len(data).to_bytes(LENGTH_BYTES, "big") + data
 
 
@@ -50,7 +53,7 @@ def _serve() -> None:
             return
         claims, unsigned = marshal.loads(payload)  # noqa: S302 - by our own parent
         # Verdicts are more urgent than signatures.
-        stdout.write(bytes(verify(*claim) for claim in claims))
+        stdout.write(bytes(claim is not None and verify_ed25519(*claim) for claim in claims))
         stdout.flush()
         for key, message, point in unsigned:
             stdout.write(sign(key, message, point=point))

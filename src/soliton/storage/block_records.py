@@ -56,7 +56,7 @@ def put_replaced(
     if not _WITHOUT_HISTORY.isdisjoint(block.changes):
         _add_replaced(block.changes, now, undo, before)
     undo[key] = None
-    flat = [each for item in before.items() for each in item]
+    flat = [each for item in before.items() for each in item] if before else []
     pending[key] = layout.encode(layout.Replaced(initial, count, flat))
 
 

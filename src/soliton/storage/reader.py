@@ -6,7 +6,7 @@ What lives here: reading and decoding records, pending ones first. What does not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, Final, TypeVar
 
 from soliton.chain.addresses import Address
@@ -132,7 +132,9 @@ class StoreReader:
         """Return where a transaction is on the chain."""
         if len(transaction_id) > _MAX_ID_BYTES:
             return None
-        return self._decoded(layout.TRANSACTION + transaction_id, layout.decode_location)
+        key = layout.TRANSACTION + transaction_id
+        raw = self._raw(key)
+        return None if raw is None else _decoded(key, raw, layout.decode_location)
 
     def block_data(self, height: int) -> bytes | None:
         """Return the bytes of the block at a height."""
@@ -163,7 +165,6 @@ class StoreReader:
         raw = self._raw(layout.BLOCK_HEIGHT + block_id)
         return None if raw is None else int.from_bytes(raw, "big")
 
-    @readable(layout.HISTORY)
     def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
         """Yield height, own balance and effective balance at every change up to ``top``, newest
         first.
@@ -173,10 +174,8 @@ class StoreReader:
                 raw = self._pending[history_key(address, height)]
                 if raw is not None:
                     yield height, *_history_value(raw)
-        prefix = layout.HISTORY + address
-        for key, raw in self.scan_back(prefix, (top + 1).to_bytes(4, "big")):
-            if key not in self._pending:
-                yield int.from_bytes(key[len(prefix) :], "big"), *_history_value(raw)
+        records = self.scan_back(layout.HISTORY + address, (top + 1).to_bytes(4, "big"))
+        yield from _flushed_history(records, self._pending)
 
     @readable(layout.ROWS[DATA].prefix)
     def data_entries(self, address: Address, after: str | None = None) -> Iterator[tuple[str, Any]]:
@@ -261,6 +260,15 @@ def _decoded(key: bytes, raw: bytes, decode: Callable[[bytes], V]) -> V:
         return decode(raw)
     except UNREADABLE as error:
         raise unreadable(key, error) from error
+
+
+@readable(layout.HISTORY)
+def _flushed_history(
+    records: Iterator[tuple[bytes, bytes]], pending: Container[bytes]
+) -> Iterator[tuple[int, int, int]]:
+    for key, raw in records:
+        if key not in pending:
+            yield int.from_bytes(key[-4:], "big"), *_history_value(raw)
 
 
 def _history_value(raw: bytes) -> tuple[int, int]:

@@ -134,24 +134,21 @@ class Store(StoreReader):
     def _put_block(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
         """Add all records of a block to the batch; ``undo`` gets the previous value of each key."""
         pending = self._pending
-
-        def put(key: bytes, value: bytes) -> None:
-            old = self._raw(key)
-            if old != value:
-                undo.setdefault(key, old)
-                pending[key] = value
-
         # Before the state is changed, because the indexes depend on the balances before the block.
         for key, value in index_records(block, self):
             undo.setdefault(key, self._raw(key))
             pending[key] = value
         for table, written in block.changes.items():
             row = layout.ROWS[table]
-            for key, value in written.items():
-                put(row.prefix + row.key(key), row.encode(value))
-        height = block.height
+            for name, content in written.items():
+                key, value = row.prefix + row.key(name), row.encode(content)
+                old = self._raw(key)
+                if old != value:
+                    undo.setdefault(key, old)
+                    pending[key] = value
+        height, at = block.height, block.height.to_bytes(4, "big")
         if block.by_hand is not None:
-            key = height_key(layout.BY_HAND, height)
+            key = layout.BY_HAND + at
             undo[key] = None
             pending[key] = layout.encode(block.by_hand)
         for address in put_history(block, self, pending, undo):
@@ -159,10 +156,10 @@ class Store(StoreReader):
         put_replaced(block, self._raw, pending, undo)
         put_transactions(block, self._raw, pending, undo)
         undo[layout.BLOCK_HEIGHT + block.meta.id] = None
-        pending[layout.BLOCK_HEIGHT + block.meta.id] = height.to_bytes(4, "big")
-        pending[height_key(layout.BLOCK, height)] = block.data
-        pending[height_key(layout.META, height)] = layout.encode(block.meta)
-        pending[height_key(layout.UNDO, height)] = layout.encode(list(undo.items()))
+        pending[layout.BLOCK_HEIGHT + block.meta.id] = at
+        pending[layout.BLOCK + at] = block.data
+        pending[layout.META + at] = layout.encode(block.meta)
+        pending[layout.UNDO + at] = layout.encode(list(undo.items()))
 
     def flush(self) -> None:
         """Write everything appended so far in one atomic transaction.

@@ -357,13 +357,15 @@ def from_message(
         protobuf.refuse_unknown_fields(data)
     if message.chain_id != chain_id:
         raise WrongChainId(chain_id, message.chain_id)
-    if not 0 < message.version <= MAX_VERSION and kind.versioned:
-        raise UnsupportedTransaction(kind.type_id, message.version)
+    version = message.version
+    if not kind.versioned:
+        version = 1
+    elif not 0 < version <= MAX_VERSION:
+        raise UnsupportedTransaction(kind.type_id, version)
     senderless = kind.senderless
     sender_public_key, fee = message.sender_public_key, message.fee
     if not senderless and kind.sender is None and len(sender_public_key) != PUBLIC_KEY_LENGTH:
         raise FormatError(f"sender public key of {len(sender_public_key)} bytes")
-    version = message.version if kind.versioned else 1
     return build(
         kind,
         form.read(data, chain_id),

@@ -53,11 +53,9 @@ class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     leases: dict[str, tuple[int, int]] = {}
     cancelled: tuple[str, ...] = ()
 
-    def comes_at(self, height: int, activations: Mapping[int, int]) -> bool:
-        """Whether the block at this height begins with the patch."""
-        if self.feature is not None:
-            return activations.get(self.feature) == height
-        return self.height == height
+    def place(self, activations: Mapping[int, int]) -> int | None:
+        """Return the height of the block that begins with the patch, ``None`` for no block."""
+        return self.height if self.feature is None else activations.get(self.feature)
 
     def apply(self, overlay: Overlay, height: int, chain_id: int) -> None:
         """Write the change; lease balances are written even if they do not change."""
@@ -123,13 +121,17 @@ class _OutcomeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transactions: tuple[FixedOutcome, ...] = ()
 
 
-def at(network: Network, height: int, activations: Mapping[int, int]) -> Patches | None:
-    """Return the patches of the block at this height, ``None`` for almost all blocks.
+def by_height(network: Network, activations: Mapping[int, int]) -> dict[int, Patches]:
+    """Return the patches of a network by the height of their block.
 
     ``activations`` maps features to the heights at which they become active.
     """
-    patches = [each for each in _file(network.name).patches if each.comes_at(height, activations)]
-    return Patches(height, network.chain_id, tuple(patches)) if patches else None
+    found: dict[int, tuple[Patch, ...]] = {}
+    for patch in _file(network.name).patches:
+        height = patch.place(activations)
+        if height is not None:
+            found[height] = (*found.get(height, ()), patch)
+    return {height: Patches(height, network.chain_id, each) for height, each in found.items()}
 
 
 def disabled_aliases(network: Network, height: int) -> frozenset[str]:
