@@ -35,7 +35,7 @@ LINES: dict[str, int] = {
     "ledger": 9_370,
     "matcher": 15_382,
     "matching": 3_870,
-    "node": 7_375,
+    "node": 7_390,
     "p2p": 2_530,
     "pages": 175,
     "parallel": 1_041,

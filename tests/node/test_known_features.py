@@ -12,6 +12,7 @@ import pytest
 from soliton.chain.networks.model import Network
 from soliton.crypto.keys import key_pair
 from soliton.ledger.errors import UnknownFeatures
+from soliton.node import miner
 from soliton.node.mining import next_turn
 from soliton.node.node import Node
 from soliton.node.settings import load_settings
@@ -41,6 +42,12 @@ def open_node(directory: Path, **overrides: object) -> Node:
     settings = load_settings(network="devnet", data_dir=directory, overrides=overrides)
     settings = msgspec.structs.replace(settings, network=voting(settings.network))
     return Node(settings, Wallet.in_memory(b"nothing", [SEED.encode()]), durable=False)
+
+
+@pytest.fixture(autouse=True)
+def votes_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks that are made here vote as a later version does."""
+    monkeypatch.setattr(miner, "IMPLEMENTED", miner.IMPLEMENTED | {UNKNOWN})
 
 
 @pytest.fixture

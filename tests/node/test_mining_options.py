@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from soliton.chain.addresses import Alias
@@ -250,6 +251,25 @@ async def test_without_a_quorum_it_is_looked_again_after_the_delay(
         task.cancel()
     assert pauses[:2] == [5.0, 5.0]
     assert 5.0 not in pauses[2:]
+
+
+def test_no_vote_for_what_this_version_does_not_implement(tmp_path: Path, clock: Clock) -> None:
+    """As in the reference, which has ``filter(BlockchainFeatures.implemented)``."""
+    wallet = Wallet.in_memory(b"nothing", [b"waves private node seed with waves tokens"])
+    own = settings(tmp_path, features__supported=[23, 99])
+    features = dict(own.network.functionality.pre_activated_features)
+    del features[23]
+    functionality = msgspec.structs.replace(
+        own.network.functionality, pre_activated_features=features
+    )
+    own = msgspec.structs.replace(
+        own, network=msgspec.structs.replace(own.network, functionality=functionality)
+    )
+    node = Node(own, wallet, clock=clock, durable=False)
+    try:
+        assert node.mine(RICH).header.feature_votes == (23,)
+    finally:
+        node.close()
 
 
 async def test_only_the_node_that_has_made_a_block_lets_it_grow(

@@ -102,7 +102,7 @@ def test_the_pool_becomes_a_block(pool: UtxPool, chain: ChainWriter) -> None:
 def test_count_limit(pool: UtxPool, chain: ChainWriter) -> None:
     for number in range(10):
         pool.add(transfer(chain, RICH, ANN, COIN + number))
-    with pytest.raises(PoolFull):
+    with pytest.raises(PoolFull, match=r"^Transaction pool size limit is reached$"):
         pool.add(transfer(chain, RICH, ANN, 1))
     refresh(pool, unminable={pool.transactions()[0].id: "no miner takes it"})
     assert pool.add(transfer(chain, RICH, ANN, 1))
@@ -113,7 +113,7 @@ def test_size_limit(chain: ChainWriter) -> None:
     pool = UtxPool(chain, lambda: now(chain), 10, 2 * len(one.body))
     pool.add(one)
     pool.add(transfer(chain, RICH, ANN, 1))
-    with pytest.raises(PoolFull):
+    with pytest.raises(PoolFull, match=r"^Transaction pool bytes size limit is reached$"):
         pool.add(transfer(chain, RICH, ANN, 2))
     # A transaction that is there already is no news, full or not.
     assert pool.add(one) is False

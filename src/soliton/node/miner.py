@@ -22,6 +22,7 @@ import msgspec
 from soliton.chain import blocks, microblocks
 from soliton.chain.addresses import Address, Alias, from_public_key
 from soliton.chain.blocks import MAX_TRANSACTIONS, Block, BlockHeader
+from soliton.chain.features import IMPLEMENTED
 from soliton.chain.layouts import SIGNATURE_LENGTH
 from soliton.chain.microblocks import Microblock
 from soliton.chain.transactions.model import AnyTransaction
@@ -290,11 +291,11 @@ def _sender(transaction: AnyTransaction) -> Address:
 
 
 def votes(settings: Settings, chain: ChainWriter) -> tuple[int, tuple[int, ...]]:
-    """Return the votes of the next block: the reward, and the supported features that are not yet
-    approved.
+    """Return the votes of the next block: the reward, and the supported features that this version
+    implements and that are not yet approved.
     """
     known, reward = chain.rules.activations(), settings.rewards_desired
-    features = tuple(sorted(set(settings.features.supported) - set(known)))
+    features = tuple(sorted(IMPLEMENTED.intersection(settings.features.supported) - set(known)))
     return blocks.NO_REWARD_VOTE if reward is None else reward, features
 
 

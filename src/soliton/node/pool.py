@@ -58,10 +58,10 @@ from soliton.node.pool_entries import (
     PooledTransaction,
     RecheckQueue,
     StepLimit,
-    fee_rate,
     has_script,
     has_scripted_signer,
     merged_moves,
+    mining_rank,
     moved_by,
     only_receive,
     runs_scripts,
@@ -237,7 +237,7 @@ class UtxPool:
         for number, sent in enumerate(list(self._by_sender.values()), 1):
             if sent:
                 first = next(iter(sent.values()))
-                queues.append((_rank(first), first.place, sent))
+                queues.append((mining_rank(first), first.place, sent))
             if number % _STEP_SENDERS == 0:
                 yield
         heapq.heapify(queues)
@@ -258,7 +258,7 @@ class UtxPool:
                 yield one.transaction
             if queue:
                 head = queue[0]
-                heapq.heappush(queues, (_rank(head), head.place, sent))
+                heapq.heappush(queues, (mining_rank(head), head.place, sent))
 
     def state(self) -> State:
         """Return the state with the whole pool applied."""
@@ -332,11 +332,15 @@ class UtxPool:
         return PoolAccepted(transaction, pooled.moved)
 
     def _check_room(self, transaction: AnyTransaction, place: int) -> None:
-        size = self._bytes + len(transaction.body)
-        full = len(self._transactions) >= self._max_count or size > self._max_bytes
+        if len(self._transactions) >= self._max_count:
+            limit = "size"
+        elif self._bytes + len(transaction.body) > self._max_bytes:
+            limit = "bytes size"
+        else:
+            return
         # A returned transaction displaces later ones (``_make_room``).
-        if full and (place == self._last or place > max(self._by_place, default=place)):
-            raise PoolFull("Transaction pool size limit is reached")
+        if place == self._last or place > max(self._by_place, default=place):
+            raise PoolFull(f"Transaction pool {limit} limit is reached")
 
     def _make_room(self) -> None:
         while len(self._transactions) > self._max_count or self._bytes > self._max_bytes:
@@ -587,11 +591,6 @@ class UtxPool:
             return
         _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)
         self._notify(PoolDropped(transaction, pooled.moved, Departure.INVALID, str(error)))
-
-
-def _rank(pooled: PooledTransaction) -> float:
-    """Return the place of a transaction in the mining order; returned ones come first."""
-    return -math.inf if pooled.place < 0 else -fee_rate(pooled.transaction)
 
 
 def _sender(transaction: AnyTransaction) -> Address:

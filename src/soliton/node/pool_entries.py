@@ -7,6 +7,7 @@ not: the pool (``pool``), the state with all of them applied (``pool_state``).
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -201,7 +202,12 @@ def merged_moves(one: Moved, other: Moved) -> Moved:
     )
 
 
-def fee_rate(transaction: AnyTransaction) -> float:
+def mining_rank(pooled: PooledTransaction) -> float:
+    """Return the place of a transaction in the mining order: returned ones come first."""
+    return -math.inf if pooled.place < 0 else -_fee_rate(pooled.transaction)
+
+
+def _fee_rate(transaction: AnyTransaction) -> float:
     """Return wavelets per signed byte; 0 for a fee in an asset, whose value is unknown."""
     if transaction.fee_asset_id is not None:
         return 0.0

@@ -10,6 +10,7 @@ import pytest
 
 from soliton.api.rest import debug
 from soliton.ledger.environment import BlockMeta
+from soliton.node import miner
 from soliton.node.blockchain import Blockchain
 from soliton.node.state_hash_json import state_hash_json
 from tests.api.chain import AMOUNT, OTHER, OTHER_ADDRESS, RICH_ADDRESS, WITH_KEY, PrivateChain
@@ -77,8 +78,9 @@ async def test_features(oldest: PrivateChain) -> None:
     }
 
 
-async def test_how_far_features_are(tmp_path: Path) -> None:
+async def test_how_far_features_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Decided by votes, by the network for later, not at all; known to this node or not."""
+    monkeypatch.setattr(miner, "IMPLEMENTED", miner.IMPLEMENTED | {900})
     decided = dict.fromkeys(range(1, 16), 0)
     functionality = {
         "feature_check_blocks_period": 4,
