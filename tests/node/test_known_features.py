@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from soliton.chain.features import IMPLEMENTED
 from soliton.chain.networks.model import Network
 from soliton.crypto.keys import key_pair
 from soliton.ledger.errors import UnknownFeatures
@@ -47,7 +48,7 @@ def open_node(directory: Path, **overrides: object) -> Node:
 @pytest.fixture(autouse=True)
 def votes_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks that are made here vote as a later version does."""
-    monkeypatch.setattr(miner, "IMPLEMENTED", miner.IMPLEMENTED | {UNKNOWN})
+    monkeypatch.setattr(miner, "IMPLEMENTED", IMPLEMENTED | {UNKNOWN})
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from soliton.api.rest import debug
+from soliton.chain.features import IMPLEMENTED
 from soliton.ledger.environment import BlockMeta
 from soliton.node import miner
 from soliton.node.blockchain import Blockchain
@@ -80,7 +81,7 @@ async def test_features(oldest: PrivateChain) -> None:
 
 async def test_how_far_features_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Decided by votes, by the network for later, not at all; known to this node or not."""
-    monkeypatch.setattr(miner, "IMPLEMENTED", miner.IMPLEMENTED | {900})
+    monkeypatch.setattr(miner, "IMPLEMENTED", IMPLEMENTED | {900})
     decided = dict.fromkeys(range(1, 16), 0)
     functionality = {
         "feature_check_blocks_period": 4,
