@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -71,6 +72,7 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+LOGS: Final = "soliton.cli.logs"
 SLOW_END: Final = 0.85
 """The share of the run by which files with slow tests have begun: a long one at the end would keep
 one core busy alone.
@@ -97,12 +99,21 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """The same for what a file of tests leaves in caches, once its garbage is collected."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """The same for what a file of tests leaves in caches, once its garbage is collected. A log that
+    commands in this process have set up ends with the file: it would tell of the end of others.
+    """
+    if nextitem is None or nextitem.path != item.path:
+        for handler in [each for each in logging.root.handlers if type(each).__module__ == LOGS]:
+            logging.root.removeHandler(handler)
+    result = yield
     if nextitem is not None and nextitem.path != item.path:
         gc.collect()
         gc.freeze()
+    return result
 
 
 WITH_BROKER = ("test_kafka.py", "test_broker_faults.py")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import random
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,19 @@ _names = count(1)
 @pytest.fixture
 def place(broker: Broker) -> Place:
     return Place(broker.servers, f"chain-{next(_names)}")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """No exception that nobody has asked for, which Python would write into the log."""
+    yield
+    gc.collect()
+    told = [
+        each.message
+        for each in [*caplog.get_records("call"), *caplog.records]
+        if each.name == "asyncio"
+    ]
+    assert told == []
 
 
 def records(place: Place) -> list[dict[str, Any]]:
@@ -183,6 +198,32 @@ async def answered(producer: AIOKafkaProducer, *record: Any, **named: Any) -> An
     answer = await _send(producer, *record, **named)
     await asyncio.wait([answer])
     return answer
+
+
+def test_a_broker_that_goes_away_is_told(
+    tmp_path: Path, place: Place, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The export must not wait for it without end, and without a word."""
+    monkeypatch.setattr(kafka, "_SECONDS", 1)
+    monkeypatch.setattr(kafka, "_END_SECONDS", 0.2)
+    chain = open_chain(tmp_path)
+    topic = KafkaTopic.open(place)
+    follower = Follower(OwnChain(chain), topic)
+    catch_up(follower)
+    mine(chain)
+    broker.pause()
+    try:
+        with pytest.raises(DatabaseAway, match="Kafka at"):
+            catch_up(follower)
+        topic.close()
+    finally:
+        broker.go_on()
+    monkeypatch.undo()
+    again = KafkaTopic.open(place)
+    catch_up(Follower(OwnChain(chain), again))
+    again.close()
+    assert folded(records(place)) == expected(chain)
+    chain.store.close()
 
 
 def test_a_broker_that_is_not_there() -> None:

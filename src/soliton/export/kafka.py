@@ -23,7 +23,7 @@ from soliton.export.errors import AnotherExport, DatabaseAway, DatabaseProblem, 
 from soliton.export.ndjson import encode_json, step_lines
 from soliton.export.steps import Position, Step, Stored
 from soliton.export.trail import MAX_KEPT, Trail
-from soliton.storage.topics import MultiplePartitions, create_topics
+from soliton.storage.topics import MultiplePartitions, create_topics, ignore_lost_errors
 
 if TYPE_CHECKING:
     from aiokafka import AIOKafkaProducer
@@ -34,6 +34,10 @@ RECORD_BYTES: Final = 512 * 1024
 """Approximate limit on the transactions in a record; brokers accept 1 MiB."""
 _CLIENT_BYTES: Final = 1_000_000
 _SECONDS: Final = 30
+_END_SECONDS: Final = 5
+"""The time to end a transaction or the connections: for a broker that is away the library waits
+without end.
+"""
 _READ_MS: Final = 500
 _READ_COUNT: Final = 2_000
 _PARTITION: Final = 0
@@ -117,7 +121,7 @@ class KafkaTopic:
         producer, self._producer = self._producer, None
         if producer is not None:
             with contextlib.suppress(DatabaseAway, DatabaseProblem, AnotherExport):
-                self._run(producer.stop())
+                self._run(_stop(producer))
         self._runner.close()
 
     def idle(self) -> None:
@@ -149,14 +153,21 @@ class KafkaTopic:
         producer = self._producer
         assert producer is not None
         sent: list[asyncio.Future[Any]] = []
-        async with asyncio.timeout(_SECONDS * 2), producer.transaction():
-            try:
-                await self._send(producer, step, sent)
-            except IllegalOperation:
-                # The transaction has ended in between: the records sent before have the cause.
+        try:
+            async with asyncio.timeout(_SECONDS * 2):
+                await producer.begin_transaction()
+                try:
+                    await self._send(producer, step, sent)
+                except IllegalOperation:
+                    # The transaction has ended in between: records sent before have the cause.
+                    await asyncio.gather(*sent)
+                    raise
                 await asyncio.gather(*sent)
-                raise
-            await asyncio.gather(*sent)
+        except BaseException:
+            await _abort(producer)
+            raise
+        async with asyncio.timeout(_SECONDS * 2):
+            await producer.commit_transaction()
 
     async def _send(
         self, producer: AIOKafkaProducer, step: Step, sent: list[asyncio.Future[Any]]
@@ -188,7 +199,7 @@ class KafkaTopic:
         from aiokafka import AIOKafkaProducer
 
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-
+        ignore_lost_errors(asyncio.get_running_loop())
         await self._prepare()
         # This aborts an open transaction of an earlier run.
         self._producer = AIOKafkaProducer(
@@ -243,6 +254,23 @@ class KafkaTopic:
         with contextlib.suppress(IndexError):
             # A rollback to a row before those that were read has no effect.
             self._follow(line)
+
+
+async def _abort(producer: AIOKafkaProducer) -> None:
+    """End a transaction, so that readers need not wait for its end, unless the broker is away:
+    then the next export to the topic ends it.
+    """
+    from aiokafka.errors import IllegalOperation, KafkaError
+
+    # The library asserts that there is something to abort.
+    with contextlib.suppress(KafkaError, IllegalOperation, TimeoutError, AssertionError):
+        async with asyncio.timeout(_END_SECONDS):
+            await producer.abort_transaction()
+
+
+async def _stop(producer: AIOKafkaProducer) -> None:
+    async with asyncio.timeout(_END_SECONDS):
+        await producer.stop()
 
 
 def _place(line: dict[str, Any]) -> dict[str, object]:

@@ -70,3 +70,16 @@ async def _described(admin: AIOKafkaAdminClient, names: list[str]) -> list[Any]:
         await asyncio.sleep(pause)
         topics = await admin.describe_topics(names)
     return topics
+
+
+def ignore_lost_errors(loop: asyncio.AbstractEventLoop) -> None:
+    """Let the loop not log errors of Kafka in futures that nobody asks: when a connection is cut,
+    the library puts the error that its caller receives into others of its own as well.
+    """
+    from aiokafka.errors import KafkaError
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if "future" not in context or not isinstance(context.get("exception"), KafkaError):
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(handle)

@@ -18,7 +18,7 @@ import msgspec
 from soliton.errors import InvariantBroken
 from soliton.matcher.journal.errors import JournalProblem, WrongJournal
 from soliton.matcher.log_throttle import throttle
-from soliton.storage.topics import MultiplePartitions, create_topics
+from soliton.storage.topics import MultiplePartitions, create_topics, ignore_lost_errors
 
 if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -123,6 +123,7 @@ class Topic:
         from aiokafka.errors import KafkaError
 
         throttle("aiokafka")
+        ignore_lost_errors(asyncio.get_running_loop())
         started: list[AIOKafkaConsumer | AIOKafkaProducer] = []
         try:
             await _prepare(address)
