@@ -29,6 +29,8 @@ PUBLIC_KEY_HASH_LENGTH: Final = 20
 CHECKSUM_LENGTH: Final = 4
 PUBLIC_KEY_LENGTH: Final = 32
 ETHEREUM_KEY_LENGTH: Final = 64
+ETHEREUM_KEY_BITS: Final = 504
+"""A public key with fewer bits is shorter than other keys as a two's complement number."""
 ALIAS_MIN_LENGTH: Final = 4
 ALIAS_MAX_LENGTH: Final = 30
 ALIAS_ALPHABET: Final = frozenset("-.0123456789@_abcdefghijklmnopqrstuvwxyz")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.addresses import ETHEREUM_KEY_BITS, Address, from_public_key
 from soliton.chain.errors import OrderInvalid
 from soliton.chain.features import Feature
 from soliton.chain.orders import Order, PriceMode, Side
@@ -31,8 +31,6 @@ PRICE_DECIMALS: Final = 8
 _EXACT_DIGITS: Final = 34
 _FEE_ASSET_VERSION: Final = 3
 _PRICE_MODE_VERSION: Final = 4
-KEY_BITS: Final = 504
-"""A public key with fewer bits is shorter than other keys as a two's complement number."""
 
 
 def owner_of(order: Order, rules: Rules) -> Address:
@@ -83,12 +81,12 @@ def _describe(order: Order) -> str:
 
 def check_recovery(order: Order, rules: Rules) -> None:
     """Raise ``TransactionRejected`` for Ethereum signatures that early rules did not accept: public
-    keys with leading zeros (``KEY_BITS``), and recovery ids other than 27 and 28.
+    keys with leading zeros (``ETHEREUM_KEY_BITS``), and recovery ids other than 27 and 28.
     """
     signature = order.eip712_signature
     if signature is None or rules.has(Feature.CONSENSUS_IMPROVEMENTS):
         return
-    if int.from_bytes(order.sender_public_key, "big").bit_length() < KEY_BITS:
+    if int.from_bytes(order.sender_public_key, "big").bit_length() < ETHEREUM_KEY_BITS:
         raise TransactionRejected("Invalid public key for Ethereum orders")
     if signature[-1] in (0, 1) or signature[-1] > 28:
         raise TransactionRejected("Invalid order signature format")

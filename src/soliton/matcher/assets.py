@@ -25,6 +25,8 @@ _FEATURES = (
     Feature.ORDER_V3,
     Feature.BLOCK_V5,
     Feature.RIDE_V6,
+    Feature.CONSENSUS_IMPROVEMENTS,
+    Feature.LIGHT_NODE,
 )
 _MAX_CONTEXTS = 1_024
 """The maximum number of cached combinations of assets."""

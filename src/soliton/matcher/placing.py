@@ -47,6 +47,7 @@ from soliton.matching.account_checks import (
     asset_script_refusal,
     available_for_spending,
     check_account,
+    check_key,
     check_order_count,
     check_script_version,
     duplicate,
@@ -213,6 +214,7 @@ class Placing:
         if scripted:
             check_script_version(order)
         else:
+            check_key(order, self._chain.features)
             claim = signature_to_verify(order)
             if claim is not None:
                 if is_signed is None:

@@ -17,10 +17,11 @@ from fractions import Fraction
 from typing import Final
 
 from soliton.chain.addresses import from_public_key
+from soliton.chain.features import Feature
 from soliton.chain.orders import MODE_NAMES, Order, Side, signature_claim
 from soliton.chain.typed_data import order_hash
 from soliton.crypto import base58
-from soliton.crypto.curve25519 import SignedMessage
+from soliton.crypto.curve25519 import SignedMessage, is_weak
 from soliton.crypto.hashes import blake2b256
 from soliton.matching import errors
 from soliton.matching.book import LevelTotal
@@ -56,6 +57,15 @@ def signature_to_verify(order: Order) -> SignedMessage | None:
     if claim is False:
         raise forged(order)
     return None if claim is True else claim
+
+
+def check_key(order: Order, features: frozenset[int]) -> None:
+    """Raise ``MatcherError`` if anyone could sign for the key of an order without a script. The
+    chain refuses such orders from version 6 of the script language on, the reference matcher does
+    not.
+    """
+    if Feature.RIDE_V6 in features and is_weak(order.sender_public_key):
+        raise forged(order)
 
 
 def signed_name(order: Order) -> bytes | None:

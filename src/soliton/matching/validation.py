@@ -20,9 +20,9 @@ from typing import Final
 
 import msgspec
 
-from soliton.chain.addresses import from_public_key
+from soliton.chain.addresses import ETHEREUM_KEY_BITS, from_public_key
 from soliton.chain.features import DESCRIPTIONS, Feature
-from soliton.chain.orders import Order, Side
+from soliton.chain.orders import Order, Side, fault
 from soliton.chain.values import MAX_I64
 from soliton.crypto import base58
 from soliton.matching import errors
@@ -146,6 +146,7 @@ def check_order(order: Order, context: PlacementContext) -> AcceptedFees:
     if context.settings.deviations is not None:
         _check_deviations(order, pair, fee, context.settings.deviations, context)
     _check_version(order, context.features)
+    _check_settleable(order, context)
     if isinstance(mode_of(fee, pair), DynamicFee):
         extra = script_fees(pair, context.assets, context.matcher_is_scripted)
         if extra:  # otherwise it was checked above
@@ -273,6 +274,25 @@ def _check_version(order: Order, features: frozenset[int]) -> None:
             version=order.version,
             featureName=DESCRIPTIONS[feature],
         )
+
+
+def _check_settleable(order: Order, context: PlacementContext) -> None:
+    """The chain's rules on what the reference matcher does not look at. An order that no block may
+    hold would cost those their orders who are matched with it.
+    """
+    features = context.features
+    if order.attachment is not None:
+        details = fault(order, context.now)
+        if details is None and Feature.LIGHT_NODE not in features:
+            details = "Attachment field for orders is not supported yet"
+        if details is not None:
+            raise MatcherError(errors.ORDER_COMMON_VALIDATION_FAILED, details=details)
+    if (
+        order.eip712_signature is not None
+        and Feature.CONSENSUS_IMPROVEMENTS not in features
+        and int.from_bytes(order.sender_public_key, "big").bit_length() < ETHEREUM_KEY_BITS
+    ):
+        raise invalid_signature(order, "Invalid public key for Ethereum orders")
 
 
 def _check_decimals(order: Order, amount_decimals: int, price_decimals: int) -> None:

@@ -11,12 +11,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from soliton.chain import orders
-from soliton.chain.orders import Side
+from soliton.chain.features import Feature
+from soliton.chain.orders import Order, Side
 from soliton.crypto import base58
+from soliton.crypto.curve25519 import is_weak
 from soliton.crypto.hashes import blake2b256, secure_hash
+from soliton.crypto.keys import KeyPair
 from soliton.matcher.node_client import Asset
 from soliton.matcher.rest.app import build_app
 from soliton.matcher.settings import RestApi
@@ -253,3 +257,55 @@ async def test_members_of_a_fee_request(tmp_path: Path) -> None:
             assert (told["error"], told["params"]["invalidFields"]) == (1048577, wrong)
         told = (await ask(f"POST {BOOK}/calculateFee", {})).json()
         assert told["params"]["invalidFields"] == ["/amount", "/orderType", "/price"]
+
+
+# --- orders that no block may hold ----------------------------------------------------------------
+
+
+async def refusal(ask: Desk, draft: Order) -> tuple[int, str]:
+    """Code and details of the error for an order of Alice's, 0 if it is accepted."""
+    order = orders.sign(orders.build(draft), kit.ALICE.private_key)
+    told = (await ask("POST /matcher/orderbook", orders.to_json(order))).json()
+    return told.get("error", 0), told.get("params", {}).get("details", "")
+
+
+async def test_attachments_are_those_that_the_chain_takes(tmp_path: Path) -> None:
+    order = kit.make_order(kit.ALICE, Side.SELL, COIN, 5 * 10**8, version=4)
+
+    def attached(attachment: bytes) -> Order:
+        return msgspec.structs.replace(order, attachment=attachment)
+
+    async with desk(tmp_path) as ask:
+        # A zero byte is one character in base58.
+        for size in (1_025, 1_400):
+            told = await refusal(ask, attached(bytes(size)))
+            assert told == (9437184, "attachment size should be <= 1024 bytes")
+        assert await refusal(ask, attached(bytes(1_024))) == (0, "")
+        ask.node.features.discard(Feature.LIGHT_NODE)
+        await ask.matcher.chain.refresh()
+        told = await refusal(ask, attached(b"x"))
+        assert told == (9437184, "Attachment field for orders is not supported yet")
+
+
+def anybodys(key: bytes, version: int) -> Order:
+    """An order that is signed without a private key: its public key is a point of order two."""
+    points = (b"\x01" + bytes(31), b"\xec" + b"\xff" * 30 + b"\x7f")
+    while True:
+        order = kit.make_order(kit.ALICE, Side.SELL, COIN, 5 * 10**8, version=version)
+        order = orders.build(msgspec.structs.replace(order, sender_public_key=key))
+        for point in points:
+            forged = msgspec.structs.replace(order, proofs=(point + bytes(32),))
+            if orders.signature_is_valid(forged):
+                return forged
+
+
+async def test_nobody_trades_with_a_key_that_everybody_can_sign_for(tmp_path: Path) -> None:
+    """The chain does not, since feature 17."""
+    weak = KeyPair(bytes(32), bytes(32))
+    assert is_weak(weak.public_key)
+    async with desk(tmp_path) as ask:
+        ask.node.fund(weak)
+        for version in (1, 2, 3, 4):
+            form = orders.to_json(anybodys(weak.public_key, version))
+            told = (await ask("POST /matcher/orderbook", form)).json()
+            assert told["error"] == 9440512, version

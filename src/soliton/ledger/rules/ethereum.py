@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from soliton.chain.addresses import address_text
+from soliton.chain.addresses import ETHEREUM_KEY_BITS, address_text
 from soliton.chain.features import Feature
 from soliton.chain.transactions.ethereum import (
     TRANSFER_DATA_LENGTH,
@@ -23,7 +23,6 @@ from soliton.crypto import base58
 from soliton.ledger import invocation, script_runs
 from soliton.ledger.context import Context, TypeRules
 from soliton.ledger.errors import TransactionRejected
-from soliton.ledger.orders import KEY_BITS
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.rules.transfer import move
@@ -54,7 +53,7 @@ def _charged_assets(
 def _check_key(transaction: AnyTransaction, rules: Rules) -> None:
     number = int.from_bytes(transaction.sender_public_key, "big")
     # Early rules refused keys that are shorter as a two's complement number.
-    if number.bit_length() < KEY_BITS and not rules.has(Feature.CONSENSUS_IMPROVEMENTS):
+    if number.bit_length() < ETHEREUM_KEY_BITS and not rules.has(Feature.CONSENSUS_IMPROVEMENTS):
         raise TransactionRejected("Invalid public key")
 
 
