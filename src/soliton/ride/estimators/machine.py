@@ -93,14 +93,14 @@ class Walk:
                         return outcome
                     node = waiting[-1].send(outcome)
                 else:
-                    steps = cast(Steps, outcome)
+                    steps: Steps = outcome  # type: ignore[assignment]
                     waiting.append(steps)
                     if len(waiting) > MAX_DEPTH:
                         raise EstimationTooLong(f"Script estimation is over {MAX_DEPTH} deep")
                     node = next(steps)
             except StopIteration as stop:
                 waiting.pop()
-                outcome = cast(int, stop.value)
+                outcome = stop.value
                 continue
             left -= 1
             if left < 0:

@@ -21,7 +21,7 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -50,7 +50,7 @@ from soliton.ride.expressions import (
 from soliton.ride.hash_order import IN_ORDER, hash_order
 
 _NO_ARGUMENTS: Final[frozenset[str]] = frozenset()
-_NO_NAMES: Final = ()
+_NO_NAMES: Final[dict[str, None]] = {}
 
 
 CALL_FROM_VERIFIER: Final = "DApp-to-dApp invocations are not allowed from verifier"
@@ -65,13 +65,20 @@ class Edition(msgspec.Struct, frozen=True):
 
 
 class _Function(msgspec.Struct, frozen=True, gc=False):
-    """A function of the script: the cost of its body, and the names that its first call mentions,
-    in the reference's order.
+    """A function of the script: the cost of its body, and the names that its first call mentions in
+    the order of their first mention (do not modify). The reference's order is that of their hashes
+    if they are ``hashed``.
     """
 
     name: str
     cost: int
-    mentions: tuple[str, ...]
+    mentions: dict[str, None]
+    hashed: bool = False
+
+    def in_order(self) -> list[str]:
+        """Return the names in the iteration order of the reference's sets."""
+        names = list(self.mentions)
+        return hash_order(names) if self.hashed else names
 
 
 class _Version:
@@ -105,25 +112,22 @@ class _Functions:
         version = self.version
         if version is target:
             return
-        self.version = target
+        self.version, now = target, self.now
         ahead: list[_Function] = []
         while version is not target:
-            if version.depth > target.depth:
-                version = self._back(version)
-            else:
+            if version.depth <= target.depth:
                 ahead.append(target.new)
                 assert target.before is not None, "the first version is before all others"
                 target = target.before
+                continue
+            if version.old is None:
+                del now[version.new.name]
+            else:
+                now[version.new.name] = version.old
+            assert version.before is not None, "the first version is before all others"
+            version = version.before
         for function in reversed(ahead):
-            self.now[function.name] = function
-
-    def _back(self, version: _Version) -> _Version:
-        if version.old is None:
-            del self.now[version.new.name]
-        else:
-            self.now[version.new.name] = version.old
-        assert version.before is not None, "the first version is before all others"
-        return version.before
+            now[function.name] = function
 
 
 class _Value:
@@ -223,9 +227,9 @@ class Estimation:
     ) -> int:
         function = self._functions.now[name]
         self.restore(before)
-        self._mentioned.update(dict.fromkeys(function.mentions))
+        self._mention(function)
         cost = function.cost
-        for mention in function.mentions:
+        for mention in function.in_order():
             if mention in known:
                 cost += self._with_values(known[mention], known)
         return cost
@@ -352,15 +356,11 @@ class Estimation:
             self._values.get(name),
         )
         if is_mentioned:
-            self._forget(name)
+            # It has a new meaning.
+            self._hashed = self._hashed or len(self._mentioned) > IN_ORDER
+            del self._mentioned[name]
         self._values[name] = value
         return value
-
-    def _forget(self, name: str) -> None:
-        """Mark a mentioned name as not mentioned, since it has a new meaning."""
-        mentioned = self._mentioned
-        self._hashed = self._hashed or len(mentioned) > IN_ORDER
-        del mentioned[name]
 
     def _leave(self, values: list[_Value], cost: int) -> Steps:
         """End the scope of values, innermost first, and count those that were mentioned."""
@@ -371,7 +371,9 @@ class Estimation:
             if value.mentioned:
                 mentioned[name] = None
             elif counts:
-                self._forget(name)
+                if len(mentioned) > IN_ORDER:
+                    self._hashed = True
+                del mentioned[name]
             if value.hidden is None:
                 del self._values[name]
             else:
@@ -404,17 +406,18 @@ class Estimation:
         cost = yield function.body
         functions.go(version)
         self._arguments = outer
-        functions.put(_Function(name, cost, self._mentioned_since(before)))
+        is_hashed = self._hashed or len(self._mentioned) > IN_ORDER
+        functions.put(_Function(name, cost, _since(before, self._mentioned), is_hashed))
         self._mentioned, self._hashed = before, hashed
         return cost
 
-    def _mentioned_since(self, before: Mapping[str, None]) -> tuple[str, ...]:
-        """Return the names mentioned since, in the iteration order of the reference's sets."""
-        mentioned = self._mentioned
-        found = [name for name in mentioned if name not in before]
-        if self._hashed or len(mentioned) > IN_ORDER:
-            return tuple(hash_order(found))
-        return tuple(found)
+    def _mention(self, function: _Function) -> None:
+        """Mark the names that a function mentions."""
+        mentioned, names = self._mentioned, function.mentions
+        if function.hashed and len(mentioned) + len(names.keys() - mentioned.keys()) <= IN_ORDER:
+            names = dict.fromkeys(function.in_order())
+        # Otherwise their order does not matter: that of more names is the order of their hashes.
+        mentioned |= names
 
     def _call(self, node: Call) -> Steps:
         functions = self._functions
@@ -425,7 +428,7 @@ class Estimation:
             cost, mentions = declared.cost, declared.mentions
             if mentions:
                 functions.put(_Function(declared.name, cost, _NO_NAMES))
-                self._mentioned.update(dict.fromkeys(mentions))
+                self._mention(declared)
         elif function in self._costs:
             cost, mentions = self._costs[function], _NO_NAMES
         else:
@@ -438,11 +441,12 @@ class Estimation:
         if cost is None:
             raise EstimationError(CALL_FROM_VERIFIER)
         if cost == 0 and not self._overhead:
-            free = self._let_fixes and (yield from self._first_cost(mentions)) > 0
+            names = declared.in_order() if mentions and declared is not None else ()
+            free = self._let_fixes and (yield from self._first_cost(names)) > 0
             cost = 0 if free else 1
         return self._sum(total, cost)
 
-    def _first_cost(self, names: tuple[str, ...]) -> Steps:
+    def _first_cost(self, names: Iterable[str]) -> Steps:
         """Return the cost of the first value with a cost above 0, without counting it."""
         functions = self._functions
         version = functions.version
@@ -458,6 +462,15 @@ class Estimation:
                 if cost > 0:
                     break
         return cost
+
+
+def _since(before: dict[str, None], mentioned: dict[str, None]) -> dict[str, None]:
+    """Return the names mentioned since, in the order of their first mention."""
+    known, latest = before.keys(), list(mentioned)[len(before) :]
+    if known <= mentioned.keys() and known.isdisjoint(latest):
+        return dict.fromkeys(latest)
+    # Some of those before have been forgotten meanwhile.
+    return dict.fromkeys(name for name in mentioned if name not in before)
 
 
 class Declared:
