@@ -21,7 +21,7 @@ SPARE = 0.02
 LINES: dict[str, int] = {
     "(root)": 193,
     "api": 14_280,
-    "chain": 8_269,
+    "chain": 8_490,
     "cli": 5_950,
     "client": 6_230,
     "consensus": 439,

@@ -101,7 +101,6 @@ def transaction_json(
 ) -> Members:
     """An Ethereum transaction; an unconfirmed one has no ``location``."""
     payload: ethereum.Ethereum = transaction.payload
-    recovery_id = payload.v - 2 * transaction.chain_id - ethereum.EIP155_OFFSET
     return {
         "hash": hexadecimal(transaction.id),
         **_place(location, chain),
@@ -117,7 +116,7 @@ def transaction_json(
         "v": quantity(payload.v),
         "r": quantity(payload.r),
         "s": quantity(payload.s),
-        "standardV": quantity(recovery_id),
+        "standardV": quantity(ethereum.recovery_id(payload.v, transaction.chain_id)),
         "raw": hexadecimal(payload.encoded),
         "publickey": hexadecimal(transaction.sender_public_key),
     }

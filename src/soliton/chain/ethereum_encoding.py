@@ -4,16 +4,18 @@ What lives here: canonical, bounded encoding and decoding of plain values. What 
 meaning of the values (``transactions.ethereum``).
 
 Sources: Ethereum yellow paper, appendix B; Solidity's contract ABI specification;
-wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/EthABIConverter.scala``.
+wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/EthABIConverter.scala``, and
+the library headlong 12.3.1, which that calls.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from soliton.chain.errors import FormatError
-from soliton.chain.layouts import take, text
+from soliton.chain.layouts import take
 from soliton.crypto.hashes import keccak256
 
 # --- RLP ------------------------------------------------------------------------------------------
@@ -106,6 +108,8 @@ MAX_ABI_DEPTH: Final = 8
 PAYMENTS_TYPE: Final = "(bytes32,int64)[]"
 """The type of the last argument of every call, the payments."""
 
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
 AbiValue = int | bool | bytes | str | tuple["AbiValue", ...]
 
 
@@ -119,10 +123,12 @@ def read_arguments(data: bytes, argument_types: Sequence[str]) -> tuple[tuple[Ab
     """Return the values in a call's data after its selector, and whether they fill the data.
 
     Types are ``int64``, ``bool``, ``bytes``, ``bytes32``, ``string``, arrays ``T[]`` and tuples
-    ``(T,…)`` of them. Raises ``FormatError``.
+    ``(T,…)`` of them. Raises ``FormatError``, also if the last value ends before the data.
     """
     reader = _AbiReader(data)
     values = reader.tuple_at(0, tuple(argument_types), 0)
+    if reader.end != len(data):
+        raise FormatError(f"unconsumed bytes: {len(data) - reader.end} remaining")
     return values, reader.used == len(data)
 
 
@@ -181,25 +187,34 @@ def _write_dynamic(value: AbiValue, kind: str) -> bytes:
 
 
 class _AbiReader:
-    """Reads values and counts the bytes that a canonical encoding of them takes."""
+    """Reads values in the order of the reference's library, headlong: all heads of a tuple first.
+
+    ``used`` is the number of bytes that a canonical encoding of the values takes, ``end`` the place
+    after what was read last.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._left = MAX_ABI_VALUES
         self.used = 0
+        self.end = 0
 
     def tuple_at(self, base: int, types: Sequence[str], depth: int) -> tuple[AbiValue, ...]:
-        values = []
+        values: list[AbiValue] = []
+        targets = []
         offset = base
-        for kind in types:
+        for place, kind in enumerate(types):
             if _is_dynamic(kind):
                 self.used += WORD
-                target = base + self._length(offset)
-                values.append(self._dynamic(target, kind, depth))
+                targets.append((place, base + self._length(offset)))
+                values.append(b"")
                 offset += WORD
             else:
                 values.append(self._static(offset, kind, depth))
                 offset += _head_size(kind)
+        self.end = offset
+        for place, target in targets:
+            values[place] = self._dynamic(target, types[place], depth)
         return tuple(values)
 
     def _length(self, offset: int) -> int:
@@ -241,17 +256,28 @@ class _AbiReader:
         if kind.endswith("[]"):
             self._count(length)
             return self.tuple_at(offset + WORD, (kind[:-2],) * length, depth + 1)
-        padded = -(-length // WORD) * WORD
-        self.used += padded
-        piece = take(self._data, offset + WORD, padded)
+        piece = take(self._data, offset + WORD, _padded(length))
+        self.end = offset + WORD + len(piece)
         if any(piece[length:]):
             raise FormatError("padding that is not zero")
-        return text(piece[:length]) if kind == "string" else piece[:length]
+        value = piece[:length]
+        words = _read_text(value) if kind == "string" else None
+        self.used += _padded(length if words is None else len(words.encode()))
+        return value if words is None else words
 
     def _count(self, values: int = 1) -> None:
         self._left -= values
         if self._left < 0:
             raise FormatError(f"more than {MAX_ABI_VALUES} values in a call")
+
+
+def _padded(length: int) -> int:
+    return -(-length // WORD) * WORD
+
+
+def _read_text(data: bytes) -> str:
+    """Decode UTF-8 as the JVM does: what is invalid becomes U+FFFD, once for a surrogate."""
+    return _SURROGATE.sub(b"\xff", data).decode(errors="replace")
 
 
 def _is_dynamic(kind: str) -> bool:

@@ -114,6 +114,15 @@ def test_refusals(transaction: AnyTransaction, words: str) -> None:
         (4, rlp_number(2**63 * 10**10), "FormatError a number with more than 64 bits"),
         (3, b"", "FormatError an Ethereum address of 0 bytes"),
         (0, b"\0\1", "FormatError a number with leading zeros"),
+        (8, b"", "ValueRuleError No sender can be recovered from the signature"),
+        (8, b"\1" * 10, "FormatError half a signature of 10 bytes"),
+        (8, b"\1" * 33, "FormatError half a signature of 33 bytes"),
+        (8, b"\0\1", "FormatError a number with leading zeros"),
+        (
+            6,
+            rlp_number(2**63 + 2 * T + 36),
+            "WrongChainId Wrong chain-id. Expected - 84, provided - 85",
+        ),
     ],
 )
 def test_damaged_fields(place: int, value: bytes, words: str) -> None:
@@ -133,6 +142,31 @@ def test_a_signature_of_the_point_at_infinity_has_a_sender() -> None:
     fields[6:] = [rlp_number(2 * T + 35 + point[0] - 2), point[1:], rlp_number(s)]
     transaction = ethereum.from_rlp(rlp_list(fields), T)
     assert transaction.sender_public_key == bytes(64)
+    codec.validate(transaction)
+
+
+@pytest.mark.parametrize("more", [2**32, 2**40, 2**64, 2**256, 2**64 - 2**32])
+def test_higher_bits_of_v_change_the_id_only(more: int) -> None:
+    """As in the reference node, anybody can send a wallet's transaction again with another id."""
+    good = made()
+    fields = items(good)
+    fields[6] = rlp_number(good.payload.v + more)
+    again = ethereum.from_rlp(rlp_list(fields), T)
+    assert again.sender_public_key == good.sender_public_key
+    assert again.body == good.body
+    assert again.id == keccak256(rlp_list(fields)) != good.id
+    codec.validate(again)
+
+
+def test_the_second_half_of_a_signature_may_be_zero() -> None:
+    """Anybody can compute the private key, and the reference node writes it as a byte."""
+    good = made()
+    fields = [*items(good)[:8], b"\0"]
+    transaction = ethereum.from_rlp(rlp_list(fields), T)
+    number = -int.from_bytes(keccak256(good.body), "big") * pow(good.payload.r, -1, secp256k1.ORDER)
+    secret = (number % secp256k1.ORDER).to_bytes(32, "big")
+    assert transaction.sender_public_key == secp256k1.public_key(secret)
+    assert codec.encode(transaction).endswith(b"\0")
     codec.validate(transaction)
 
 
@@ -260,7 +294,10 @@ def test_arguments_of_all_types() -> None:
     data = b"".join(heads + tails)
     values = (-5, True, b"ab", "é!", (7, -8), ((bytes(32), 9),))
     assert read_arguments(data, types) == (values, True)
-    assert read_arguments(data + bytes(32), types) == (values, False)
+    moved = data[: 5 * 32] + word(place) + data[6 * 32 :] + tails[-1]
+    assert read_arguments(moved, types) == (values, False)
+    with pytest.raises(FormatError, match="unconsumed bytes: 32 remaining"):
+        read_arguments(data + bytes(32), types)
     for end in range(len(data)):
         with pytest.raises(FormatError):
             read_arguments(data[:end], types)
@@ -272,7 +309,6 @@ def test_arguments_of_all_types() -> None:
         (word(2**63), ("int64",)),
         (word(-(2**63) - 1), ("int64",)),
         (word(2), ("bool",)),
-        (word(32) + word(1) + b"\xff".ljust(32, b"\0"), ("string",)),
         (word(32) + word(1) + b"ab".ljust(32, b"\0"), ("bytes",)),
         (word(-1), ("bytes",)),
         (word(32) + word(-1), ("int64[]",)),
@@ -284,6 +320,34 @@ def test_arguments_of_all_types() -> None:
 def test_arguments_that_are_refused(data: bytes, types: tuple[str, ...]) -> None:
     with pytest.raises(FormatError):
         read_arguments(data, types)
+
+
+@pytest.mark.parametrize(
+    ("given", "words", "exact"),
+    [
+        (b"a\xffb", "a\ufffdb", True),
+        (b"\xe2\x82A", "\ufffdA", True),
+        (b"\xc0\x80", "\ufffd\ufffd", True),
+        (b"\xf5\x90\x80\x80", "\ufffd" * 4, True),
+        (b"\xed\xa0\x80.\xed\xbf.\xed\xa0", "\ufffd.\ufffd.\ufffd", True),
+        (b"\xff" * 11, "\ufffd" * 11, False),
+    ],
+)
+def test_invalid_text_is_replaced_as_on_the_jvm(given: bytes, words: str, exact: bool) -> None:
+    """What the reference's library headlong made of it; it measures the text, not the data."""
+    data = word(32) + word(len(given)) + given.ljust(32, b"\0")
+    assert read_arguments(data, ("string",)) == ((words,), exact)
+
+
+def test_the_heads_of_a_tuple_are_read_first() -> None:
+    """The last value read has to end the data; nothing else has to be in order."""
+    first, second = word(1) + b"a".ljust(32, b"\0"), word(1) + b"b".ljust(32, b"\0")
+    types, values = ("bytes", "bytes"), (b"a", b"b")
+    assert read_arguments(word(64) + word(128) + first + second, types) == (values, True)
+    with pytest.raises(FormatError, match="unconsumed bytes: 64 remaining"):
+        read_arguments(word(128) + word(64) + second + first, types)
+    with pytest.raises(FormatError, match="unconsumed bytes: 32 remaining"):
+        read_arguments(word(0) * 2, ("(bytes32,int64)[]",))
 
 
 def test_an_array_of_arrays_at_one_place_is_bounded() -> None:

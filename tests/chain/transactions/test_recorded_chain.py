@@ -13,8 +13,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from soliton.chain import blocks
 from soliton.chain.addresses import parse_address, recipient_text
+from soliton.chain.errors import FormatError
 from soliton.chain.ethereum_encoding import selector
 from soliton.chain.function_calls import call_json
 from soliton.chain.layouts import write_proofs
@@ -103,10 +106,9 @@ def test_calls_and_transfers_of_ethereum_wallets(shared: Path) -> None:
         assert call_json(invoke.call) == call
         assert PAYMENTS.json.write(invoke.payments) == expected["payment"]
         assert recipient_text(invoke.d_app) == expected["dApp"]
-        _, exact = ethereum.to_invoke(
-            EthereumCall(action.d_app, action.data + bytes(32)), call["function"], types
-        )
-        assert not exact
+        longer = EthereumCall(action.d_app, action.data + bytes(32))
+        with pytest.raises(FormatError, match="unconsumed bytes: 32 remaining"):
+            ethereum.to_invoke(longer, call["function"], types)
     assert kinds == {"transfer": 4, "invocation": 2}
 
 

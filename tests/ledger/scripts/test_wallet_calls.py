@@ -32,6 +32,9 @@ def call(function: str, numbers: tuple[int, ...], payments: tuple[tuple[bytes, i
     return selector(function, ("int64",) * len(numbers)) + head + tail
 
 
+WITH_A_GAP = selector("default", ()) + word(33) + b"\0" + word(0)
+
+
 def apply(rules: str, body: str, data: bytes, **given: Any) -> Applied:
     network = NETWORKS[rules]
     transaction = ethereum.sign(
@@ -60,7 +63,9 @@ def test_arguments_and_payments() -> None:
     ("rules", "data", "given", "words"),
     [
         ("light", b"\1\2\3\4", {}, "Function not defined: 01020304"),
-        ("light", call("default", (), ()) + b"\0", {}, "Redundant bytes were found in Ethereum"),
+        ("light", call("default", (), ()) + b"\0", {}, "unconsumed bytes: 1 remaining"),
+        ("ride 6", call("default", (), ()) + b"\0", {}, "unconsumed bytes: 1 remaining"),
+        ("light", WITH_A_GAP, {}, "Redundant bytes were found in Ethereum"),
         ("light", call("default", (), ((b"?" * 32, 1),)), {}, "Transfer error: asset '"),
         ("light", call("default", (), ((SMART, 0),)), {}, "non-positive amount: 0 of"),
         ("light", call("default", (), ((SMART, 1),)), {"smart": "false"}, "Error while executing"),
@@ -82,7 +87,7 @@ def test_scripts_of_paid_assets_see_the_state_before_the_call() -> None:
 
 
 def test_longer_data_was_allowed_once() -> None:
-    assert apply("ride 6", "[]", call("default", (), ()) + b"\0").status == 0
+    assert apply("ride 6", "[]", WITH_A_GAP).status == 0
 
 
 def test_a_costly_call_fails() -> None:

@@ -48,7 +48,7 @@ from soliton.chain.transactions.model import (
     Transaction,
     TransactionType,
 )
-from soliton.chain.values import MAX_I64
+from soliton.chain.values import MAX_I64, wrapped
 from soliton.crypto import secp256k1
 from soliton.crypto.hashes import keccak256
 
@@ -67,6 +67,7 @@ TRANSFER_DATA_LENGTH: Final = SELECTOR_LENGTH + 2 * WORD
 _FIELDS: Final = 9
 _NATIVE_ASSET: Final = bytes(32)
 _LAST_LEGACY_V: Final = 28
+_LENGTH_OF_RESTRICTED: Final = len(b"restricted")
 
 
 class EthereumTransfer(msgspec.Struct, frozen=True, gc=False):
@@ -115,18 +116,20 @@ def from_rlp(data: bytes, chain_id: int) -> AnyTransaction:
     if len(items) != _FIELDS:
         raise FormatError(f"an Ethereum transaction of {len(items)} fields")
     to, call_data = items[3], items[5]
-    nonce, gas_price, gas_limit, value, v, r, s = map(
-        read_rlp_number, (*items[:3], items[4], *items[6:])
+    nonce, gas_price, gas_limit, value, v, r = map(
+        read_rlp_number, (*items[:3], items[4], *items[6:8])
     )
+    s = _read_s(items[8])
     if max(nonce, gas_limit, value // WEI_PER_WAVELET) > MAX_I64:
         raise FormatError("a number with more than 64 bits")
     if len(to) != PUBLIC_KEY_HASH_LENGTH:
         raise FormatError(f"an Ethereum address of {len(to)} bytes")
-    if v >= EIP155_OFFSET and (v - EIP155_OFFSET) // 2 != chain_id:
-        raise WrongChainId(chain_id, (v - EIP155_OFFSET) // 2)
+    if v >= EIP155_OFFSET and _claimed_chain_id(v) != chain_id:
+        raise WrongChainId(chain_id, _claimed_chain_id(v))
     body = rlp_list([*items[:6], rlp_number(chain_id), b"", b""])
-    recovery_id = v - 2 * chain_id - EIP155_OFFSET if v > _LAST_LEGACY_V else v - 27
-    sender = secp256k1.recover(keccak256(body), r, s, recovery_id)
+    sender = (
+        secp256k1.recover(keccak256(body), r, s, recovery_id(v, chain_id)) if items[8] else None
+    )
     action = _action(to, value, call_data, chain_id)
     return Transaction(
         TYPE_ID,
@@ -141,6 +144,34 @@ def from_rlp(data: bytes, chain_id: int) -> AnyTransaction:
         body,
         keccak256(data),
     )
+
+
+def recovery_id(v: int, chain_id: int) -> int:
+    """Return the recovery id that ``v`` holds. The result may be invalid.
+
+    The reference node takes the lowest 32 bits. ``v`` may have others, which change the id of the
+    transaction and nothing else.
+    """
+    if v <= _LAST_LEGACY_V:
+        return v - 27
+    return (v - 2 * chain_id - EIP155_OFFSET + 2**31) % 2**32 - 2**31
+
+
+def _claimed_chain_id(v: int) -> int:
+    """Return the chain id that ``v`` holds: one byte of a division of 64-bit numbers."""
+    twice = wrapped(wrapped(v) - EIP155_OFFSET)
+    return (twice // 2 if twice >= 0 else -(-twice // 2)) % 2**8
+
+
+def _read_s(item: bytes) -> int:
+    """Read the second half of the signature as web3j does.
+
+    It fills 32 bytes and takes ten bytes for a word of private transactions, which are not signed.
+    It writes zero, which a signature may have, as a byte; without any there is no signature.
+    """
+    if len(item) > WORD or len(item) == _LENGTH_OF_RESTRICTED:
+        raise FormatError(f"half a signature of {len(item)} bytes")
+    return 0 if item == b"\0" else read_rlp_number(item)
 
 
 def _action(to: bytes, value: int, data: bytes, chain_id: int) -> EthereumTransfer | EthereumCall:
