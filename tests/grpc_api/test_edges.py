@@ -18,9 +18,15 @@ from soliton.grpc_api.proto import (
     blockchain_updates_pb2,
     blocks_api_pb2,
 )
+from soliton.grpc_api.proto.events_pb2 import BlockchainUpdated
+from soliton.p2p.jobs import own_microblock
+from soliton.p2p.receiving import Verdict
+from soliton.wire.messages import ProtobufMicroblock
 from tests.api.chain import OTHER, RICH, PrivateChain
-from tests.grpc_api.serving import Client, served
+from tests.grpc_api.serving import Client, eventually, served
+from tests.node import forging
 from tests.node.chains import address_of
+from tests.p2p.world import done, make, network
 
 FEATURE = int(Feature.BOOST_BLOCK_REWARD)
 STATUS = "/waves.node.grpc.BlockchainApi/GetActivationStatus"
@@ -98,6 +104,47 @@ async def test_nfts_after_one_that_the_account_never_had(chain: PrivateChain) ->
         assert await listed(rich, art[2].id) == []
         assert await listed(other, art[0].id) == []
         assert await listed(other, art[0].id[:20]) == []
+
+
+async def test_a_key_block_on_an_earlier_form_takes_only_microblocks_back(tmp_path: Path) -> None:
+    """As in the reference: one rollback of the type ``MICROBLOCK``, and no block comes again."""
+    shared = network()
+    maker, taker = (make(tmp_path / str(number), number, shared) for number in range(2))
+    receiver = taker.service.jobs.receiver
+    maker.node.mine(maker.owner, empty=True)
+    [base] = maker.node.chain.liquid_forms()
+    assert done(receiver.block(base.data)).verdict is Verdict.APPLIED
+    forms = [base]
+    for amount in (1, 2, 3):
+        maker.node.broadcast(maker.transfer(amount))
+        assert forging.mine_micro(maker.node, maker.owner) == 1
+        forms.append(maker.node.chain.last_block)
+        message = own_microblock(forms[-1], forms[-2].id, 1, maker.owner.private_key)
+        assert isinstance(message, ProtobufMicroblock)
+        assert receiver.microblock(message.data)[1].verdict is Verdict.APPLIED
+    maker.node.chain.shorten(forms[1].id)
+    maker.node.mine(maker.owner, empty=True)
+    key_block = maker.node.chain.last_block
+    async with served(taker.node) as client:
+        request = blockchain_updates_pb2.SubscribeRequest(from_height=2)
+        stream = client.stream(SUBSCRIBE, request.SerializeToString())
+        await eventually(lambda: len(stream.found) == len(forms))
+        stream.take()
+        assert done(receiver.block(key_block.data)).verdict is Verdict.APPLIED
+        await eventually(lambda: len(stream.found) > 1)
+        updates = [
+            blockchain_updates_pb2.SubscribeEvent.FromString(each).update for each in stream.found
+        ]
+    back, ahead = updates
+    assert (back.height, back.id) == (2, forms[1].id)
+    assert back.rollback.type == BlockchainUpdated.Rollback.MICROBLOCK
+    gone = [each.transactions[-1].id for each in (forms[3], forms[2])]
+    assert list(back.rollback.removed_transaction_ids) == gone
+    assert (ahead.height, ahead.id) == (3, key_block.id)
+    assert {each.id for each in taker.node.pool.transactions()} == set(gone)
+    for peer in (maker, taker):
+        peer.service.jobs.stop()
+        peer.node.close()
 
 
 async def test_a_filter_is_read_with_the_first_block(chain: PrivateChain) -> None:

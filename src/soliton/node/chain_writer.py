@@ -377,9 +377,10 @@ class ChainWriter(Blockchain):
         branch.requires_proof_of_stake = self.requires_proof_of_stake
         return branch
 
-    def adopt(self, branch: ChainWriter, height: int) -> list[Block]:
+    def adopt(self, branch: ChainWriter, height: int, *, shortened: bool = False) -> list[Block]:
         """Switch to a branch that was made at a height, in one atomic step, and return the removed
-        blocks, the highest first.
+        blocks, the highest first. ``shortened``: its first block is an earlier form of our last
+        one, so that only microblocks are removed.
 
         This chain must be unchanged since then. Raises ``StorageProblem`` and changes nothing.
         """
@@ -390,8 +391,9 @@ class ChainWriter(Blockchain):
         self._smallest.copy_from(branch._smallest)
         self._liquid, self._last = branch._liquid, branch.last_block
         if removed:
-            self.on_change(RolledBack(height, self.block_at(height)))
-        for event in branch._events:
+            kept = height + shortened
+            self.on_change(RolledBack(kept, self.block_at(kept)))
+        for event in branch._events[int(shortened) :]:
             self.on_change(event)
         return removed
 

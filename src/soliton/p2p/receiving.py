@@ -332,7 +332,7 @@ class Receiver:
     ) -> Work[int]:
         """Apply blocks to a branch above a height, at most ``most`` (0: all), adopt it, and return
         their number. If the branch only extends the chain, the blocks before an invalid one are
-        kept. The first ``known`` are already verified.
+        kept. The first ``known`` are already verified: an earlier form of our last block.
         """
         chain = self._chain
         last = chain.last_block
@@ -374,7 +374,7 @@ class Receiver:
         if chain.last_block.id != last.id:
             raise _Stop(Outcome(Verdict.MOVED, "our chain has moved meanwhile"))
         with self._node.writing():
-            removed = chain.adopt(branch, height)
+            removed = chain.adopt(branch, height, shortened=bool(known))
         self._follow(put, removed, None if removed else changes)
         if refused is not None:
             raise _Stop(refused)
