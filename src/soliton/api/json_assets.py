@@ -12,6 +12,7 @@ from soliton.api.json_transactions import MIDDLE, Members
 from soliton.api.translate import OLDEST
 from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.json_kinds import encode_base64
+from soliton.chain.layouts import lenient_text
 from soliton.chain.transactions import issue
 from soliton.chain.transactions.codec import to_json
 from soliton.chain.values import AssetId
@@ -51,8 +52,8 @@ def asset_json(
         "issueTimestamp": 0 if found is None else found.transaction.timestamp,
         "issuer": address_text(from_public_key(info.issuer, chain.network.chain_id)),
         "issuerPublicKey": base58.encode(info.issuer),
-        "name": name.name.decode(errors="replace"),
-        "description": name.description.decode(errors="replace"),
+        "name": lenient_text(name.name),
+        "description": lenient_text(name.description),
         "decimals": info.decimals,
         "reissuable": volume.reissuable,
         "quantity": whole(volume.quantity),

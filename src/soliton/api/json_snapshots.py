@@ -13,6 +13,7 @@ from soliton.api.json_transactions import Members
 from soliton.api.state_schemas import APPLICATION_STATUSES
 from soliton.chain.addresses import address_text
 from soliton.chain.json_kinds import data_entry_json, encode_base64
+from soliton.chain.layouts import lenient_text
 from soliton.chain.values import AssetId, DataEntry
 from soliton.crypto import base58
 from soliton.ledger.state import (
@@ -112,8 +113,8 @@ def _assets(changes: Changes, transaction: str, height: int) -> Members:
         "assetNamesAndDescriptions": [
             {
                 "id": base58.encode(asset_id),
-                "name": name.name.decode(errors="replace"),
-                "description": name.description.decode(errors="replace"),
+                "name": lenient_text(name.name),
+                "description": lenient_text(name.description),
                 "lastUpdatedAt": height,
             }
             for asset_id, name in changes.get(ASSET_NAMES, {}).items()

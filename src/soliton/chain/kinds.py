@@ -96,13 +96,11 @@ BYTES: Final = Kind(
 TEXT: Final = Kind(
     JsonKind(
         lambda value, _chain_id: json_kinds.expect_string(value).encode(),
-        lambda value: value.decode(errors="replace"),
+        layouts.lenient_text,
         TEXT_SCHEMA,
     ),
     layouts.BYTES16,
-    MessageKind(
-        lambda member, _chain_id: member.encode(), lambda value: value.decode(errors="replace")
-    ),
+    MessageKind(lambda member, _chain_id: member.encode(), layouts.lenient_text),
     ride={1: _BYTES, 4: "String"},
 )
 """Bytes that should be text; in early history they are not always valid."""

@@ -14,6 +14,7 @@ Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/serializati
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -40,6 +41,8 @@ _ONE_SIGNATURE: Final = b"\1\0\1" + SIGNATURE_LENGTH.to_bytes(2, "big")
 """The beginning of the proofs of most transactions and orders: one signature."""
 
 _PRESENT: Final = b"\1"
+_ENCODED_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_REPLACEMENT: Final = b"\xef\xbf\xbd"
 
 Values = dict[str, Any]
 """Field values by name; only the declared codecs know their types."""
@@ -160,6 +163,18 @@ def text(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise FormatError(f"invalid UTF-8: {error.reason} at byte {error.start}") from error
+
+
+def lenient_text(data: bytes) -> str:
+    """Decode bytes that should be UTF-8, with replacement characters for what is not.
+
+    As on the JVM, an encoded surrogate, also a truncated one, has one of them; Python has one for
+    each byte.
+    """
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _ENCODED_SURROGATE.sub(_REPLACEMENT, data).decode(errors="replace")
 
 
 def _read_optional_script(data: bytes, offset: int) -> tuple[bytes | None, int]:

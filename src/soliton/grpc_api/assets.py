@@ -11,6 +11,7 @@ from typing import Final
 
 from soliton.api import errors
 from soliton.chain.addresses import from_public_key
+from soliton.chain.layouts import lenient_text
 from soliton.chain.transactions import issue
 from soliton.chain.values import AssetId
 from soliton.grpc_api.errors import of_rest
@@ -54,8 +55,8 @@ def _info(
         return None
     response = pb.AssetInfoResponse(
         issuer=info.issuer,
-        name=name.name.decode(errors="replace"),
-        description=name.description.decode(errors="replace"),
+        name=lenient_text(name.name),
+        description=lenient_text(name.description),
         decimals=info.decimals,
         reissuable=volume.reissuable,
         total_volume=low_long(volume.quantity),

@@ -15,6 +15,7 @@ import msgspec
 
 from soliton.chain import blocks, microblocks
 from soliton.chain.blocks import Block
+from soliton.chain.layouts import lenient_text
 from soliton.chain.proto.block_pb2 import SignedMicroBlock
 from soliton.chain.protobuf import delimited
 from soliton.chain.transactions import codec
@@ -99,7 +100,7 @@ class BlockSteps:
         for asset_id in seen:
             info, name = state.get(ASSETS, asset_id), state.get(ASSET_NAMES, asset_id)
             if info is not None and name is not None:
-                text = name.name.decode(errors="replace")
+                text = lenient_text(name.name)
                 yield StateUpdate.AssetInfo(id=asset_id, decimals=info.decimals, name=text)
 
 

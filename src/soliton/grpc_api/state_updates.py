@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from soliton.chain.addresses import Address
+from soliton.chain.layouts import lenient_text
 from soliton.chain.protobuf import write_data_entry
 from soliton.chain.snapshots import volume_bytes
 from soliton.chain.values import AssetId, DataEntry, DataValue
@@ -144,8 +145,8 @@ def _fill_details(message: pb.StateUpdate.AssetDetails, asset_id: AssetId, found
     message.asset_id = asset_id
     message.issuer = info.issuer
     message.decimals = info.decimals
-    message.name = name.name.decode(errors="replace")
-    message.description = name.description.decode(errors="replace")
+    message.name = lenient_text(name.name)
+    message.description = lenient_text(name.description)
     message.reissuable = volume.reissuable
     message.volume = low_long(volume.quantity)
     message.safe_volume = volume_bytes(volume.quantity)

@@ -15,6 +15,7 @@ from typing import Final
 
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.features import Feature
+from soliton.chain.layouts import lenient_text
 from soliton.chain.transactions.ethereum import Ethereum
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId, DataValue, wrapped
@@ -169,8 +170,8 @@ class LedgerEnvironment:
             return None
         return AssetInfo(
             id=asset_id,
-            name=name.name.decode("utf-8", "replace"),
-            description=name.description.decode("utf-8", "replace"),
+            name=lenient_text(name.name),
+            description=lenient_text(name.description),
             # Early history overflowed the quantity of some assets.
             quantity=wrapped(volume.quantity),
             decimals=static.decimals,

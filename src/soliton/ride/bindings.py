@@ -18,6 +18,7 @@ import msgspec
 
 from soliton.chain.addresses import Address, Alias, Recipient, from_public_key
 from soliton.chain.function_calls import DEFAULT_CALL, Argument
+from soliton.chain.layouts import lenient_text
 from soliton.chain.orders import Order, Side
 from soliton.chain.transactions.model import (
     FEE_ASSET,
@@ -362,7 +363,7 @@ def _converters(
 
 
 def _to_string(value: str | bytes, _view: View) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return lenient_text(value) if isinstance(value, bytes) else value
 
 
 def _to_bytes(value: bytes | None, view: View) -> Value:

@@ -9,11 +9,11 @@ Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang
 
 from __future__ import annotations
 
-import re
 import struct
 from abc import ABC, abstractmethod
 from typing import Final
 
+from soliton.chain.layouts import lenient_text
 from soliton.ride.errors import ScriptFormatError
 
 FIRST_VARINT_VERSION: Final = 6
@@ -24,15 +24,6 @@ _MAX_VARINT_BYTES: Final = 10
 _I16: Final = struct.Struct(">h")
 _I32: Final = struct.Struct(">i")
 _I64: Final = struct.Struct(">q")
-_ENCODED_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
-
-
-def _decode_text(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        # The JVM has one replacement character for an encoded surrogate, Python three.
-        return _ENCODED_SURROGATE.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
 
 
 def signed_byte(byte: int) -> int:
@@ -63,7 +54,7 @@ class _Base(ABC):
 
     def text(self) -> str:
         """Read a string with its length; invalid UTF-8 is replaced."""
-        return _decode_text(self.sized())
+        return lenient_text(self.sized())
 
     def sized(self) -> bytes:
         """Read bytes with their length."""

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from soliton.chain.addresses import public_key_hash
+from soliton.chain.layouts import lenient_text
 from soliton.chain.orders import Order, Side, build
 from soliton.chain.transactions import codec, ethereum
 from soliton.chain.transactions.data import Data
@@ -29,7 +30,14 @@ from soliton.ledger.context import Context
 from soliton.ledger.environment import PastTransaction
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.scripts import NotAllowedByScript, ScriptExecutionError
-from soliton.ledger.state import ASSET_SCRIPTS, AccountScript, AssetScript, Status
+from soliton.ledger.state import (
+    ASSET_NAMES,
+    ASSET_SCRIPTS,
+    AccountScript,
+    AssetName,
+    AssetScript,
+    Status,
+)
 from soliton.ride.compiler.compile import compile_source
 from tests.ledger.cases import GOLD, HEIGHT, ME, OTHER, SENDER, TIME, YOU, R, context_at
 from tests.ledger.scripts.dapps import NETWORKS, SMART, rows, state_of
@@ -200,6 +208,18 @@ def test_a_dapp_that_verifies_is_named_like_any_script() -> None:
         script_runs.run_account(
             ME, script, subject_of({"kind": "pays"}), state_of("[]", {}), context
         )
+
+
+def test_names_of_early_assets_are_decoded_as_on_the_jvm() -> None:
+    """They need not be UTF-8; scripts of version 4 and later see them as texts."""
+    name = b"\xed\xa0\x80 \xed\xa0 \xff"
+    assert lenient_text(name) == "\ufffd \ufffd \ufffd"
+    state = state_of("[]", {})
+    state.put(ASSET_NAMES, GOLD, AssetName(name, b"", 1))
+    code = compiled("size(value(assetInfo(gold)).name) == 5", 6, "ACCOUNT")
+    script = AccountScript(SENDER.public_key, code, 0, {})
+    context = context_at(HEIGHT, TIME, TIME - 1_000, RuleBook(NETWORKS["light"]).at(HEIGHT))
+    assert script_runs.run_account(ME, script, subject_of({}), state, context) > 0
 
 
 @pytest.mark.parametrize("by_wallet", [False, True])

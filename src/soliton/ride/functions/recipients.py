@@ -15,6 +15,7 @@ from typing import Final
 
 from soliton.chain import addresses
 from soliton.chain.errors import AddressError, AliasError
+from soliton.chain.layouts import lenient_text
 from soliton.ride.environment import CallContext
 from soliton.ride.errors import EvaluationError, NativeCrash, ThrownError
 from soliton.ride.functions.calling import mismatch
@@ -143,7 +144,7 @@ def account_of_any_form(context: CallContext, recipient: CaseObject) -> bytes:
 def _account_of_alias_bytes(context: CallContext, data: bytes) -> bytes:
     if len(data) < _ALIAS_HEAD:
         raise EvaluationError("GenericError(Bad alias bytes)")
-    alias = addresses.Alias(data[1], data[_ALIAS_HEAD:].decode("utf-8", "replace"))
+    alias = addresses.Alias(data[1], lenient_text(data[_ALIAS_HEAD:]))
     if alias.chain_id != context.environment.chain_id:
         raise EvaluationError(f"Alias '{alias.text()}' does not exist.")
     return resolved(context, alias.name)
