@@ -258,10 +258,15 @@ class FakeNode:
         return order_id in self.executed
 
     async def run_scripts(
-        self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
+        self,
+        trials: Iterable[AnyTransaction],
+        order: Order,
+        assets: Collection[AssetId],
+        *,
+        blind: bool,
     ) -> ScriptAnswer:
         self._answer()
-        del trials, order, assets
+        del trials, order, assets, blind
         return self.script_answer
 
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:

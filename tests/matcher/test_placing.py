@@ -113,7 +113,10 @@ async def test_scripts_are_asked_about_an_exchange_with_the_matcher(
 ) -> None:
     asked = []
 
-    async def keep(trials: Iterator[AnyTransaction], order: Order, assets: object) -> ScriptAnswer:
+    async def keep(
+        trials: Iterator[AnyTransaction], order: Order, assets: object, *, blind: bool
+    ) -> ScriptAnswer:
+        assert blind
         asked.append((list(trials), order, assets))
         return ScriptAnswer()
 

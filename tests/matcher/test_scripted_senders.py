@@ -26,7 +26,9 @@ from soliton.chain.transactions.transfer import Transfer
 from soliton.cli.run import start_api
 from soliton.crypto.keys import KeyPair, key_pair
 from soliton.devnet.accounts import RICH_SEED
+from soliton.devnet.matcher_node import LocalNode
 from soliton.matcher.http_client import HttpNodeClient
+from soliton.matcher.node_client import NodeClient
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import NodeAccess
 from soliton.matcher.trading_settings import TradingSettings
@@ -73,6 +75,15 @@ match tx {
 }"""
 )
 """Of a provider of liquidity, who looks at what is executed."""
+READS: Final = {
+    name: ACCOUNT + f"sigVerify(tx.bodyBytes, tx.proofs[0], tx.senderPublicKey) && {question}"
+    for name, question in {
+        "height": "height > 0",
+        "accountData": 'this.getInteger("x") == unit',
+        "balance": "wavesBalance(this).regular > 0",
+    }.items()
+}
+"""By the method of the reference's that they need."""
 DAPP: Final = "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE DAPP #-}\n{-# SCRIPT_TYPE ACCOUNT #-}\n"
 """Without a verifier of its own."""
 
@@ -121,6 +132,8 @@ async def world(
     script: str | None,
     asset_script: str | None = None,
     trading: TradingSettings = TRADING,
+    *,
+    local: bool = False,
 ) -> AsyncIterator[World]:
     settings = load_settings(
         network="devnet", data_dir=directory / "chain", overrides={"rest-api.port": 0}
@@ -149,9 +162,10 @@ async def world(
         node.broadcast(signed(SET_SCRIPT, SetScript(source), 10**6, BOB))
         node.mine(RICH)
     server = await start_api(node, SignatureChecker(beside=False))
-    client = HttpNodeClient(
-        NodeAccess(f"http://127.0.0.1:{server.port}", poll_interval_ms=20), node.network.chain_id
-    )
+    access = NodeAccess(f"http://127.0.0.1:{server.port}", poll_interval_ms=20)
+    client: NodeClient = HttpNodeClient(access, node.network.chain_id)
+    if local:
+        client = LocalNode(node, SignatureChecker(beside=False))
     placement = PlacementSettings(b"", price_assets=(issue.id,))
     told = settings_in(
         directory / "matcher",
@@ -256,3 +270,28 @@ async def test_a_provider_of_liquidity_is_told_what_would_be_executed(
         assert await there.refusal(there.order(Side.SELL, 2)) is BROKEN
     async with world(tmp_path / "other", owned, PROVIDES) as there:
         assert await there.refusal(there.order(Side.SELL, 3)) is BROKEN
+
+
+@pytest.mark.parametrize("method", READS)
+async def test_a_script_that_reads_the_chain_is_refused_on_a_devnet(
+    tmp_path: Path, method: str
+) -> None:
+    """It could agree when the order is placed, and disagree to its execution. The reference lets
+    those of liquidity providers.
+    """
+    listed = TradingSettings(lp_accounts=frozenset((BOB.public_key,)))
+    async with world(tmp_path / "any", MUCH, READS[method], local=True) as there:
+        with pytest.raises(MatcherError) as refused:
+            await there.matcher.placing.place(there.order(Side.SELL, 3), market=False)
+        assert refused.value.kind is BROKEN
+        assert f"An access to the blockchain.{method} is denied on DEX" in refused.value.message
+    async with world(tmp_path / "listed", MUCH, READS[method], None, listed, local=True) as there:
+        assert await there.refusal(there.order(Side.SELL, 3)) is None
+
+
+async def test_a_script_that_reads_the_order_is_asked_on_a_devnet(tmp_path: Path) -> None:
+    for number, script in enumerate((SIGNED, DAPP)):
+        async with world(tmp_path / str(number), MUCH, script, local=True) as there:
+            assert await there.refusal(there.order(Side.SELL, 3)) is None
+            found = await there.refusal(bare(there.order(Side.SELL, 3)))
+            assert found is (DENIED if script == SIGNED else BROKEN)

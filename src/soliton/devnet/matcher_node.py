@@ -20,8 +20,11 @@ from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.errors import InputError
 from soliton.ledger import orders, script_runs
+from soliton.ledger.blind_environment import BlindEnvironment
 from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.script_setting import parsed_script
+from soliton.ledger.script_subjects import subject_of
 from soliton.ledger.scripts import (
     NotAllowedByScript,
     ScriptExecutionError,
@@ -36,6 +39,7 @@ from soliton.ledger.state import (
     LEASES,
     ORDER_FILLS,
     WAVES,
+    State,
 )
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.http_client import refusal
@@ -66,6 +70,7 @@ from soliton.node.events import (
 from soliton.node.node import Node
 from soliton.node.signatures import signed_messages
 from soliton.parallel.signatures import SignatureChecker
+from soliton.ride.expressions import DApp
 from soliton.storage.errors import BelowProblem
 from soliton.storage.indexes import address_transactions, asset_balances
 from soliton.storage.retrying import retry_until_read
@@ -183,21 +188,34 @@ class LocalNode:
         return self._store.get(ORDER_FILLS, order_id).volume > 0
 
     async def run_scripts(
-        self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
+        self,
+        trials: Iterable[AnyTransaction],
+        order: Order,
+        assets: Collection[AssetId],
+        *,
+        blind: bool,
     ) -> ScriptAnswer:
         """See ``NodeClient``."""
         # Balances are not checked here: the largest trial is sufficient.
         trial = next(iter(trials)) if assets else None
-        return await self._run_scripts(trial, order, assets)
+        return await self._run_scripts(trial, order, assets, blind=blind)
 
     @_patient
     async def _run_scripts(
-        self, trial: AnyTransaction | None, order: Order, assets: Collection[AssetId]
+        self,
+        trial: AnyTransaction | None,
+        order: Order,
+        assets: Collection[AssetId],
+        *,
+        blind: bool,
     ) -> ScriptAnswer:
         pool = self.node.pool
         context = Context(pool.environment())
         state = pool.state()
         try:
+            refused = _ask_blindly(order, state, context) if blind else None
+            if refused is not None:
+                return refused
             orders.check_proof(order, state, context, verify=True)
             if trial is not None:
                 for asset_id in smart_assets(tuple(assets), state):
@@ -333,3 +351,29 @@ class _Listening(UpdateAccumulator):
             self.all_changed()
             self._unexplained.clear()
         return super().take(status)
+
+
+def _ask_blindly(order: Order, state: State, context: Context) -> ScriptAnswer | None:
+    """What the script of an order's account refuses if it cannot read the chain. Source:
+    wavesplatform/matcher ``waves-ext/src/main/scala/com/wavesplatform/dex/grpc/integration/smart/
+    MatcherScriptRunner.scala``.
+    """
+    owner = orders.owner_of(order, context.rules)
+    found = account_script(owner, state)
+    script = None if found is None else parsed_script(found.script)
+    if script is None or (isinstance(script.content, DApp) and script.content.verifier is None):
+        return None
+    outcome = script_runs.run_script_in(
+        BlindEnvironment(order.chain_id, owner),
+        script,
+        subject_of(order),
+        script_runs.ScriptOwner(owner),
+        context,
+    )
+    if outcome.error:
+        return ScriptAnswer(ScriptFault.RETURNED_ERROR, None, outcome.error)
+    if outcome.value is False:
+        return ScriptAnswer(ScriptFault.DENIED, None, "not allowed by the account's script")
+    if outcome.value is not True:
+        return ScriptAnswer(ScriptFault.UNEXPECTED_RESULT, None, str(outcome.value))
+    return None

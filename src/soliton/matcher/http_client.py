@@ -249,14 +249,20 @@ class HttpNodeClient:
     # --- scripts ----------------------------------------------------------------------------------
 
     async def run_scripts(
-        self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
+        self,
+        trials: Iterable[AnyTransaction],
+        order: Order,
+        assets: Collection[AssetId],
+        *,
+        blind: bool,
     ) -> ScriptAnswer:
-        """As ``NodeClient.run_scripts``, by validating the trials on the node.
+        """As ``NodeClient.run_scripts``, by validating the trials on the node, which does not
+        prevent scripts from reading the chain.
 
         A node checks balances before it runs scripts. If it rejects the trials for another reason
         than a script, the scripts have not run, which counts as a fault.
         """
-        del order
+        del order, blind
         message = "there was no trial"
         for trial in trials:
             status, answer = await self._request("POST", "/debug/validate", codec.to_json(trial))

@@ -143,13 +143,21 @@ class NodeClient(Protocol):
         """Whether any part of an order was executed on the chain, as far as the node knows."""
 
     async def run_scripts(
-        self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
+        self,
+        trials: Iterable[AnyTransaction],
+        order: Order,
+        assets: Collection[AssetId],
+        *,
+        blind: bool,
     ) -> ScriptAnswer:
         """Run the script of an order's sender, if any, and the scripts of ``assets``; the result is
         that of the first to reject the order. Failing to run them is a fault as well.
 
         ``trials`` are exchanges of the order with another one, the largest first: an implementation
         that checks balances first may find them sufficient only for a small one.
+
+        With ``blind``, the account's script should not read the chain, which may change before the
+        order is executed; an implementation may be unable to prevent it.
         """
 
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:

@@ -225,7 +225,9 @@ class Placing:
         if not scripted and not smart:
             return
         shown = self._as_executed(order, order.amount, scripted=scripted)
-        answer = await self._node.run_scripts(self._trials(order, scripted), shown, smart)
+        blind = order.sender_public_key not in self._engine.settings.lp_accounts
+        trials = self._trials(order, scripted)
+        answer = await self._node.run_scripts(trials, shown, smart, blind=blind)
         if answer.fault is None:
             return
         blamed = answer.asset_id
