@@ -177,6 +177,8 @@ GET /query?limit=5&after=a%2Bb+c   | 200 | {"route":"query","after":"a+b c","lim
 GET /query?limit=x                 | 404 |
 GET /query?limit=99999999999999999999999 | 404 |
 GET /query?limit=1&full=2          | 404 |
+GET /query?limit=1&full=           | 200 | {"route":"query","limit":1}
+GET /query?limit=&full=1           | 404 |
 GET /query                         | 404 |
 GET /query?limit=1&after=%ff       | 404 |
 GET /ids?id=a&id=b&x&&=            | 200 | ["a","b"]

@@ -175,9 +175,11 @@ class CompiledRoute:
                 continue
             for text in texts if parameter.repeated else texts[:1]:
                 value = parameter.kind.convert(text)
-                if value is None:
+                if value is not None:
+                    arguments[parameter.name] = value
+                elif text or parameter.required or parameter.kind.schema.get("type") == "string":
                     return False
-                arguments[parameter.name] = value
+                # Else an empty number or truth value: like a missing one, as in akka-http.
         request.arguments = arguments
         return True
 

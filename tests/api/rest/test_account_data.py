@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -10,6 +11,11 @@ import pytest
 
 from soliton.api.json_reader import wrong_texts
 from soliton.api.rest import account_data
+from soliton.chain.addresses import parse_address
+from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
+from soliton.chain.transactions.set_script import SetScript
+from soliton.ledger.scripts import account_script
+from soliton.ride.compiler import compile_source
 from tests.api.chain import RICH_ADDRESS, PrivateChain
 from tests.api.client import Answer, call
 
@@ -117,3 +123,30 @@ async def test_a_list_survives_blocks_made_while_it_is_sent(
     monkeypatch.setattr(asyncio, "sleep", mine_between)
     answer: Answer = await call(filled.app, f"GET {DATA}?matches=[a-c].*")
     assert answer.json() == ALL
+
+
+OF_VERSION_3 = """{-# STDLIB_VERSION 3 #-}
+{-# CONTENT_TYPE DAPP #-}
+func twice(a: Int) = a + a
+@Callable(i)
+func f(n: Int) = {
+  let a = twice(twice(n))
+  WriteSet([DataEntry("a", if (a == 1) then a else a + 1)])
+}
+"""
+
+
+async def test_complexities_are_those_of_the_current_estimator(tmp_path: Path) -> None:
+    """Those of later estimators are counted beforehand, for when they are the current ones."""
+    before_15: dict[str, object] = {"pre_activated_features": dict.fromkeys(range(1, 15), 0)}
+    chain = PrivateChain(tmp_path, functionality=before_15)
+    chain.mine()
+    script = compile_source(OF_VERSION_3).script.source
+    chain.send(chain.sign(SET_SCRIPT, SetScript(script), 1, fee=10_000_000))
+    chain.mine()
+    stored = account_script(parse_address(RICH_ADDRESS, ord("R")), chain.node.chain.store)
+    assert stored is not None and stored.callables[2] != stored.callables[3]
+    info: Any = (await chain.get(f"/addresses/scriptInfo/{RICH_ADDRESS}")).json()
+    assert info["callableComplexities"] == stored.callables[2]
+    assert info["complexity"] == stored.callables[2]["f"]
+    chain.node.close()

@@ -73,6 +73,9 @@ CASES: list[tuple[str, int, object]] = [
      [{"id": OTHER_ADDRESS, "balance": 0}]),
     (f"/addresses/balance?address={OTHER_ADDRESS}&asset={'1' * 32}", 200,
      [{"id": OTHER_ADDRESS, "balance": 0}]),
+    # An empty number is like a missing one.
+    (f"/addresses/balance?address={OTHER_ADDRESS}&height=", 200,
+     [{"id": OTHER_ADDRESS, "balance": AMOUNT}]),
     ("/addresses/balance", 200, []),
     ("/addresses/balance?height=3", 400, error(199, "Illegal height: 3")),
     ("/addresses/balance?height=0", 400, error(199, "Illegal height: 0")),

@@ -161,8 +161,8 @@ def script_info(request: Request) -> ScriptInfo:
     if found is None:
         return ScriptInfo(text)
     rules = chain.rules.at(chain.height)
-    newest = max(found.callables, default=0)
-    callables = found.callables.get(newest, {})
+    # The script may have been set when an earlier estimator was the current one.
+    callables = found.callables.get(rules.estimation.current.number, {})
     is_paid = has_paid_verifier(address, chain.store, rules)
     return ScriptInfo(
         address=text,
