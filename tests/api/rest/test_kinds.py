@@ -13,6 +13,7 @@ from soliton.crypto import base58, curve25519
 from soliton.crypto.hashes import keccak256
 from soliton.ledger import patches
 from soliton.ledger.patches import Patches
+from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.state import Status
 from soliton.node.blockchain import Blockchain, FoundTransaction
 from tests.api.chain import OTHER_ADDRESS, RICH, RICH_ADDRESS, PrivateChain
@@ -130,9 +131,8 @@ async def test_a_lease_that_the_network_ends_has_expired(
     ending = Patches(
         top, ord("R"), (patches.Patch(name="ends", height=top, cancelled=(sent["id"],)),)
     )
-    monkeypatch.setattr(
-        patches, "at", lambda _network, height, _: ending if height == top else None
-    )
+    at_top = {top: ending}.get
+    monkeypatch.setattr(RuleBook, "patch_at", lambda _book, height: at_top(height))
     chain.mine()
     assert chain.node.chain.height == top
     for target in (f"/leasing/info/{sent['id']}", f"/leasing/info?id={sent['id']}"):

@@ -8,7 +8,6 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -49,7 +48,7 @@ from soliton.ride.compiler.compile import MAX_DAPP_BYTES
 from soliton.ride.errors import ComplexityExceeded, EvaluationError, NotCallable, RideError
 from soliton.ride.script import BASE64_PREFIX, Script, parse_script
 from soliton.ride.serialization import read_expression
-from soliton.ride.trace import INVOKED_DAPP, INVOKED_FUNCTION, Step, Trace
+from soliton.ride.trace import INVOKED_DAPP, INVOKED_FUNCTION, Trace
 from soliton.web.openapi import ref
 
 _ANONYMOUS_BALANCE: Final = (2**63 - 1) // 10
@@ -83,8 +82,8 @@ async def evaluate(request: Request) -> Members:
         return with_request(errors.invalid_request(str(error)), body, text)
 
     def work(chain: Blockchain, watch: Watch) -> Members:
-        evaluation = _Evaluation(address, asked, key, code, limit, Trace() if traced else None)
-        return _answer(evaluation, script, chain, next_block(chain, now, watch))
+        evaluation = _Evaluation(address, asked, key, code, limit, Trace())
+        return _answer(evaluation, script, chain, next_block(chain, now, watch), traced=traced)
 
     answer = await request.context.workers.ask(node, work, request.charge)
     return answer | body | {"address": text}
@@ -101,7 +100,7 @@ async def _compiled(request: Request, asked: Asked, script: Script) -> bytes | N
 
 class _Evaluation(msgspec.Struct, frozen=True):
     """The dApp and the request; ``code`` is its expression if that was a source. ``trace`` collects
-    the steps, if the client wants them.
+    the steps: the text of an error has them, also if the client does not want them otherwise.
     """
 
     address: Address
@@ -109,21 +108,21 @@ class _Evaluation(msgspec.Struct, frozen=True):
     key: bytes
     code: bytes | None
     limit: int
-    trace: Trace | None
+    trace: Trace
 
 
 def _answer(
-    evaluation: _Evaluation, script: Script, chain: Blockchain, context: Context
+    evaluation: _Evaluation, script: Script, chain: Blockchain, context: Context, *, traced: bool
 ) -> Members:
     try:
         result = _evaluate(evaluation, script, chain, context)
-        return _success(result, evaluation.trace, chain, context)
+        return _success(result, evaluation.trace if traced else None, chain, context)
     except errors.ApiError as error:
         return error.body()
     except NotCallable as error:
         return errors.invalid_request(error.message).body()
     except EvaluationError as error:
-        return _rejected(error, _steps(evaluation, script, chain, context), context)
+        return _rejected(error, evaluation.trace, context)
     except FailedTransaction as error:
         shown = f"FailedTransactionError(code = {error.code}, error = {error.reason})"
         is_whole = error.reason.startswith("FailedTransactionError")
@@ -171,19 +170,6 @@ def _from_base64(text: str) -> bytes:
     return encoded
 
 
-def _steps(
-    evaluation: _Evaluation, script: Script, chain: Blockchain, context: Context
-) -> list[Step]:
-    """The steps up to an error; they are collected now, unless the client wanted them anyway."""
-    trace = evaluation.trace
-    if trace is None:
-        trace = Trace()
-        with suppress(EvaluationError):
-            again = msgspec.structs.replace(evaluation, trace=trace)
-            _evaluate(again, script, chain, context)
-    return [step for step in trace.steps if step.name not in (INVOKED_DAPP, INVOKED_FUNCTION)]
-
-
 # --- the response ---------------------------------------------------------------------------------
 
 
@@ -202,11 +188,12 @@ def _success(
     }
 
 
-def _rejected(error: EvaluationError, steps: list[Step], context: Context) -> Members:
+def _rejected(error: EvaluationError, trace: Trace, context: Context) -> Members:
     reason = error.message
     if isinstance(error, ComplexityExceeded):
         reason = "Calculation complexity limit exceeded"
-    log = steps_text(steps, context.watch)
+    own = [step for step in trace.steps if step.name not in (INVOKED_DAPP, INVOKED_FUNCTION)]
+    log = steps_text(own, context.watch)
     message = f"InvokeRejectError(error = {reason}, log = {log})"
     return {"error": errors.SCRIPT_EXECUTION_ERROR.code, "message": message}
 
