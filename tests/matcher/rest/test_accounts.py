@@ -80,6 +80,8 @@ async def test_the_status_of_an_order_is_public() -> None:
         ("?activeOnly=false&closedOnly=false", ["untouched", "partly", "filled"]),
         ("?activeOnly=true&closedOnly=true", []),
         ("?activeOnly=true&closedOnly=false", ["untouched", "partly"]),
+        ("?activeOnly=&closedOnly=true", ["filled"]),
+        ("?closedOnly=true&closedOnly=false", ["filled"]),
     ],
 )
 async def test_history(query: str, wanted: list[str]) -> None:

@@ -116,7 +116,8 @@ async def test_depth_as_text() -> None:
     for depth, served in ((-5, 10), (0, 10), (11, 15)):
         told = (await api(f"GET /api/v1/orderbook/{NAME}/WAVES?depth={depth}")).json()
         assert len(told["bids"]) == served, depth
-    assert len((await api(f"GET /api/v1/orderbook/{NAME}/WAVES")).json()["bids"]) == 15
+    for query in ("", "?depth=", "?depth=100&depth=5"):
+        assert len((await api(f"GET /api/v1/orderbook/{NAME}/WAVES{query}")).json()["bids"]) == 15
     reply = await api(f"GET /api/v1/orderbook/WAVES/{NAME}")
     assert (reply.status, reply.json()["error"]) == (400, 9440771)
 

@@ -165,10 +165,12 @@ async def order_book_in_text(request: Request) -> Answer:
 
 def read_depth_of_either_sign(request: Request) -> int | None:
     """The depth for the ``/api/v1`` route. For a negative one the smallest depth is served, as in
-    the reference.
+    the reference, and a blank one is none.
     """
     query = request.query()
     text = query.get("depth", "")
+    if not text:
+        return None
     if text[:1] != "-":
         return read_depth(query)
     return -(read_depth({"depth": text[1:]}) or 0)

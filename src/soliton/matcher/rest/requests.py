@@ -56,12 +56,13 @@ class Request(msgspec.Struct):
         return None if value is None else value.decode("latin-1")
 
     def query(self) -> dict[str, str]:
-        """The query; the last of several fields with the same name counts."""
+        """The query; the first of several fields with the same name counts, as in the reference."""
         if not self.query_string:
             return {}
         text = self.query_string.decode("latin-1")
         try:
-            return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_QUERY_FIELDS))
+            fields = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_QUERY_FIELDS)
+            return dict(reversed(fields))
         except ValueError:
             raise refuse(
                 errors.REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name="query"
@@ -173,9 +174,9 @@ def owner_of(core: Matcher, public_key: bytes) -> Address:
 
 
 def read_flag(query: dict[str, str], name: str) -> bool | None:
-    """A boolean of a query, or None if it is absent."""
+    """A boolean of a query, or None if it is absent or blank."""
     text = query.get(name)
-    if text is None:
+    if not text:
         return None
     value = _TRUTHS.get(text.lower())
     if value is None:
