@@ -248,3 +248,23 @@ def test_a_good_block_is_taken_and_counted(tmp_path: Path, work: Work, place: st
                 assert (work.read, work.executed) == (FULL + returned, FULL)
 
     asyncio.run(world())
+
+
+@pytest.mark.parametrize("base_target", [0, -1])
+def test_a_fork_without_base_targets_has_no_score(tmp_path: Path, base_target: int) -> None:
+    """The scores of a fork are compared before its signatures: 2^64 divided by the base target."""
+
+    async def main() -> None:
+        async with peers(tmp_path, 1) as (node,):
+            node.mine()
+            first, last = (node.node.chain.block_at(height) for height in (1, 2))
+            header = msgspec.structs.replace(last.header, base_target=base_target)
+            block = blocks.assemble(header, (), bytes(64))
+            stranger = Stranger(node)
+            async with stranger.talking():
+                stranger.claim([first, block])
+                await until(lambda: bool(node.service.blacklisted()), "the blame")
+            assert not node.node.is_stopping
+            assert node.node.chain.last_block.id == last.id
+
+    asyncio.run(main())

@@ -235,6 +235,10 @@ class Receiver:
         depth = chain.height - height
         if depth > max_rollback:
             return Outcome(Verdict.NOT_OURS, f"its chain parts from ours {depth} blocks ago")
+        for at, each in enumerate(new, height + 1):
+            # Scores, which divide by it, are compared before the header is checked.
+            if each.head.header.base_target <= 0:
+                return Outcome(Verdict.INVALID, f"block at height {at}: no base target", at)
         if depth and not self._is_better(height, new):
             return Outcome(Verdict.KNOWN, "its chain has not the score that it says")
         if new[0].head.header.reference == chain.last_block.id:
