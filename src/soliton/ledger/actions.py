@@ -56,8 +56,9 @@ from soliton.ledger.state import (
 )
 from soliton.ledger.traces import BURN, REISSUE, SPONSOR, TRANSFER, AssetTrace, Fault, add_trace
 from soliton.ride.bindings import Envelope, View, stand_in, transfer_object
+from soliton.ride.functions.printing import plain_text
 from soliton.ride.script import parse_script
-from soliton.ride.values import Value, type_name, utf8
+from soliton.ride.values import Value, utf8
 
 ID_BYTES: Final = 32
 _NO_KEY: Final = bytes(32)
@@ -419,7 +420,7 @@ def asset_failure(
         detail = (
             error
             if value is None
-            else f"Script returned not a boolean result, but {type_name(value)}"
+            else f"Script returned not a boolean result, but {plain_text(value)}"
         )
         message += f": {detail}"
     return FailedTransaction(code, message, complexity, asset_id, detail)

@@ -41,9 +41,10 @@ from soliton.ride.environment import Environment
 from soliton.ride.errors import ComplexityExceeded, EvaluationError
 from soliton.ride.evaluator import NO_LIMIT, Setting, evaluate
 from soliton.ride.expressions import DApp
+from soliton.ride.functions.printing import plain_text
 from soliton.ride.script import Script
 from soliton.ride.trace import Step, Trace
-from soliton.ride.values import Value, type_name
+from soliton.ride.values import Value
 
 MAX_ACCOUNT_VERIFIER: Final = 2_000
 MAX_ASSET_SCRIPT: Final = 4_000
@@ -223,7 +224,7 @@ def _refusal(
         return NotAllowedByScript(asset_id, outcome.complexity, outcome.steps)
     message = outcome.error
     if outcome.value is not None:
-        message = f"Script returned not a boolean result, but {type_name(outcome.value)}"
+        message = f"Script returned not a boolean result, but {plain_text(outcome.value)}"
     return ScriptExecutionError(message, asset_id, outcome.complexity, outcome.steps)
 
 

@@ -39,6 +39,8 @@ from soliton.ledger.state import (
     Status,
 )
 from soliton.ride.compiler.compile import compile_source
+from soliton.ride.expressions import StringConst
+from soliton.ride.script import make_script
 from tests.ledger.cases import GOLD, HEIGHT, ME, OTHER, SENDER, TIME, YOU, R, context_at
 from tests.ledger.scripts.dapps import NETWORKS, SMART, rows, state_of
 
@@ -208,6 +210,16 @@ def test_a_dapp_that_verifies_is_named_like_any_script() -> None:
         script_runs.run_account(
             ME, script, subject_of({"kind": "pays"}), state_of("[]", {}), context
         )
+
+
+def test_an_answer_that_is_no_boolean_is_printed() -> None:
+    """No source compiles to it: ``.../transaction/smart/Verifier.scala`` (``verifyTx``)."""
+    code = make_script(6, StringConst("yes")).source
+    script = AccountScript(SENDER.public_key, code, 0, {})
+    context = context_at(HEIGHT, TIME, TIME - 1_000, RuleBook(NETWORKS["light"]).at(HEIGHT))
+    with pytest.raises(ScriptExecutionError) as caught:
+        script_runs.run_account(ME, script, subject_of({}), state_of("[]", {}), context)
+    assert caught.value.reason == "Script returned not a boolean result, but yes"
 
 
 def test_names_of_early_assets_are_decoded_as_on_the_jvm() -> None:
