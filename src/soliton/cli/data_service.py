@@ -18,6 +18,7 @@ import click
 
 from soliton.cli.chosen import UsageProblem
 from soliton.cli.logs import configure_log, current_log, log_options
+from soliton.cli.ranges import Seconds
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class WrongNumber(InputError):
 )
 @click.option(
     "--statement-timeout",
-    type=click.FloatRange(0.1, 600),
+    type=Seconds(0.1, 600),
     default=10.0,
     show_default=True,
     metavar="SECONDS",

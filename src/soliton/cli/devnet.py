@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from soliton.cli.logs import log_options
+from soliton.cli.ranges import Seconds
 
 if TYPE_CHECKING:
     from soliton.devnet.fork.options import ForkOptions
@@ -128,13 +129,13 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option(
     "--block-time",
-    type=click.FloatRange(min=0.05, max=86_400),
+    type=Seconds(min=0.05, max=86_400),
     help="Seconds between blocks; by default each transaction is mined at once.",
 )
 @click.option("--no-mining", is_flag=True, help="Generate blocks only on request.")
 @click.option(
     "--heartbeat",
-    type=click.FloatRange(min=0, max=86_400),
+    type=Seconds(min=0, max=86_400),
     default=10.0,
     show_default=True,
     help="Seconds without a transaction before an empty block is generated; 0 for never.",

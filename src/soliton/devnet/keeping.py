@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -25,7 +26,10 @@ _log: Final = logging.getLogger(__name__)
 def directory_of(data_dir: Path | None) -> Iterator[Path]:
     """Yield a data directory; without one, a temporary directory that is removed at the end."""
     if data_dir is not None:
-        data_dir.mkdir(parents=True, exist_ok=True)
+        try:
+            data_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EnvironmentProblem(f"cannot make {data_dir}: {error.strerror}") from error
         yield data_dir
         return
     place = TemporaryPlace("soliton-devnet-")
@@ -33,6 +37,17 @@ def directory_of(data_dir: Path | None) -> Iterator[Path]:
         yield place.path
     finally:
         place.close()
+
+
+def check_place(path: Path) -> None:
+    """Raise ``EnvironmentProblem`` if no file can be written here: at the end it would be too
+    late.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise EnvironmentProblem(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def load_file(controls: Controls, path: Path) -> bool:

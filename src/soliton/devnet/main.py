@@ -27,7 +27,7 @@ from soliton.devnet.accounts import RICH_SEED, describe, funded_accounts, networ
 from soliton.devnet.banner import Description, announce
 from soliton.devnet.data_service import DataServiceProcess
 from soliton.devnet.data_service import start as start_beside
-from soliton.devnet.keeping import directory_of, load_file, save_file
+from soliton.devnet.keeping import check_place, directory_of, load_file, save_file
 from soliton.devnet.options import API_KEY, DevnetOptions, OptionsRefused, Ports
 from soliton.errors import EnvironmentProblem, SolitonError
 from soliton.node.grpc_settings import GrpcSettings
@@ -36,7 +36,7 @@ from soliton.node.rest_settings import is_local
 from soliton.node.settings import api_key_hash_text, load_settings
 from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
-from soliton.web.ports import holder
+from soliton.web.ports import holder, url_of
 from soliton.web.server import PortTaken, bind, wait_until_free
 
 if TYPE_CHECKING:
@@ -231,6 +231,7 @@ def _begin(
     if node.chain.height == (1 if fork is None else fork.height):
         prepare()
     if options.state is not None:
+        check_place(options.state)
         load_file(controls, options.state)
     known = enumerate(node.wallet.accounts(node.network.chain_id))
     names = {each: f"account {number}" if number else "the rich one" for number, each in known}
@@ -310,7 +311,7 @@ async def _stop_after_service(service: DataServiceProcess, node: Node) -> None:
 
 
 def _url(service: RunningService | DevnetMatcher | DataServiceProcess) -> str:
-    return f"http://{service.host}:{service.port}"
+    return url_of(service.host, service.port)
 
 
 def _address(host: str, port: int | None) -> str | msgspec.UnsetType:

@@ -39,6 +39,7 @@ from soliton.node.node import Node
 from soliton.node.rest_settings import api_key_hash_text
 from soliton.node.settings import Settings, load_settings
 from soliton.node.wallet import Wallet
+from soliton.web.ports import url_of
 
 LEAST_BLOCK_SECONDS: Final = 1.0
 PEER_HOST: Final = "127.0.0.1"
@@ -185,7 +186,7 @@ async def _serve(node: Node, member: Member) -> None:
             from soliton.devnet.matcher import start
             from soliton.devnet.matcher_node import LocalNode
 
-            url = f"http://{server.host}:{server.port}"
+            url = url_of(server.host, server.port)
             key_hash = secure_hash(API_KEY.encode())
             account = key_pair(member.funding.phrases()[-1])
             matcher = await start(

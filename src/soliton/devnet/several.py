@@ -32,6 +32,7 @@ from soliton.devnet.member import LEAST_BLOCK_SECONDS, PEER_HOST, Member, miner_
 from soliton.devnet.options import API_KEY, DevnetOptions, OptionsRefused
 from soliton.errors import EnvironmentProblem
 from soliton.storage.files import replace_file
+from soliton.web.ports import url_of
 
 _log = logging.getLogger(__name__)
 
@@ -185,12 +186,12 @@ class _Network:
     def _announce(self) -> None:
         options, first = self._options, self._members[0]
         chain_id = settings_of(first).network.chain_id
-        urls = [f"http://{options.host}:{port}" for port in first.rest_ports]
+        urls = [url_of(options.host, port) for port in first.rest_ports]
         description = Description(
             chain_id=chain_id,
             node=urls[0],
-            signer=f"http://{options.host}:{first.signer_port}",
-            matcher=f"http://{options.host}:{first.matcher_port}",
+            signer=url_of(options.host, first.signer_port),
+            matcher=url_of(options.host, first.matcher_port),
             api_key=API_KEY,
             data=str(self._directory),
             height=_height(urls[0]),
@@ -212,7 +213,7 @@ def _log_of(member: Member) -> BinaryIO:
 
 def _answers(host: str, port: int) -> bool:
     try:
-        with urllib.request.urlopen(f"http://{host}:{port}/", timeout=5):
+        with urllib.request.urlopen(url_of(host, port), timeout=5):  # noqa: S310 - our own
             return True
     except urllib.error.HTTPError:
         return True

@@ -9,7 +9,15 @@ from pathlib import Path
 
 
 def replace_file(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> None:
-    """Write a file atomically: after a crash it is the old or the new one. Raises ``OSError``."""
+    """Write a file atomically: after a crash it is the old or the new one. A symbolic link is
+    followed, and what is no regular file, such as a pipe, is written to. Raises ``OSError``.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as other:
+            other.writelines(pieces)
+        return
+    if path.is_symlink():
+        path = path.resolve()
     new = path.with_name(f"{path.name}.new")
     try:
         new.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Finding the process that listens on a port, for error messages.
+"""Ports: the URL of a server, and the process that listens on a port, for error messages.
 
 What lives here: reading ``/proc`` on Linux. What does not: listening (``server``).
 """
@@ -15,6 +15,11 @@ MAX_SOCKETS: Final = 100_000
 _PROC: Final = Path("/proc")
 _LISTENS: Final = "0A"
 _FIELDS: Final = 10
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the URL of a server; an IPv6 address has brackets."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def holder(port: int) -> str | None:

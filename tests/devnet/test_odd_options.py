@@ -1,0 +1,52 @@
+"""Options of a devnet that cannot be used: what is said, and that nothing is lost."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.programs import call, run, started
+
+FREE = ("--port", 0, "--signer-port", 0, "--matcher-port", 0)
+
+
+@pytest.mark.parametrize("more", [(), ("--nodes", 2)])
+def test_a_directory_that_cannot_be_made(tmp_path: Path, more: tuple[object, ...]) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    ended = run("devnet", *FREE, "--data-dir", in_the_way / "data", *more)
+    assert ended.returncode == 1
+    assert ended.stderr == f"soliton: cannot make {in_the_way / 'data'}: Not a directory\n"
+
+
+def test_a_state_that_could_not_be_saved_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "nothing" / "state"
+    ended = run("devnet", *FREE, "--state", path)
+    assert ended.returncode == 1
+    assert f"soliton: cannot write {path}: No such file or directory\n" in ended.stderr
+
+
+@pytest.mark.parametrize("option", ["--block-time", "--heartbeat"])
+def test_seconds_that_are_no_number(option: str) -> None:
+    ended = run("devnet", *FREE, option, "nan")
+    assert ended.returncode == 2
+    assert f"Invalid value for '{option}'" in ended.stderr
+
+
+def has_ipv6() -> bool:
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+@pytest.mark.parametrize("more", [(), ("--nodes", 2, "--block-time", 1)])
+def test_an_address_of_ipv6(more: tuple[object, ...]) -> None:
+    with started("devnet", *FREE, "--host", "::1", *more, until="Ready.") as program:
+        url = next(word for word in program.output.split() if word.startswith("http://[::1]:"))
+        assert call(f"{url}/blocks/height").status == 200
