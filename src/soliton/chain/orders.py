@@ -329,11 +329,12 @@ def from_message(message: order_pb2.Order, chain_id: int) -> Order:
         _check_key_length(sender)
     _check_key_length(message.matcher_public_key)
     return build(
+        # Python makes a dictionary for a call with more than 15 keywords, which takes longer.
         Order(
-            version=message.version,
-            chain_id=chain_id,
-            sender_public_key=sender,
-            matcher_public_key=message.matcher_public_key,
+            message.version,
+            chain_id,
+            sender,
+            message.matcher_public_key,
             amount_asset=protobuf.read_asset(message.asset_pair.amount_asset_id),
             price_asset=protobuf.read_asset(message.asset_pair.price_asset_id),
             side=_side(message.order_side),

@@ -19,9 +19,10 @@ def meta_of(block: Block, applied: AppliedBlock, environment: BlockEnvironment) 
     header, below, reward = block.header, environment.parent, environment.reward
     score = pos.block_score(header.base_target)
     score += 0 if below is None else int.from_bytes(below.score, "big")
+    # Python makes a dictionary for a call with more than 15 keywords, which takes longer.
     return BlockMeta(
-        id=block.id,
-        timestamp=header.timestamp,
+        block.id,
+        header.timestamp,
         hit_source=environment.hit_source,
         score=score.to_bytes((score.bit_length() + 7) // 8, "big"),
         carry=applied.carry,

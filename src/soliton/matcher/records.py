@@ -74,9 +74,10 @@ def describe(order: ActiveOrder, status: OrderStatus) -> OrderInfo:
     """The record of an order in its present state."""
     signed = order.order
     high, low = divmod(order.price_nominator, _WORD)
+    # Python makes a dictionary for a call with more than 15 keywords, which takes longer.
     return OrderInfo(
-        id=signed.id,
-        owner=order.owner,
+        signed.id,
+        order.owner,
         pair=order.pair,
         side=signed.side,
         is_market=order.is_market,

@@ -140,11 +140,12 @@ def _order_of(form: _Form, chain_id: int) -> Order:
         fee_asset = _asset(form.matcherFeeAssetId, "/matcherFeeAssetId", wrong)
     if wrong or side is None or matcher is None or sender is None:
         raise invalid_json(*sorted(wrong))
+    # Python makes a dictionary for a call with more than 15 keywords, which takes longer.
     draft = Order(
-        version=version,
-        chain_id=chain_id,
-        sender_public_key=sender,
-        matcher_public_key=matcher,
+        version,
+        chain_id,
+        sender,
+        matcher,
         amount_asset=amount_asset,
         price_asset=price_asset,
         side=side,
