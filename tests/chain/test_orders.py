@@ -5,6 +5,7 @@ Their rules are in the table of exchanges (``transactions/test_exchange``).
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,18 @@ def test_what_a_wallet_signs_names_it(order: Order) -> None:
         signed = orders.build(msgspec.structs.replace(order, eip712_signature=signature))
         assert signed.sender_public_key == secp256k1.public_key(secret)
         assert orders.signature_is_valid(signed)
+
+
+def test_the_longest_attachment_is_signed_in_base64() -> None:
+    """The reference's text of 1,024 bytes. Expected value: web3j 4.9.8 (``hashStructuredData``)."""
+    text = "base64:" + base64.b64encode(bytes(1_024)).decode()
+    order = orders.from_json(order_json("sell", version=4, proofs=[], attachment=text), T)
+    assert order.attachment == bytes(1_024)
+    assert orders.to_json(order)["attachment"] == text
+    expected = "d7c62d29247dfe0ffdb02263f6e98213c41917f467964c945bd1a10a922d85a6"
+    assert typed_data.order_hash(order).hex() == expected
+    shorter = msgspec.structs.replace(order, attachment=bytes(1_023))
+    assert orders.to_json(shorter)["attachment"] == "1" * 1_023
 
 
 @pytest.mark.parametrize("length", [0, 64, 66, 128, 130])

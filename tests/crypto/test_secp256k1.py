@@ -121,7 +121,7 @@ def test_s_of_zero_leaves_only_the_hash() -> None:
     number = -int.from_bytes(DIGEST, "big") * pow(r, -1, ORDER) % ORDER
     key = secp256k1.public_key(number.to_bytes(32, "big"))
     assert secp256k1.recover(DIGEST, r, ORDER, 1) == key
-    assert secp256k1.recover(bytes(32), r, 0, 0) is None
+    assert secp256k1.recover(bytes(32), r, 0, 0) == secp256k1.NO_KEY
 
 
 @pytest.mark.parametrize("secret", [SECRET, (123_456_789).to_bytes(32, "big")])

@@ -44,6 +44,7 @@ MAX_BASE58_CHARS: Final = 192
 CACHED_ASSETS: Final = 4_096
 """The size of the cache of asset ids in base58."""
 BASE64_PREFIX: Final = "base64:"
+_FIRST_LENGTH_IN_BASE64: Final = 1_024
 _NO_BASE64: Final = re.compile(r"[^A-Za-z0-9+/=]")
 MAX_JSON_DATA_ENTRIES: Final = 10_000
 """The limit for reading; the rule on entries (100) is checked later."""
@@ -152,6 +153,11 @@ def _not_base64(text: str) -> str | None:
 def encode_base64(data: bytes) -> str:
     """Return ``base64:`` and the standard base64 of the bytes."""
     return BASE64_PREFIX + base64.b64encode(data).decode()
+
+
+def write_bytes(data: bytes) -> str:
+    """Return base58, or base64 for 1,024 bytes and more: the reference's ``ByteStr.toString``."""
+    return base58.encode(data) if len(data) < _FIRST_LENGTH_IN_BASE64 else encode_base64(data)
 
 
 def read_string(value: object, _chain_id: int) -> str:

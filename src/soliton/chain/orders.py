@@ -41,6 +41,7 @@ from soliton.chain.json_kinds import (
     read_items,
     read_long,
     write_asset,
+    write_bytes,
 )
 from soliton.chain.layouts import (
     I64,
@@ -477,7 +478,7 @@ def to_json(order: Order) -> dict[str, Any]:
         out["eip712Signature"] = None if signature is None else "0x" + signature.hex()
         out["priceMode"] = MODE_NAMES[order.price_mode]
     if order.attachment is not None:
-        out["attachment"] = base58.encode(order.attachment)
+        out["attachment"] = write_bytes(order.attachment)
     return out
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from soliton.chain.json_kinds import write_bytes
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.crypto.hashes import keccak256
@@ -51,7 +52,7 @@ def order_hash(order: Order) -> bytes:
         _text(mode),
     ]
     if order.attachment is not None:
-        words.append(_text(base58.encode(order.attachment)))
+        words.append(_text(write_bytes(order.attachment)))
     kind = 0 if order.attachment is None else 1
     domain = keccak256(
         _DOMAIN_TYPE + _DOMAIN_NAME + _DOMAIN_VERSIONS[kind] + _number(order.chain_id)

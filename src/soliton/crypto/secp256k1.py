@@ -80,7 +80,7 @@ def _key_without_s(digest: bytes, r: int, recovery_id: int) -> bytes | None:
     number = -int.from_bytes(digest, "big") * pow(r, -1, ORDER) % ORDER
     try:
         PublicKey(bytes((_COMPRESSED,)) + x.to_bytes(32, "big"))
-        return public_key(number.to_bytes(32, "big"))
+        return public_key(number.to_bytes(32, "big")) if number else NO_KEY
     except (ValueError, CryptoError):
         return None
 
