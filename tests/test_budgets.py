@@ -36,7 +36,7 @@ LINES: dict[str, int] = {
     "matcher": 15_382,
     "matching": 3_870,
     "node": 7_390,
-    "p2p": 2_530,
+    "p2p": 2_545,
     "pages": 175,
     "parallel": 1_041,
     "ride": 17_485,

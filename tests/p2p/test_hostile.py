@@ -10,18 +10,24 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from soliton.chain import microblocks
 from soliton.chain.proto import block_pb2
+from soliton.chain.transactions import codec, issue
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.transfer import Transfer
 from soliton.crypto.hashes import blake2b256
 from soliton.crypto.keys import key_pair
+from soliton.node.node import system_clock
 from soliton.p2p.receiving import Verdict
 from soliton.wire import frames, handshake, messages
 from soliton.wire.handshake import Handshake
 from soliton.wire.kinds import KINDS
 from soliton.wire.versions import ANNOUNCED
-from tests.p2p.world import Peer, agree, done, join, make, network, peers, until
+from tests.node.chains import address_of, signed
+from tests.p2p.world import OWNERS, Peer, agree, done, join, make, network, peers, until
 
 PATIENCE = 60
 
@@ -185,6 +191,39 @@ def test_questions_without_end_are_answered_in_their_turn(tmp_path: Path) -> Non
                 links = one.service._links.values()
                 assert sum(link.transport.get_write_buffer_size() for link in links) < 40_000_000
                 assert max(len(link._requests) for link in links) < 2_000
+
+    asyncio.run(world())
+
+
+def test_what_breaks_rules_without_state_is_not_taken_from_a_peer(tmp_path: Path) -> None:
+    """The reference reads no such transaction, and blacklists who relays it; a block with one is
+    refused.
+    """
+
+    def made(kind: int, payload: object, **envelope: object) -> AnyTransaction:
+        now = system_clock()
+        return signed(OWNERS[0], kind, payload, timestamp=now, version=3, **envelope)
+
+    asset = issue.Issue(b"Gold", b"", 100, 9, True)
+    pays = Transfer(address_of(OWNERS[1]), None, 7, b"")
+    good = made(4, pays)
+    wrong = (
+        made(3, asset, fee=10**8),
+        made(3, msgspec.structs.replace(asset, decimals=256), fee=10**8),
+        made(4, msgspec.structs.replace(pays, amount=-7)),
+        made(4, msgspec.structs.replace(pays, attachment=bytes(141))),
+        msgspec.structs.replace(made(4, pays, fee=100_001), proofs=(*good.proofs, bytes(64)) * 5),
+    )
+
+    async def world() -> None:
+        async with peers(tmp_path, 1) as (one,):
+            one.mine()
+            async with stranger(one) as (_, writer):
+                one.service.jobs.set_ready()
+                for each in (*wrong, good):
+                    writer.write(wrap(31, codec.encode_protobuf(each)))
+                await until(lambda: good.id in one.node.pool, "the good one")
+            assert one.node.pool.transactions() == [good]
 
     asyncio.run(world())
 

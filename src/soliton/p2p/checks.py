@@ -83,6 +83,9 @@ class TransactionChecks:
         self.is_checking = True
         try:
             transaction = decode(message.data, chain_id)
+            # As in the reference, which reads no transaction that breaks them: no block can hold
+            # it, and peers blacklist who relays it.
+            codec.validate(transaction)
             is_new = self._node.broadcast(transaction, origin=Origin.PEER)
         except InputError as error:
             _log.debug("a peer's transaction is refused: %s", error)
