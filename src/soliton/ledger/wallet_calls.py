@@ -101,12 +101,19 @@ def _functions_by_selector(source: bytes) -> dict[bytes, tuple[str, tuple[str, .
         return {}
     if signatures is None:
         return {}
+    # The metadata may not fit the functions: the last of several with one name counts, and
+    # parameters without a type and types without a parameter do not.
+    functions = [each.function for each in content.callables]
+    named = {
+        function.name: signature[: len(function.parameters)]
+        for function, signature in zip(functions, signatures, strict=False)
+    }
     found = {}
-    for each, signature in zip(content.callables, signatures, strict=False):
+    for name, signature in named.items():
         types = tuple(map(abi_type, signature))
         plain = tuple(kind for kind in types if kind is not None)
         if len(plain) == len(types):
-            found[selector(each.function.name, plain)] = (each.function.name, plain)
+            found[selector(name, plain)] = (name, plain)
     return found
 
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from soliton.chain.addresses import from_public_key, public_key_hash
 from soliton.chain.ethereum_encoding import selector
 from soliton.chain.transactions import ethereum
 from soliton.errors import SolitonError
 from soliton.ledger.rules_at import RuleBook
-from soliton.ledger.state import ASSET_BALANCES, DATA, WAVES
+from soliton.ledger.state import ACCOUNT_SCRIPTS, ASSET_BALANCES, DATA, WAVES, AccountScript
 from soliton.ledger.transactions import Applied, apply_transaction
+from soliton.ride.expressions import DApp
+from soliton.ride.meta import Meta, write_meta
+from soliton.ride.script import parse_script
+from soliton.ride.serialization import write_script
 from tests.ledger.cases import COIN, HEIGHT, TIME, YOU, R, context_at
-from tests.ledger.scripts.dapps import NETWORKS, SMART, state_of
+from tests.ledger.scripts.dapps import NETWORKS, OTHER, SMART, dapp_of, state_of
 
 KEY = b"k" * 32
 NUMBER = '@Callable(i)\nfunc number(n: Int) = [IntegerEntry("n", n)]\n'
@@ -42,6 +47,8 @@ def apply(rules: str, body: str, data: bytes, **given: Any) -> Applied:
     )
     state = state_of(body, {"more": NUMBER, **given})
     sender = from_public_key(transaction.sender_public_key, R)
+    if "script" in given:
+        state.put(ACCOUNT_SCRIPTS, YOU, AccountScript(OTHER.public_key, given["script"], 0, {}))
     state.put(WAVES, sender, 10 * COIN)
     state.put(ASSET_BALANCES, (sender, SMART), 1_000)
     in_force = RuleBook(network).at(HEIGHT)
@@ -88,6 +95,43 @@ def test_scripts_of_paid_assets_see_the_state_before_the_call() -> None:
 
 def test_longer_data_was_allowed_once() -> None:
     assert apply("ride 6", "[]", WITH_A_GAP).status == 0
+
+
+@pytest.mark.parametrize(
+    ("signatures", "data", "words"),
+    [
+        ((b"\1\x08", b""), call("number", (7,), ()), None),
+        ((b"\1\x03", b""), call("number", (7,), ()), None),
+        ((b"", b""), call("number", (7,), ()), "Function not defined: "),
+        ((b"", b""), call("number", (), ()), "takes 1 args but 0 were"),
+        ((b"\1",), call("default", (), ()), "Function not defined: "),
+        ((b"\1", b"", b"", b"", b"\1"), call("number", (7,), ()), None),
+        ((b"\1", b"\x80"), call("number", (7,), ()), "Function not defined: "),
+    ],
+)
+def test_metadata_that_does_not_fit_the_functions(
+    signatures: tuple[bytes, ...], data: bytes, words: str | None
+) -> None:
+    """A hostile dApp may have it; types without a parameter do not count."""
+    script = parse_script(dapp_of("[]", 6, NUMBER))
+    assert isinstance(script.content, DApp)
+    content = replace(script.content, meta=write_meta(Meta(2, signatures)))
+    changed = write_script(script.version, content)
+    if words is None:
+        assert apply("light", "[]", data, script=changed).status == 0
+        return
+    with pytest.raises(SolitonError, match=words):
+        apply("light", "[]", data, script=changed)
+
+
+def test_of_functions_with_one_name_wallets_call_the_last() -> None:
+    script = parse_script(dapp_of("[]", 6, NUMBER))
+    assert isinstance(script.content, DApp)
+    first, *others = script.content.callables
+    others[0] = replace(others[0], function=replace(others[0].function, name="number"))
+    changed = write_script(script.version, replace(script.content, callables=(first, *others)))
+    with pytest.raises(SolitonError, match="Function not defined: "):
+        apply("light", "[]", call("number", (7,), ()), script=changed)
 
 
 def test_a_costly_call_fails() -> None:

@@ -58,9 +58,9 @@ def abi(request: Request) -> object:
         return []
     shown = []
     for each, signature in zip(with_original_names(content).callables, signatures, strict=False):
-        types = tuple(map(abi_type, signature))
+        names = each.function.parameters
+        types = tuple(map(abi_type, signature[: len(names)]))
         if None not in types:
-            names = each.function.parameters
             inputs: list[object] = [
                 {"name": name, "type": kind} for name, kind in zip(names, types, strict=False)
             ]
