@@ -22,7 +22,7 @@ LINES: dict[str, int] = {
     "(root)": 193,
     "api": 14_280,
     "chain": 8_490,
-    "cli": 5_975,
+    "cli": 5_990,
     "client": 6_230,
     "consensus": 439,
     "controls": 1_410,

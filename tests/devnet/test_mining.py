@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from soliton.chain import networks
@@ -174,6 +175,28 @@ async def test_schedule_begins_on_an_old_genesis_block(tmp_path: Path) -> None:
     async with running(mine_by_schedule(node)):
         await until(lambda: node.chain.height > 1)
     node.close()
+
+
+async def test_schedule_rests_without_an_interval(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``miner.micro-block-interval = 0`` must not keep the processor busy until the next slot."""
+    section = msgspec.structs.replace(node.settings.miner, micro_block_interval_ms=0)
+    node.settings = msgspec.structs.replace(node.settings, miner=section)
+    slot = mining.next_turn(node)
+    assert slot is not None
+    later = msgspec.structs.replace(slot, earliest=node.clock() + DAY_MS)
+    monkeypatch.setattr(mining, "next_turn", lambda _node: later)
+    pauses, timeout = list[float | None](), asyncio.timeout
+
+    def noted(seconds: float | None) -> asyncio.Timeout:
+        pauses.append(seconds)
+        return timeout(seconds)
+
+    monkeypatch.setattr(asyncio, "timeout", noted)
+    async with running(mine_by_schedule(node)):
+        await asyncio.sleep(0.05)
+    assert pauses and all(pauses)
 
 
 async def test_schedule_without_funds_makes_nothing(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.programs import call, run, started
+from tests.e2e.programs import PROGRAM, call, run, started
 
 FREE = ("--port", 0, "--signer-port", 0, "--matcher-port", 0)
 
@@ -50,3 +52,14 @@ def test_an_address_of_ipv6(more: tuple[object, ...]) -> None:
     with started("devnet", *FREE, "--host", "::1", *more, until="Ready.") as program:
         url = next(word for word in program.output.split() if word.startswith("http://[::1]:"))
         assert call(f"{url}/blocks/height").status == 200
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this device")
+@pytest.mark.parametrize("arguments", [("--help",), ("devnet", *FREE)])
+def test_an_output_that_is_full(arguments: tuple[object, ...]) -> None:
+    command = [str(each) for each in (PROGRAM, *arguments)]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert ended.returncode == 1
+    assert b"soliton: No space left on device\n" in ended.stderr
+    assert b"Traceback" not in ended.stderr

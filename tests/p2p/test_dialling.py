@@ -14,25 +14,26 @@ from tests.p2p.world import PATIENCE_SECONDS, peers, until
 SILENT = HostPort("127.0.9.9", 9)
 
 
+@pytest.mark.parametrize(("setting", "seconds"), [("7s", 7.0), ("0s", None)])
 def test_the_settings_say_how_long_a_lonely_node_dials(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, seconds: float | None
 ) -> None:
     """As in the reference, where it has no other time (``network/NetworkServer.scala``)."""
     waited: list[float | None] = []
     timeout = asyncio.timeout
 
-    def at_once(seconds: float | None) -> asyncio.Timeout:
-        if seconds in {PATIENCE_SECONDS, NAME_SECONDS}:
-            return timeout(seconds)
-        waited.append(seconds)
+    def at_once(delay: float | None) -> asyncio.Timeout:
+        if delay in {PATIENCE_SECONDS, NAME_SECONDS}:
+            return timeout(delay)
+        waited.append(delay)
         return timeout(0)
 
     async def main() -> None:
-        async with peers(tmp_path, 1, network__connection_timeout="7s") as (lonely,):
+        async with peers(tmp_path, 1, network__connection_timeout=setting) as (lonely,):
             monkeypatch.setattr(asyncio, "timeout", at_once)
             lonely.service.begin_to_connect(SILENT)
             await until(lambda: bool(lonely.service.suspended()))
             monkeypatch.undo()
 
     asyncio.run(main())
-    assert waited == [7.0]
+    assert waited == [seconds]

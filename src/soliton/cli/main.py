@@ -6,6 +6,7 @@ it is imported when its command runs, so that ``soliton --help`` is fast.
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -297,6 +298,14 @@ def main() -> None:
         cli()
     except SolitonError as error:
         click.echo(f"soliton: {error}{_advice(error)}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        # A full disk or too many open files, which the operator can mend.
+        if error.errno is None:
+            raise
+        logging.getLogger(__name__).debug("the program ends", exc_info=True)
+        place = f": {error.filename}" if error.filename else ""
+        click.echo(f"soliton: {error.strerror}{place}", err=True)
         sys.exit(1)
 
 

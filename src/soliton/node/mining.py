@@ -131,7 +131,7 @@ async def mine_by_schedule(
             offset, of_block = node.clock() + settings.least_offset_ms, node.chain.height
         due = max(slot.earliest, offset)
         while (wait := (due - node.clock()) / 1000) > 0:
-            pause = min(wait, settings.micro_block_interval_ms / 1000)
+            pause = min(wait, max(LEAST_GAP_SECONDS, settings.micro_block_interval_ms / 1000))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await moved.wait()

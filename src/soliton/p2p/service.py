@@ -267,7 +267,8 @@ class P2pService(Peering):
     async def _dial(self, address: PeerAddress) -> None:
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(self._settings.connection_ms / 1_000):
+            # 0 is no limit, as in the reference.
+            async with asyncio.timeout(self._settings.connection_ms / 1_000 or None):
                 await loop.create_connection(
                     lambda: PeerSocket(self, address), str(address.ip), address.port
                 )
