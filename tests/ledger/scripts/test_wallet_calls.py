@@ -18,8 +18,8 @@ from soliton.ride.expressions import DApp
 from soliton.ride.meta import Meta, write_meta
 from soliton.ride.script import parse_script
 from soliton.ride.serialization import write_script
-from tests.ledger.cases import COIN, HEIGHT, TIME, YOU, R, context_at
-from tests.ledger.scripts.dapps import NETWORKS, OTHER, SMART, dapp_of, state_of
+from tests.ledger.cases import COIN, HEIGHT, OTHER, TIME, YOU, R, context_at
+from tests.ledger.scripts.dapps import NETWORKS, SMART, dapp_of, state_of
 
 KEY = b"k" * 32
 NUMBER = '@Callable(i)\nfunc number(n: Int) = [IntegerEntry("n", n)]\n'
