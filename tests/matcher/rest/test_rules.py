@@ -262,10 +262,10 @@ async def test_members_of_a_fee_request(tmp_path: Path) -> None:
 # --- orders that no block may hold ----------------------------------------------------------------
 
 
-async def refusal(ask: Desk, draft: Order) -> tuple[int, str]:
+async def refusal(ask: Desk, draft: Order, **changes: str) -> tuple[int, str]:
     """Code and details of the error for an order of Alice's, 0 if it is accepted."""
     order = orders.sign(orders.build(draft), kit.ALICE.private_key)
-    told = (await ask("POST /matcher/orderbook", orders.to_json(order))).json()
+    told = (await ask("POST /matcher/orderbook", orders.to_json(order) | changes)).json()
     return told.get("error", 0), told.get("params", {}).get("details", "")
 
 
@@ -277,10 +277,14 @@ async def test_attachments_are_those_that_the_chain_takes(tmp_path: Path) -> Non
 
     async with desk(tmp_path) as ask:
         # A zero byte is one character in base58.
-        for size in (1_025, 1_400):
-            told = await refusal(ask, attached(bytes(size)))
+        for size, other in ((1_025, {}), (1_400, {"attachment": "1" * 1_400})):
+            told = await refusal(ask, attached(bytes(size)), **other)
             assert told == (9437184, "attachment size should be <= 1024 bytes")
-        assert await refusal(ask, attached(bytes(1_024))) == (0, "")
+        # The chain's JSON has the first in base64, and the second in base58.
+        for size in (1_024, 1_023):
+            assert await refusal(ask, attached(bytes(size))) == (0, "")
+        for text in ("base64:?", "base64:A", "base64:" + "A" * 1_396, "0"):
+            assert (await refusal(ask, attached(b"x"), attachment=text))[0] == 1048577
         ask.node.features.discard(Feature.LIGHT_NODE)
         await ask.matcher.chain.refresh()
         told = await refusal(ask, attached(b"x"))

@@ -16,6 +16,7 @@ Sources: wavesplatform/matcher
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
@@ -25,6 +26,7 @@ import msgspec
 from soliton.chain import orders
 from soliton.chain.addresses import ETHEREUM_KEY_LENGTH, PUBLIC_KEY_LENGTH
 from soliton.chain.errors import ChainError
+from soliton.chain.json_kinds import BASE64_PREFIX
 from soliton.chain.layouts import DIGEST_LENGTH, SIGNATURE_LENGTH
 from soliton.chain.orders import (
     MAX_READ_VERSION,
@@ -53,7 +55,7 @@ MAX_PROOF_CHARS: Final = 256
 MAX_SIGNATURE_CHARS: Final = 2 + 2 * 129
 MAX_PROOFS_READ: Final = 64
 MAX_ATTACHMENT_CHARS: Final = 1_400
-"""Slightly more than the base58 of the longest attachment that the chain accepts."""
+"""Slightly more than the longest attachment that the chain accepts, in base58 or base64."""
 _SIDES: Final = {"buy": Side.BUY, "sell": Side.SELL}
 _FEE_ASSET_VERSION: Final = 3
 _WALLET_VERSION: Final = 4
@@ -212,6 +214,8 @@ def _proof(text: str) -> bytes:
 
 
 def _attachment(text: str) -> bytes:
+    if len(text) <= MAX_ATTACHMENT_CHARS and text.startswith(BASE64_PREFIX):
+        return base64.b64decode(text.removeprefix(BASE64_PREFIX), validate=True)
     return base58.decode(text, MAX_ATTACHMENT_CHARS)
 
 
