@@ -63,3 +63,21 @@ def test_an_output_that_is_full(arguments: tuple[object, ...]) -> None:
     assert ended.returncode == 1
     assert b"soliton: No space left on device\n" in ended.stderr
     assert b"Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("begun", "words"),
+    [
+        (b"", "begin.json is damaged: "),
+        (b'{"nodes":2,"blockTime":1.0}', "begin.json is damaged: "),
+        (
+            b'{"begin":1,"nodes":3,"blockTime":1.5}',
+            "holds a network that was begun with --nodes 3 --block-time 1.5",
+        ),
+    ],
+)
+def test_the_directory_of_another_network(tmp_path: Path, begun: bytes, words: str) -> None:
+    (tmp_path / "begin.json").write_bytes(begun)
+    ended = run("devnet", *FREE, "--nodes", 2, "--block-time", 1, "--data-dir", tmp_path)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("soliton: ") and words in ended.stderr

@@ -257,16 +257,31 @@ def _members(
     ]
 
 
+class _Begun(msgspec.Struct, frozen=True, rename="camel"):
+    """The options of a network, and the time of its genesis block (ms)."""
+
+    begin: int
+    nodes: int
+    block_time: float | None
+
+
 def _begin(directory: Path, options: DevnetOptions) -> int:
     """Return the time of the genesis block, which an existing network keeps."""
     path = directory / _BEGIN_FILE
-    requested = {"nodes": options.nodes, "blockTime": options.rhythm.block_time}
-    if path.exists():
-        found = msgspec.json.decode(path.read_bytes())
-        begin: int = found.pop("begin")
-        if found != requested:
-            raise OptionsRefused(f"{directory} holds a network begun with {found}")
-        return begin
-    begin = time.time_ns() // 1_000_000
-    replace_file(path, [msgspec.json.encode({"begin": begin, **requested})])
-    return begin
+    now = time.time_ns() // 1_000_000
+    requested = _Begun(now, options.nodes, options.rhythm.block_time)
+    if not path.exists():
+        replace_file(path, [msgspec.json.encode(requested)])
+        return now
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_Begun)
+    except msgspec.DecodeError as error:
+        raise EnvironmentProblem(
+            f"{path} is damaged: {error}; move {directory} away, and a new network begins"
+        ) from error
+    if msgspec.structs.replace(found, begin=now) != requested:
+        rhythm = "" if found.block_time is None else f" --block-time {found.block_time:g}"
+        raise OptionsRefused(
+            f"{directory} holds a network that was begun with --nodes {found.nodes}{rhythm}"
+        )
+    return found.begin
