@@ -197,12 +197,12 @@ def applying_block(
     progress = BlockInProgress(state, environment)
     progress.begin(block.transactions)
     elide = block.header.challenged is not None
-    if snapshots is None:
+    if snapshots is not None:
+        yield from progress.adding_snapshots(block.transactions, snapshots, elide=elide)
+    elif block.transactions:
         yield from progress.adding(
             block.transactions, verify_signatures=verify_signatures, elide=elide
         )
-    else:
-        yield from progress.adding_snapshots(block.transactions, snapshots, elide=elide)
     progress.check_state_hash(block.header.state_hash)
     return progress
 

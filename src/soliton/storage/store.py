@@ -154,7 +154,8 @@ class Store(StoreReader):
         for address in put_history(block, self, pending, undo):
             self._pending_history.setdefault(address, []).append(height)
         put_replaced(block, self._raw, pending, undo)
-        put_transactions(block, self._raw, pending, undo)
+        if block.transactions:
+            put_transactions(block, self._raw, pending, undo)
         undo[layout.BLOCK_HEIGHT + block.meta.id] = None
         pending[layout.BLOCK_HEIGHT + block.meta.id] = at
         pending[layout.BLOCK + at] = block.data
