@@ -23,7 +23,7 @@ from soliton.ride.environment import Environment
 from soliton.ride.errors import EvaluationError, NativeCrash
 from soliton.ride.functions import chain_data
 from soliton.ride.functions.printing import plain_text
-from soliton.ride.values import UNIT, CaseObject, RideList, Value, utf8
+from soliton.ride.values import UNIT, CaseObject, RideList, Value, kind_of, utf8
 
 MAX_DECIMALS: Final = 8
 _FIRST_WITH_LISTS: Final = 4
@@ -248,7 +248,7 @@ def _read_actions(values: RideList, reader: Reader) -> tuple[Action, ...]:
 
 def _entry(value: CaseObject, kinds: tuple[type, ...], reader: Reader) -> DataEntry:
     key, content = value.fields.get("key"), value.fields.get("value")
-    if type(key) is str and (kind := type(content)) in kinds and content is not None:
+    if isinstance(key, str) and (kind := kind_of(content)) in kinds and content is not None:
         assert isinstance(content, (int, bytes, str)), kind
         return DataEntry(_text(key), _text(content) if isinstance(content, str) else content)
     fields = ", ".join(f"{name} -> {plain_text(each)}" for name, each in value.fields.items())
@@ -257,7 +257,7 @@ def _entry(value: CaseObject, kinds: tuple[type, ...], reader: Reader) -> DataEn
 
 def _delete_entry(value: CaseObject, reader: Reader) -> DataEntry:
     key = value.fields.get("key")
-    if type(key) is not str:
+    if not isinstance(key, str):
         raise _unexpected(_options(value, "key"), reader, "DeleteEntry")
     return DataEntry(_text(key), None)
 
@@ -302,7 +302,7 @@ def _recipient(value: CaseObject, reader: Reader) -> Recipient:
     if value.type_name == "Alias" and reader.aliases:
         name = _present(value, "alias")
         if isinstance(name, str):
-            return Alias(reader.environment.chain_id, name)
+            return Alias(reader.environment.chain_id, str(name))
         raise _unexpected(f"can't reconstruct alias from {plain_text(name)}", reader)
     raise _unexpected(plain_text(value), reader, "recipient")
 
@@ -314,8 +314,8 @@ def _issue(value: CaseObject, reader: Reader) -> Issue:
     reissuable, nonce = fields.get("isReissuable"), fields.get("nonce")
     script = fields.get("compiledScript")
     if (
-        type(name) is not str
-        or type(description) is not str
+        not isinstance(name, str)
+        or not isinstance(description, str)
         or type(quantity) is not int
         or type(decimals) is not int
         or type(reissuable) is not bool
@@ -330,7 +330,7 @@ def _issue(value: CaseObject, reader: Reader) -> Issue:
     asset_id = chain_data.asset_id(
         name, description, decimals, quantity, reissuable, nonce, reader.transaction_id
     )
-    return Issue(asset_id, name, description, quantity, decimals, reissuable, nonce)
+    return Issue(asset_id, str(name), str(description), quantity, decimals, reissuable, nonce)
 
 
 def _reissue(value: CaseObject, reader: Reader) -> Reissue:

@@ -194,7 +194,7 @@ def value_json(value: Value, levels: int = MAX_SHOWN_DEPTH) -> JsonObject:
             # It has up to 155 digits; the JSON encoder supports only 64 bits.
             return {"type": "BigInt", "value": msgspec.Raw(str(value.value).encode("ascii"))}
         case str():
-            return {"type": "String", "value": value}
+            return {"type": "String", "value": str(value)}
         case bytes():
             return {"type": "ByteVector", "value": _shown_bytes(value)}
         case RideList():

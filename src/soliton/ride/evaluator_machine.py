@@ -58,11 +58,12 @@ from soliton.ride.values import (
     CaseObject,
     RideList,
     Value,
+    WeighedText,
     case_object,
     ride_list,
 )
 
-_VALUE_TYPES: Final = frozenset((int, bool, str, bytes, BigInt, RideList, CaseObject))
+_VALUE_TYPES: Final = frozenset((int, bool, str, WeighedText, bytes, BigInt, RideList, CaseObject))
 FIRST_OF_CHAIN, LAST_OF_CHAIN = 1000, 1099
 _VALUE: Final = "value"
 

@@ -6,7 +6,8 @@ BigInt          ``BigInt``
 Boolean         ``bool``, a subclass of ``int``: test for integers with ``type(value) is int``
 ByteVector      ``bytes``
 String          ``str``, which may contain lone surrogates (the reference's strings are UTF-16):
-                encode with ``utf8(text)``, never with ``.encode()``
+                encode with ``utf8(text)``, never with ``.encode()``; rarely ``WeighedText``: test
+                for strings with ``isinstance`` or ``kind_of(value) is str``
 List            ``RideList``, created by ``ride_list`` (checks weight, optionally length)
 Unit            ``UNIT``, a singleton without fields: test with ``value is UNIT``
 tuples          ``CaseObject`` of type ``Tuple`` with the fields ``_1``, ``_2``...; ``ride_tuple``
@@ -73,6 +74,57 @@ Value = Union[int, bool, str, bytes, BigInt, RideList, CaseObject]  # noqa: UP00
 
 UNIT: Final = CaseObject("Unit", {}, OBJECT_WEIGHT)
 NIL: Final = RideList((), EMPTY_LIST_WEIGHT)
+
+
+class WeighedText(str):
+    """A string with another weight than its bytes, since ``+`` adds weights: two halves of a
+    surrogate pair weigh one each, and the character that they become has four bytes.
+    """
+
+    __slots__ = ("weight",)
+    weight: AddedWeight
+
+
+class AddedWeight(int):
+    """The weight of a ``WeighedText``, or a sum with one: it is equal to any weight, so that lists
+    and objects with the same content are equal whatever they weigh.
+    """
+
+    __slots__ = ()
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, int)
+
+    def __ne__(self, other: object) -> bool:
+        return not isinstance(other, int)
+
+    def __add__(self, other: int) -> AddedWeight:
+        return AddedWeight(int(self) + int(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int) -> AddedWeight:
+        return AddedWeight(int(self) - int(other))
+
+    def __rsub__(self, other: int) -> AddedWeight:
+        return AddedWeight(int(other) - int(self))
+
+
+def weighed_text(text: str, weight_of_parts: int) -> str:
+    """Return the string with this weight."""
+    size = int(weight_of_parts)
+    if weight(text) == size:
+        return text
+    weighed = WeighedText(text)
+    weighed.weight = AddedWeight(size)
+    return weighed
+
+
+def kind_of(value: Value | None) -> type:
+    """Return the Python type that stands for the type of a value."""
+    kind = type(value)
+    return str if kind is WeighedText else kind
 
 
 def utf8(text: str) -> bytes:
@@ -144,7 +196,7 @@ def ride_tuple(*items: Value) -> CaseObject:
 
 def type_name(value: Value) -> str:
     """Return the name of a value's type; for lists and tuples without the types of elements."""
-    kind = type(value)
+    kind = kind_of(value)
     if kind is CaseObject:
         return value.type_name  # type: ignore[union-attr]
     return _TYPE_NAMES[kind]
@@ -167,8 +219,8 @@ def equal(left: Value, right: Value) -> bool:
         one, other = stack.pop()
         if one is other:
             continue
-        kind = type(one)
-        if kind is not type(other):
+        kind = kind_of(one)
+        if kind is not kind_of(other):
             return False
         if kind is RideList:
             mine, theirs = one.items, other.items  # type: ignore[union-attr]

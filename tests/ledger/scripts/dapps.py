@@ -135,6 +135,8 @@ func paid() = ([], size(i.payments))
 func sponsor(fee: Int) = [SponsorFee(gold, if (fee == 0) then unit else fee)]
 @Callable(i)
 func least() = ([], wavesBalance(this).generating)
+@Callable(i)
+func same(text: String) = ([StringEntry(take(text, 1), take(text, 2))], text)
 """
 
 
@@ -251,12 +253,22 @@ func five(text: String) = text + text + text + text + text
 func key(length: Int) = take(five(five(five(five("0123456789")))), length)
 """
 """Texts of up to 6250 characters."""
+HALVES = """
+let halves = dropRight("a😀", 1).drop(1) + takeRight("a😀", 1)
+func four(text: String) = text + text + text + text
+func much(text: String) = {
+    let few = four(four(four(four(four(text)))))
+    four(few) + four(few)
+}
+"""
+"""A character that weighs two bytes; a string 8,192 times."""
 BREAK = 'if (true) then throw("no") else true'
 RELEASE = """
 @Callable(i)
 func release() = [LeaseCancel(own)]
 """
-NAMES = {"RELEASE": RELEASE, "GOLD": GOLD, "SMART": SMART, "KEY": KEY, "BREAK": BREAK, "dict": dict}
+TEXTS = {"RELEASE": RELEASE, "KEY": KEY, "HALVES": HALVES, "BREAK": BREAK}
+NAMES = {"GOLD": GOLD, "SMART": SMART, "dict": dict, **TEXTS}
 
 
 def rows(table: str) -> list[tuple[str, str, str, str]]:

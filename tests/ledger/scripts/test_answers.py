@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from soliton.ledger.script_results import Reader, read_result
 from soliton.ledger.state import ASSET_BALANCES, ASSETS, DATA, ERC20, WAVES, Status
+from soliton.ledger.state_changes import to_json
 from soliton.ride.errors import EvaluationError, NativeCrash
 from soliton.ride.values import NIL, UNIT, Value, case_object, ride_list
 from tests.ledger.cases import COIN, GOLD, ME, OTHER, SPONSOR, YOU
-from tests.ledger.scripts.dapps import apply, check, rows
+from tests.ledger.scripts.dapps import HALVES, NEXT, apply, check, rows
 
 TABLE = r"""
 light | | [] | ok 1
@@ -25,6 +27,14 @@ light | more=KEY | [IntegerEntry(key(401), 1)] | refused Data entry key size = 4
 light | more=KEY | [IntegerEntry(key(400), 1)] | ok 38
 light | more=KEY | [StringEntry("k", key(5120))] | refused WriteSet size can't exceed 5120 bytes, ac
 light | more=KEY | [StringEntry("k", key(5119))] | ok 38
+light | more=HALVES | [IntegerEntry("k", size(much(halves)))] | ok
+light | more=HALVES | [IntegerEntry("k", size(much(halves + halves)))] | refused String size = 32768
+light | more=HALVES | [IntegerEntry("k", size(much("😀")))] | refused String size = 32768
+light | more=HALVES | if (halves == "😀") then throw(halves) else [] | refused 😀
+light | more=HALVES | if ([halves] == ["😀"]) then throw("same") else [] | refused same
+light | more=HALVES | [StringEntry(halves, halves), DeleteEntry(halves + "b")] | ok
+light | more=HALVES | [ScriptTransfer(Alias(halves), 1, unit)] | failed 52000 1 Alias '😀' length sh
+light | more=HALVES, fee=100_500_000 | [Issue(halves + halves, "", 2, 0, false, unit, 0)] | ok
 light | | [ScriptTransfer(me, 1, unit)] | ok 3
 light | | [ScriptTransfer(me, 0, gold)] | ok 3
 light | | [ScriptTransfer(me, 1100000000, unit)] | refused AccountBalanceError(VectorMap(3MJEiEvmSM4
@@ -108,6 +118,24 @@ light | | if (height == 10 && isDataStorageUntouched(this)) then [] else throw("
 @pytest.mark.parametrize(("rules", "given", "body", "outcome"), rows(TABLE))
 def test_answers(rules: str, given: str, body: str, outcome: str) -> None:
     check(rules, given, body, outcome)
+
+
+def test_strings_of_halves_are_rendered() -> None:
+    """Where strings leave a run, they are plain ones, which JSON encoders know."""
+    body = """
+        strict x = invoke(next, "same", [halves], [])
+        strict y = if (x == "😀") then halves + halves else throw("another string")
+        ([StringEntry(y, y), Issue(y, y, 1, 0, false, unit, 0)], y)
+    """
+    _, applied = apply("light", body, more=HALVES, next_lib=6)
+    assert not applied.status
+    assert applied.changes.changes[DATA] == {(NEXT, "😀"): "😀", (YOU, "😀😀"): "😀😀"}
+    told = applied.state_changes
+    assert told is not None
+    shown = msgspec.json.encode(to_json(told, lambda lease: {})).decode()
+    assert shown.count("😀") == 11
+    for entries in applied.changes.changes[DATA].items():
+        assert type(entries[0][1]) is type(entries[1]) is str
 
 
 def test_what_is_written() -> None:

@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from soliton.ride.errors import EvaluationError, NativeCrash
 from soliton.ride.functions import text
 from soliton.ride.functions.printing import nested_text, plain_text
-from soliton.ride.values import UNIT, BigInt, RideList, Value, case_object, ride_list, ride_tuple
+from soliton.ride.values import (
+    UNIT,
+    BigInt,
+    RideList,
+    Value,
+    case_object,
+    equal,
+    ride_list,
+    ride_tuple,
+    type_name,
+    weight,
+)
 from tests.ride.functions.plain import call
 from tests.ride.functions.setting import BEFORE, context_of
 
@@ -96,6 +107,46 @@ def test_halves_of_a_character_come_together() -> None:
     assert text.add("a\ud83d", "\ude00b") == "a😀b"
     assert text.add("a\ud83d", "b") == "a\ud83db"
     assert call(1209, [ride_list(["\ud83d", "\ude00"]), ""], context_of(5)) == "😀"
+
+
+def test_the_sum_of_halves_weighs_what_they_weigh() -> None:
+    """Weights are added: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/
+    v1/evaluator/ctx/impl/PureContext.scala`` (``sumString``). Half a character weighs one.
+    """
+    both = text.add("\ud83d", "\ude00")
+    assert both == "😀"
+    assert [int(weight(each)) for each in (both, "😀", ride_list([both]))] == [2, 4, 20 + 20 + 2]
+    once_more = text.add(text.add("a", both), both)
+    assert (once_more, int(weight(once_more))) == ("a😀😀", 5)
+    # Other functions make new strings.
+    assert weight(call(303, [once_more, 9], context_of(6))) == 9
+    for _ in range(13):
+        both = text.add(both, both)
+    assert (len(both), int(weight(both))) == (8_192, 16_384)
+    with pytest.raises(EvaluationError, match="String size=32768 exceeds 32767 bytes"):
+        call(303, [both, 8_192], context_of(6))
+    with pytest.raises(EvaluationError, match="String size = 32768 exceeds 32767 bytes"):
+        text.add(both, both)
+
+
+def test_sums_of_halves_are_strings() -> None:
+    both = text.add("\ud83d", "\ude00")
+    light, heavy = ([ride_list([each]), case_object("C", {"a": each})] for each in (both, "😀"))
+    for one, other in [(both, "😀"), *zip(light, heavy, strict=True)]:
+        assert call(0, [one, other], context_of(6)) is call(0, [other, one], context_of(6)) is True
+        assert call(1104, [ride_list([1, other]), one], context_of(6)) == 1
+        assert call(1104, [ride_list([1, one]), other], context_of(6)) == 1
+    mixed = ride_list([ride_list([both]), ride_list(["😀"])])
+    assert (
+        call(0, [mixed, ride_list([ride_list(["😀"]), ride_list([both])])], context_of(6)) is True
+    )
+    assert (
+        call(0, [mixed, ride_list([ride_list(["😀"]), ride_list(["x"])])], context_of(6)) is False
+    )
+    assert not equal(both, b"?") and type_name(both) == "String"
+    assert call(1209, [ride_list([both, "a"]), both], context_of(6)) == "😀😀a"
+    assert call(305, [both], context_of(6)) == 1
+    assert type(plain_text(both)) is str
 
 
 def test_sum_is_limited() -> None:

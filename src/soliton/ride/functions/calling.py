@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from soliton.ride.environment import CallContext
 from soliton.ride.errors import EvaluationError
-from soliton.ride.values import Value, type_name
+from soliton.ride.values import Value, kind_of, type_name
 
 Implementation = Callable[[Sequence[Value], CallContext], Value]
 """A function as the evaluator calls it; raises ``EvaluationError`` and its subclasses."""
@@ -35,7 +35,9 @@ def checked(name: str, kinds: tuple[type, ...], body: Callable[..., Value]) -> I
     count = len(kinds)
 
     def call(arguments: Sequence[Value], _context: CallContext) -> Value:
-        if len(arguments) != count or tuple(map(type, arguments)) != kinds:
+        if len(arguments) != count or (
+            tuple(map(type, arguments)) != kinds and tuple(map(kind_of, arguments)) != kinds
+        ):
             raise mismatch(name, arguments)
         return body(*arguments)
 
@@ -61,7 +63,9 @@ def mismatch(name: str, arguments: Sequence[Value]) -> EvaluationError:
 
 def _unary(name: str, kind: type, body: Callable[..., Value]) -> Implementation:
     def call(arguments: Sequence[Value], _context: CallContext) -> Value:
-        if len(arguments) != 1 or type(arguments[0]) is not kind:
+        if len(arguments) != 1 or (
+            type(arguments[0]) is not kind and kind_of(arguments[0]) is not kind
+        ):
             raise mismatch(name, arguments)
         return body(arguments[0])
 
@@ -70,9 +74,14 @@ def _unary(name: str, kind: type, body: Callable[..., Value]) -> Implementation:
 
 def _binary(name: str, left: type, right: type, body: Callable[..., Value]) -> Implementation:
     def call(arguments: Sequence[Value], _context: CallContext) -> Value:
-        if len(arguments) != 2 or type(arguments[0]) is not left or type(arguments[1]) is not right:
+        if len(arguments) != 2:
             raise mismatch(name, arguments)
-        return body(arguments[0], arguments[1])
+        one, other = arguments
+        if (type(one) is not left and kind_of(one) is not left) or (
+            type(other) is not right and kind_of(other) is not right
+        ):
+            raise mismatch(name, arguments)
+        return body(one, other)
 
     return call
 
@@ -90,6 +99,6 @@ def _fits(arguments: Sequence[Value], kinds: tuple[type, ...]) -> bool:
     if len(arguments) != len(kinds):
         return False
     for argument, kind in zip(arguments, kinds, strict=True):
-        if kind is not ANYTHING and type(argument) is not kind:
+        if type(argument) is not kind and kind is not ANYTHING and kind_of(argument) is not kind:
             return False
     return True

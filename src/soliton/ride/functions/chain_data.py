@@ -58,6 +58,7 @@ from soliton.ride.values import (
     RideList,
     Value,
     case_object,
+    kind_of,
     ride_list,
     ride_tuple,
     utf8,
@@ -119,7 +120,7 @@ def entry_of_list(kind: type, entries: RideList, key: str) -> Value:
             if "value" not in entry.fields:
                 raise NativeCrash("key not found: value")
             value = entry.fields["value"]
-            return value if type(value) is kind else UNIT
+            return value if kind_of(value) is kind else UNIT
     return UNIT
 
 
@@ -452,7 +453,7 @@ def _dapp_of_alias(context: CallContext, alias: str) -> bytes:
 
 def _called_function(name: Value | None) -> str:
     if isinstance(name, str):
-        return name
+        return str(name)
     if is_unit(name):
         return "default"
     raise ThrownError("Unexpected name arg")

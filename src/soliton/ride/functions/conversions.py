@@ -125,8 +125,8 @@ def _name_until_tuple(rest: Iterator[Value], names: list[str]) -> CaseObject | N
 
 def throw(arguments: Sequence[Value], _context: CallContext) -> Value:
     """``throw``: never returns."""
-    if len(arguments) == 1 and type(arguments[0]) is str:
-        raise EvaluationError(arguments[0])
+    if len(arguments) == 1 and isinstance(arguments[0], str):
+        raise EvaluationError(str(arguments[0]))
     raise EvaluationError(DEFAULT_THROW_MESSAGE)
 
 

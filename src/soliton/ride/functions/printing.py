@@ -44,7 +44,7 @@ _ESCAPES: Final = str.maketrans(
 def plain_text(value: Value) -> str:
     """Return the text of a value: strings without quotes, bytes in Base58."""
     if isinstance(value, str):
-        return value
+        return str(value)
     if isinstance(value, bytes):
         if len(value) <= MAX_BASE58_ALONE:
             return base58.encode(value)

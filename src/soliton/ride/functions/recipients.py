@@ -22,7 +22,7 @@ from soliton.ride.functions.calling import mismatch
 from soliton.ride.functions.data import checked_bytes
 from soliton.ride.functions.printing import plain_text
 from soliton.ride.functions.text import checked_text
-from soliton.ride.values import UNIT, CaseObject, Value, case_object
+from soliton.ride.values import UNIT, CaseObject, Value, case_object, kind_of
 
 ADDRESS: Final = "Address"
 ALIAS: Final = "Alias"
@@ -35,7 +35,7 @@ _ALIAS_HEAD: Final = 4
 def field_of(subject: CaseObject, name: str, kind: type) -> Value:
     """Return a field of an object; raise ``NativeCrash`` if it has another type."""
     value = subject.fields.get(name)
-    if type(value) is not kind:
+    if kind_of(value) is not kind:
         raise NativeCrash(f"{subject.type_name} without a field {name} of its type")
     assert value is not None
     return value
@@ -50,7 +50,7 @@ def text_field(subject: CaseObject, name: str) -> str:
     """Return a field of type String; raise ``NativeCrash`` if it is none."""
     value = field_of(subject, name, str)
     assert isinstance(value, str)
-    return value
+    return str(value)
 
 
 def bytes_field(subject: CaseObject, name: str) -> bytes:

@@ -27,9 +27,12 @@ from soliton.ride.values import (
     UNIT,
     RideList,
     Value,
+    WeighedText,
     joined,
+    kind_of,
     ride_list,
     utf8,
+    weighed_text,
     weight,
 )
 
@@ -74,9 +77,12 @@ def add(left: str, right: str) -> Value:
     size = weight(left) + weight(right)
     if size > MAX_STRING_BYTES:
         raise EvaluationError(f"String size = {size} exceeds {MAX_STRING_BYTES} bytes")
+    text = left + right
     if left and right and _FIRST_SURROGATE <= left[-1] < _FIRST_LOW_SURROGATE <= right[0]:
-        return joined(left + right)
-    return left + right
+        return weighed_text(joined(text), size)
+    if type(left) is WeighedText or type(right) is WeighedText:
+        return weighed_text(text, size)
+    return text
 
 
 def size(text: str) -> Value:
@@ -268,7 +274,7 @@ def join(
         raise EvaluationError(f"Input list size = {count} for {name} should not exceed {max_items}")
     size = items.weight - EMPTY_LIST_WEIGHT - ELEMENT_WEIGHT * count
     size += max(count - 1, 0) * units_length(separator)
-    if only_text and any(type(item) is not str for item in items.items):
+    if only_text and any(kind_of(item) is not str for item in items.items):
         raise EvaluationError("makeString only accepts strings")
     if size > max_bytes:
         raise EvaluationError(f"Constructing string size = {size} bytes will exceed {max_bytes}")
