@@ -131,18 +131,22 @@ def test_the_sum_of_halves_weighs_what_they_weigh() -> None:
 
 def test_sums_of_halves_are_strings() -> None:
     both = text.add("\ud83d", "\ude00")
-    light, heavy = ([ride_list([each]), case_object("C", {"a": each})] for each in (both, "😀"))
-    for one, other in [(both, "😀"), *zip(light, heavy, strict=True)]:
-        assert call(0, [one, other], context_of(6)) is call(0, [other, one], context_of(6)) is True
+    pairs: list[tuple[Value, Value]] = [
+        (both, "😀"),
+        (ride_list([both]), ride_list(["😀"])),
+        (case_object("C", {"a": both}), case_object("C", {"a": "😀"})),
+    ]
+    for one, other in pairs:
+        assert call(0, [one, other], context_of(6)) is True
+        assert call(0, [other, one], context_of(6)) is True
         assert call(1104, [ride_list([1, other]), one], context_of(6)) == 1
         assert call(1104, [ride_list([1, one]), other], context_of(6)) == 1
-    mixed = ride_list([ride_list([both]), ride_list(["😀"])])
-    assert (
-        call(0, [mixed, ride_list([ride_list(["😀"]), ride_list([both])])], context_of(6)) is True
+    once, turned, another = (
+        ride_list([ride_list([each]) for each in texts])
+        for texts in ((both, "😀"), ("😀", both), ("😀", "x"))
     )
-    assert (
-        call(0, [mixed, ride_list([ride_list(["😀"]), ride_list(["x"])])], context_of(6)) is False
-    )
+    assert call(0, [once, turned], context_of(6)) is True
+    assert call(0, [once, another], context_of(6)) is False
     assert not equal(both, b"?") and type_name(both) == "String"
     assert call(1209, [ride_list([both, "a"]), both], context_of(6)) == "😀😀a"
     assert call(305, [both], context_of(6)) == 1

@@ -72,7 +72,7 @@ def _is_well_formed(text: str) -> bool:
     return not any(_FIRST_SURROGATE <= character <= _LAST_SURROGATE for character in text)
 
 
-def add(left: str, right: str) -> Value:
+def add(left: str, right: str) -> str:
     """``+`` of String."""
     size = weight(left) + weight(right)
     if size > MAX_STRING_BYTES:
