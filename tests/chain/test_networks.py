@@ -283,6 +283,11 @@ def test_keys_without_effect_are_told() -> None:
         custom(tree, path=path, warnings=told)
         key = f"{path}.functionality.reset-effective-balances-at-height"
         assert told == [f"{key} has no effect: {each}" for each in expected]
+    # The node of ZBS has this rule, in its ``state/diffs/BlockDiffer.scala``.
+    told = []
+    tree = described(functionality__reset_effective_balances_at_height=2)
+    custom(tree, family="zbs", path=path, warnings=told)
+    assert told[0].endswith("nodes of ZBS cancel all of them, so this one leaves their chain there")
     told = []
     custom(described(functionality__lease_expiration=5), path=path, warnings=told)
     (warning,) = told

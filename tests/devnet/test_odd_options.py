@@ -81,3 +81,14 @@ def test_the_directory_of_another_network(tmp_path: Path, begun: bytes, words: s
     ended = run("devnet", *FREE, "--nodes", 2, "--block-time", 1, "--data-dir", tmp_path)
     assert ended.returncode == 1
     assert ended.stderr.startswith("soliton: ") and words in ended.stderr
+
+
+def test_a_node_leaves_no_wallet_in_the_directory_of_another(tmp_path: Path) -> None:
+    place = ("--data-dir", tmp_path, "--port", 0)
+    with started("devnet", *FREE, "--data-dir", tmp_path, until="Ready."):
+        busy = run("run", "--network", "devnet", "--offline", *place)
+    other = run("run", "--network", "waves-testnet", "--offline", *place)
+    assert (busy.returncode, other.returncode) == (1, 1)
+    assert "another process writes to the chain" in busy.stderr
+    assert "holds the chain devnet, not waves-testnet" in other.stderr
+    assert not (tmp_path / "wallet").exists()

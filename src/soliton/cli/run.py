@@ -15,6 +15,7 @@ import msgspec
 from soliton.cli.process import call_on_signals, end_start, run_program
 from soliton.cli.rest_api import api_context, server_limits, signature_checker
 from soliton.errors import EnvironmentProblem, InvariantBroken
+from soliton.node.chain_writer import open_store
 from soliton.node.mining import mine_by_schedule
 from soliton.node.node import Node
 from soliton.node.remote_keys import AnyWallet
@@ -135,6 +136,8 @@ def _peers(caller: SignerCaller) -> frozenset[str]:
 
 def run_node(settings: Settings) -> None:
     """Run a node on the chain in the settings' data directory until it is stopped."""
+    # A new wallet must not be left in the directory of another node.
+    open_store(settings).close()
     node = Node(settings, _open_wallet(settings))
     try:
         node.feature_watch.check()

@@ -134,7 +134,7 @@ def read(section: Section, family: str, warnings: list[str]) -> Network:
     if fee_table not in _FAMILIES:
         section.refuse("fee-table", f"one of {', '.join(_FAMILIES)}")
     heights = section.section("functionality")
-    functionality = _functionality(heights, chain_id, warnings)
+    functionality = _functionality(heights, chain_id, family, warnings)
     genesis = _genesis(section.section("genesis"), chain_id)
     if functionality.min_block_time_ms > genesis.average_block_delay_ms:
         heights.refuse("min-block-time", "no more than genesis.average-block-delay")
@@ -154,7 +154,9 @@ def read(section: Section, family: str, warnings: list[str]) -> Network:
     )
 
 
-def _functionality(section: Section, chain_id: int, warnings: list[str]) -> Functionality:
+def _functionality(
+    section: Section, chain_id: int, family: str, warnings: list[str]
+) -> Functionality:
     period = section.integer("feature-check-blocks-period", 10_000, 1, MAX_INT)
     fields: dict[str, object] = {
         "feature_check_blocks_period": period,
@@ -186,9 +188,14 @@ def _functionality(section: Section, chain_id: int, warnings: list[str]) -> Func
     for key, field in _TIMES.items():
         fields[field] = section.integer(key, last_time, 0, MAX_LONG)
     warnings.extend(f"{key} is obsolete and ignored" for key in section.written(*_OBSOLETE))
-    # In the first block there are no leases; the Waves node has this at two heights of its own.
+    # In the first block there are no leases; the Waves node has this at two heights of its own,
+    # and the ZBS node by this setting (0bsnetwork/Zbs ``state/diffs/BlockDiffer.scala``).
     if section.integer(_RESET, 0, 0, MAX_INT) > 1:
-        warnings.append(f"{section.full(_RESET)} has no effect: no leases are cancelled there")
+        others = "; nodes of ZBS cancel all of them, so this one leaves their chain there"
+        warnings.append(
+            f"{section.full(_RESET)} has no effect: no leases are cancelled there"
+            f"{others if family == 'zbs' else ''}"
+        )
     warnings.extend(
         f"{key} has no effect: it belongs to feature 25, which this version does not implement"
         for key in section.written("lease-expiration")
