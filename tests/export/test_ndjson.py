@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 from collections.abc import Iterator
@@ -91,6 +92,10 @@ def test_who_writes_is_alone_and_strange_files_are_refused(tmp_path: Path) -> No
     with pytest.raises(AnotherExport):
         NdjsonFile.open(path)
     file.close()
+    os.mkfifo(tmp_path / "pipe")
+    for other in (tmp_path / "pipe", Path(os.devnull)):
+        with pytest.raises(WrongChain, match="is no regular file"):
+            NdjsonFile.open(other)
     path.write_text("something else\n")
     with pytest.raises(WrongChain, match=r"chain\.ndjson:1 is not a line of an export"):
         NdjsonFile.open(path)

@@ -62,6 +62,8 @@ class NdjsonFile:
         a file that is not an export.
         """
         with system_errors(path):
+            if path.exists() and not path.is_file():
+                raise WrongChain(f"{path} is no regular file, which an export reads to go on")
             file = path.open("a+b")
         try:
             try:
