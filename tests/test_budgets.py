@@ -32,7 +32,7 @@ LINES: dict[str, int] = {
     "export": 3_980,
     "grpc_api": 5_320,
     "keystore": 740,
-    "ledger": 9_370,
+    "ledger": 9_400,
     "matcher": 15_382,
     "matching": 3_870,
     "node": 7_390,

@@ -133,8 +133,10 @@ def checking_block(
         hit_source = headers.check_header(chain, header, block.id, now)
     if blocks.has_weak_key(block) or (verify_signatures and not blocks.signature_is_valid(block)):
         raise BlockRejected(height, "invalid signature of the generator")
+    encoded: Encoded | None = None
     if header.version >= blocks.PROTOBUF_VERSION:
-        root = blocks.transactions_root(block.transactions)
+        encoded = tuple(map(codec.encode_protobuf, block.transactions))
+        root = blocks.transactions_root(block.transactions, encoded)
         if root != header.transactions_root:
             raise BlockRejected(height, f"transactions root is not {root.hex()}")
     if header.challenged is not None:
@@ -147,6 +149,7 @@ def checking_block(
             environment,
             verify_signatures=verify_signatures,
             snapshots=snapshots,
+            encoded=encoded,
         )
     )
 
@@ -187,12 +190,14 @@ def applying_block(
     *,
     verify_signatures: bool = True,
     snapshots: SnapshotsOfBlock | None = None,
+    encoded: Encoded | None = None,
 ) -> Steps[BlockInProgress]:
     """Apply a block to the state after its parent, in steps.
 
     The caller checks the header and the block's own signature; without ``verify_signatures`` also
     those in the outcome's ``unverified``. In a block that challenges another one, transactions that
-    cannot be applied are elided, and signatures are always verified. Raises ``BlockRejected``.
+    cannot be applied are elided, and signatures are always verified. ``encoded`` are its
+    transactions in protobuf, if they are known. Raises ``BlockRejected``.
     """
     progress = BlockInProgress(state, environment)
     progress.begin(block.transactions)
@@ -201,7 +206,7 @@ def applying_block(
         yield from progress.adding_snapshots(block.transactions, snapshots, elide=elide)
     elif block.transactions:
         yield from progress.adding(
-            block.transactions, verify_signatures=verify_signatures, elide=elide
+            block.transactions, verify_signatures=verify_signatures, elide=elide, encoded=encoded
         )
     progress.check_state_hash(block.header.state_hash)
     return progress
@@ -348,6 +353,7 @@ class BlockInProgress:
         verify_signatures: bool,
         verified: Collection[bytes] = (),
         elide: bool = False,
+        encoded: Encoded | None = None,
     ) -> Steps[None]:
         """Apply the transactions of a block or microblock, in steps; ``verified`` are the ids of
         those whose signatures are known to be valid. Raises ``TransactionInBlockRejected``.
@@ -358,7 +364,8 @@ class BlockInProgress:
             try:
                 codec.validate(transaction)
                 verify = verify_signatures and transaction.id not in verified
-                self.add(transaction, verify_signature=verify)
+                known = None if encoded is None else encoded[number - 1]
+                self.add(transaction, verify_signature=verify, encoded=known)
             except InputError as error:
                 if not elide:
                     raise TransactionInBlockRejected(self.height, transaction, error) from error
@@ -366,9 +373,15 @@ class BlockInProgress:
             if number % STEP_TRANSACTIONS == 0:
                 yield
 
-    def add(self, transaction: AnyTransaction, *, verify_signature: bool = True) -> None:
+    def add(
+        self,
+        transaction: AnyTransaction,
+        *,
+        verify_signature: bool = True,
+        encoded: bytes | None = None,
+    ) -> None:
         """Apply one more transaction; raises as ``apply_transaction`` does, or ``BlockFull``."""
-        counted = self._check_room(transaction)
+        counted = _check_room(self, transaction, encoded)
         applied = apply_transaction(
             transaction, self.overlay, self._context, verify_signature=verify_signature
         )
@@ -460,20 +473,6 @@ class BlockInProgress:
         self._step.merge(above)
         self.overlay.merge(above)
 
-    def _check_room(self, transaction: AnyTransaction) -> bytes:
-        """Return the bytes that count towards the block's limit; raise ``BlockFull``."""
-        limits, count = self.environment.parent_rules, len(self.overlay.transaction_ids)
-        if limits.max_transactions is not None and count >= limits.max_transactions:
-            raise BlockFull(f"{limits.max_transactions}", for_all=True)
-        if limits.max_transactions_bytes is None:
-            return b""
-        protobuf = self.environment.rules.has(Feature.BLOCK_V5)
-        counted = codec.encode_protobuf(transaction) if protobuf else codec.encode(transaction)
-        left = limits.max_transactions_bytes - self._transactions_bytes
-        if len(counted) > left:
-            raise BlockFull(f"{limits.max_transactions_bytes} bytes", for_all=left < LEAST_BYTES)
-        return counted
-
     def _share_fee(self, transaction: AnyTransaction, changes: Overlay) -> None:
         rules = self.environment.rules
         asset_id, fee = fees.generator_fee(transaction, self.overlay, rules)
@@ -522,6 +521,25 @@ class BlockInProgress:
             minted=self.minted,
             initial=self.initial,
         )
+
+
+def _check_room(
+    block: BlockInProgress, transaction: AnyTransaction, encoded: bytes | None
+) -> bytes:
+    """Return the bytes that count towards the block's limit; raise ``BlockFull``."""
+    limits, count = block.environment.parent_rules, len(block.overlay.transaction_ids)
+    if limits.max_transactions is not None and count >= limits.max_transactions:
+        raise BlockFull(f"{limits.max_transactions}", for_all=True)
+    if limits.max_transactions_bytes is None:
+        return b""
+    if not block.environment.rules.has(Feature.BLOCK_V5):
+        counted = codec.encode(transaction)
+    else:
+        counted = codec.encode_protobuf(transaction) if encoded is None else encoded
+    left = limits.max_transactions_bytes - block._transactions_bytes
+    if len(counted) > left:
+        raise BlockFull(f"{limits.max_transactions_bytes} bytes", for_all=left < LEAST_BYTES)
+    return counted
 
 
 def observe(block: BlockInProgress, transaction: AnyTransaction, observer: Observer) -> Outcome:
