@@ -55,10 +55,14 @@ def nothing_is_left(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 def records(place: Place) -> list[dict[str, Any]]:
-    """What a consumer reads that only takes what was committed."""
+    """What a consumer reads that only takes what was committed.
+
+    The broker answers a commit before it has marked the records as committed: this waits for it.
+    """
 
     async def read() -> list[dict[str, Any]]:
         where = TopicPartition(place.topic, 0)
+        end = await last_offset(where)
         consumer = AIOKafkaConsumer(
             bootstrap_servers=place.servers,
             isolation_level="read_committed",
@@ -69,7 +73,6 @@ def records(place: Place) -> list[dict[str, Any]]:
         try:
             consumer.assign([where])
             await consumer.seek_to_beginning(where)
-            end = (await consumer.end_offsets([where]))[where]
             while await consumer.position(where) < end:
                 for batch in (await consumer.getmany(timeout_ms=200)).values():
                     found += [json.loads(each.value or b"") for each in batch]
@@ -77,7 +80,19 @@ def records(place: Place) -> list[dict[str, Any]]:
             await consumer.stop()
         return found
 
-    return asyncio.run(read())
+    async def last_offset(where: TopicPartition) -> int:
+        consumer = AIOKafkaConsumer(bootstrap_servers=place.servers)
+        await consumer.start()
+        try:
+            return int((await consumer.end_offsets([where]))[where])
+        finally:
+            await consumer.stop()
+
+    async def read_in_time() -> list[dict[str, Any]]:
+        async with asyncio.timeout(60):
+            return await read()
+
+    return asyncio.run(read_in_time())
 
 
 def folded(lines: list[dict[str, Any]]) -> list[tuple[int, str, list[str]]]:

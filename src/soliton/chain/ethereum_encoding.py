@@ -10,12 +10,11 @@ the library headlong 12.3.1, which that calls.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from soliton.chain.errors import FormatError
-from soliton.chain.layouts import take
+from soliton.chain.layouts import lenient_text, take
 from soliton.crypto.hashes import keccak256
 
 # --- RLP ------------------------------------------------------------------------------------------
@@ -107,8 +106,6 @@ MAX_ABI_DEPTH: Final = 8
 
 PAYMENTS_TYPE: Final = "(bytes32,int64)[]"
 """The type of the last argument of every call, the payments."""
-
-_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 AbiValue = int | bool | bytes | str | tuple["AbiValue", ...]
 
@@ -261,7 +258,7 @@ class _AbiReader:
         if any(piece[length:]):
             raise FormatError("padding that is not zero")
         value = piece[:length]
-        words = _read_text(value) if kind == "string" else None
+        words = lenient_text(value) if kind == "string" else None
         self.used += _padded(length if words is None else len(words.encode()))
         return value if words is None else words
 
@@ -273,11 +270,6 @@ class _AbiReader:
 
 def _padded(length: int) -> int:
     return -(-length // WORD) * WORD
-
-
-def _read_text(data: bytes) -> str:
-    """Decode UTF-8 as the JVM does: what is invalid becomes U+FFFD, once for a surrogate."""
-    return _SURROGATE.sub(b"\xff", data).decode(errors="replace")
 
 
 def _is_dynamic(kind: str) -> bool:
