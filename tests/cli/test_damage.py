@@ -167,6 +167,15 @@ def test_a_store_is_in_order(place: Path) -> None:
     assert ended.stdout.startswith(f"{HEIGHT} blocks, {transactions} transactions and ")
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
+def test_names_of_directories_need_not_be_text(place: Path, tmp_path: Path) -> None:
+    named = tmp_path / os.fsdecode(b"\xff")
+    place.rename(named)
+    ended = run("verify", "--data-dir", named, "--network", "devnet")
+    assert ended.returncode == 0, ended.stderr
+    assert "in order" in ended.stdout
+
+
 def outcome(directory: Path) -> str:
     """What reading everything comes to, in a process that may be ended by it."""
     child = os.fork()

@@ -54,7 +54,7 @@ def stored_network(directory: Path) -> str | None:
             return None
         check_length(directory, mend=False)
         with (
-            lmdb.open(str(directory), readonly=True, lock=False) as environment,
+            lmdb.open(os.fsencode(directory), readonly=True, lock=False) as environment,
             environment.begin() as transaction,
         ):
             name: bytes | None = transaction.get(layout.NETWORK)

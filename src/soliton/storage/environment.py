@@ -55,7 +55,7 @@ def open_environment(
     if exclusive:
         _reserve(directory / "lock.mdb", max_readers * _SLOT_BYTES)
     environment = lmdb.open(
-        str(directory),
+        os.fsencode(directory),
         map_size=map_size,
         sync=durable,
         metasync=durable,
