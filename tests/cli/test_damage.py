@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import lmdb
@@ -183,7 +184,11 @@ def outcome(directory: Path) -> str:
         code = 4
         try:
             store = Store(directory, DEVNET.name, durable=False, exclusive=False)
-            verify(ChainWriter(DEVNET, store))
+            chain = ChainWriter(DEVNET, store)
+            # What is found once is found again: LMDB ends the transaction that has met it.
+            with suppress(DamagedStore):
+                verify(chain)
+            verify(chain)
             code = 0
         except DamagedStore:
             code = 1
@@ -216,7 +221,7 @@ def test_pages_that_are_overwritten(place: Path, kind: str) -> None:
         file.write_bytes(changed)
         found.setdefault(outcome(place / "data"), []).append(page)
     print(f"\n{kind}: { {name: len(each) for name, each in found.items()} }")
-    assert "untyped" not in found, found
+    assert not found.keys() & {"untyped", "refused"}, found
     assert "damaged" in found
     assert set(found.get("in order", ())) <= free
 

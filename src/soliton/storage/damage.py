@@ -39,6 +39,8 @@ DATABASE_DAMAGE: Final = (
     lmdb.InvalidError,
     lmdb.VersionMismatchError,
     lmdb.BadChecksumError,
+    # A transaction that has met such a page reads nothing any more.
+    lmdb.BadTxnError,
 )
 
 
