@@ -95,6 +95,20 @@ def test_a_feature_is_active_one_window_after_its_approval(
     assert chain.rules.activation_height(Feature.BOOST_BLOCK_REWARD) == activation
 
 
+def test_blocks_with_many_votes_are_not_cached(open_chain: OpenChain) -> None:
+    """As in the reference, a block of version 5 may have any number: caches do not grow with it."""
+    chain = open_chain(_voting_network())
+    many = (BOOST,) * 1_000
+    for votes in (many, many, many, many, ()):
+        _mine(chain, votes)
+    found = {height: chain.feature_votes(height) for height in range(1, 7)}
+    assert found == {height: chain.meta(height).feature_votes for height in range(1, 7)}
+    assert found[2] == found[5] == many and found[6] == ()
+    assert {*chain._metas} == {*chain._votes} == {1, 6}
+    # They count nevertheless.
+    assert chain.rules.activation_height(Feature.BOOST_BLOCK_REWARD) == 10
+
+
 @pytest.mark.parametrize(
     ("votes", "approved"),
     [

@@ -91,8 +91,7 @@ def read_body(body: Members, chain_id: int, fee: int) -> Asked:
 
     unchanged: tuple[Balances, ...] = ()
     balances = take(_STATE, _overrides, unchanged)
-    source = body.get("expr")
-    is_source = isinstance(source, str) and not faults
+    source = None if faults else body.get("expr")
     found = Invocation(
         call=take("call", read_call_json, None) or DEFAULT_CALL,
         payments=take("payment", PAYMENTS.json.read, ()),
@@ -102,7 +101,7 @@ def read_body(body: Members, chain_id: int, fee: int) -> Asked:
         sender=take("sender", read_string, None),
         key=take("senderPublicKey", read_string, base58.encode(NO_KEY)),
     )
-    if isinstance(source, str) and is_source:
+    if isinstance(source, str):
         if not faults and len(body.keys() - {_STATE}) > 1:
             raise errors.CONFLICTING_REQUEST_STRUCTURE.error()
         return Asked(source, balances)

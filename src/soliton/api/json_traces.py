@@ -107,7 +107,7 @@ def steps_text(steps: Sequence[Step], watch: Watch | None = None, depth: int = 1
             line = f"\n{tabs}{step.name} = {_error_text(steps, number, tabs)}"
             parts.append(line if len(line) <= left else "")
             break
-        line = f"\n{tabs}{step.name} = {nested_text(step.value, depth)}"
+        line = f"\n{tabs}{step.name} = {nested_text(step.value, depth, left)}"
         left -= len(line)
         if left >= 0:
             parts.append(line)

@@ -31,7 +31,9 @@ DELETED_VALUE: Final = b"\xff"
 
 def wrapped(number: int) -> int:
     """Return the lowest 64 bits of a number, signed, as a result is on the JVM."""
-    return (number + 2**63) % 2**64 - 2**63
+    if MIN_I64 <= number <= MAX_I64:
+        return number
+    return (number - MIN_I64) % 2**64 + MIN_I64
 
 
 class DataEntry(msgspec.Struct, frozen=True, gc=False):

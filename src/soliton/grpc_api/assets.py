@@ -13,9 +13,9 @@ from soliton.api import errors
 from soliton.chain.addresses import from_public_key
 from soliton.chain.layouts import lenient_text
 from soliton.chain.transactions import issue
-from soliton.chain.values import AssetId
+from soliton.chain.values import AssetId, wrapped
 from soliton.grpc_api.errors import of_rest
-from soliton.grpc_api.messages import DIGEST_LENGTH, low_long, script_text, signed_transaction
+from soliton.grpc_api.messages import DIGEST_LENGTH, script_text, signed_transaction
 from soliton.grpc_api.proto import assets_api_pb2 as pb
 from soliton.grpc_api.reading import stream_address
 from soliton.ledger.state import (
@@ -59,7 +59,7 @@ def _info(
         description=lenient_text(name.description),
         decimals=info.decimals,
         reissuable=volume.reissuable,
-        total_volume=low_long(volume.quantity),
+        total_volume=wrapped(volume.quantity),
         sequence_in_block=info.sequence,
         issue_height=info.height,
     )

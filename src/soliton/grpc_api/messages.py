@@ -28,7 +28,6 @@ __all__ = [
     "DIGEST_LENGTH",
     "block_message",
     "block_with_height",
-    "low_long",
     "reward_messages",
     "script_text",
     "signed_transaction",
@@ -113,8 +112,3 @@ def signed_transaction(transaction: AnyTransaction) -> SignedTransaction:
 def script_text(script: bytes) -> str:
     """Return a script as a text of its tree; the reference prints objects of its own."""
     return tree_text(parse_script(script))
-
-
-def low_long(number: int) -> int:
-    """Return the low 64 bits of a number, as a signed number."""
-    return (number + 2**63) % 2**64 - 2**63

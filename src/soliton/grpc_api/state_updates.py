@@ -18,8 +18,7 @@ from soliton.chain.addresses import Address
 from soliton.chain.layouts import lenient_text
 from soliton.chain.protobuf import write_data_entry
 from soliton.chain.snapshots import volume_bytes
-from soliton.chain.values import AssetId, DataEntry, DataValue
-from soliton.grpc_api.messages import low_long
+from soliton.chain.values import AssetId, DataEntry, DataValue, wrapped
 from soliton.grpc_api.proto import events_pb2 as pb
 from soliton.ledger.state import (
     ACCOUNT_SCRIPTS,
@@ -148,7 +147,7 @@ def _fill_details(message: pb.StateUpdate.AssetDetails, asset_id: AssetId, found
     message.name = lenient_text(name.name)
     message.description = lenient_text(name.description)
     message.reissuable = volume.reissuable
-    message.volume = low_long(volume.quantity)
+    message.volume = wrapped(volume.quantity)
     message.safe_volume = volume_bytes(volume.quantity)
     if script is not None:
         message.script_info.script = script.script

@@ -12,7 +12,7 @@ from typing import Final
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.chain.values import MAX_I64, AssetId
+from soliton.chain.values import MAX_I64, AssetId, wrapped
 from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
@@ -70,8 +70,7 @@ def reissue(
     if not old.reissuable and context.timestamp > rules.invalid_reissue_until:
         raise TransactionRejected("Asset is not reissuable")
     # A dApp could once reissue a negative quantity: in 64 bits, the room for it overflows.
-    room = (MAX_I64 - quantity + 2**63) % 2**64 - 2**63
-    if room < old.quantity and rules.has(Feature.DATA_TRANSACTION):
+    if wrapped(MAX_I64 - quantity) < old.quantity and rules.has(Feature.DATA_TRANSACTION):
         raise TransactionRejected("Asset total value overflow")
     portfolio.add(sender, asset_id, quantity)
     new = AssetVolume(old.reissuable and reissuable, old.quantity + quantity)

@@ -15,7 +15,7 @@ import msgspec
 
 from soliton.chain import blocks
 from soliton.chain.addresses import Address
-from soliton.chain.blocks import Block
+from soliton.chain.blocks import MAX_FEATURE_VOTES, Block
 from soliton.chain.networks.model import Network
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
@@ -147,6 +147,9 @@ class Blockchain:
         return found
 
     def _remember(self, height: int, meta: BlockMeta) -> None:
+        if len(meta.feature_votes) > MAX_FEATURE_VOTES:
+            # Whoever generates blocks may vote a million times in one: caches would grow with it.
+            return
         self._metas[height] = meta
         if len(self._metas) > _CACHED_METAS:
             self._metas.popitem(last=False)
@@ -157,7 +160,8 @@ class Blockchain:
         votes = self._votes.get(height)
         if votes is None:
             votes = self._read_meta(height).feature_votes
-            self._remember_votes(height, votes)
+            if len(votes) <= MAX_FEATURE_VOTES:
+                self._remember_votes(height, votes)
         return votes
 
     def _remember_votes(self, height: int, votes: tuple[int, ...]) -> None:

@@ -263,14 +263,17 @@ class _Unfit:
     __slots__ = ("_accounts", "_progress", "count")
 
     def __init__(self, progress: BlockInProgress) -> None:
-        self._accounts: set[Address | None] = set()
+        self._accounts: set[Address] = set()
         self._progress = progress
         self.count = 0
 
     def add(self, transaction: AnyTransaction) -> None:
         """Count a transaction that does not fit."""
         self.count += 1
-        self._accounts |= {_sender(transaction), self._called(transaction)} - {None}
+        self._accounts.add(_sender(transaction))
+        called = self._called(transaction)
+        if called is not None:
+            self._accounts.add(called)
 
     def holds_back(self, transaction: AnyTransaction) -> bool:
         """Whether it is a call, and one of the same sender or dApp does not fit."""

@@ -184,6 +184,9 @@ async def test_assets_as_ethereum_wallets_know_them(chain: PrivateChain) -> None
         ("0x" + "zz" * 20, "0x" + "ef" * 20),
         ("", "0x"),
         ("12" * 10_000, "0x" + "12" * 10_000),
+        ("0x" + "zz" * 96, "0x" + "ef" * 96),
+        # A longer one that is no number is not converted digit by digit.
+        ("0x" + "zz" * 97, "0x" + "zz" * 97),
     ):
         answer = await ask(chain, f"/eth/assets?id={address}&id={wrong}")
         assert (answer["error"], answer["ids"]) == (116, [shown])

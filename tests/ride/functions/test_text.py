@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from soliton.ride.errors import EvaluationError, NativeCrash
 from soliton.ride.functions import text
-from soliton.ride.functions.printing import nested_text, plain_text
+from soliton.ride.functions.printing import MAX_PRINTED_CHARS, nested_text, plain_text
 from soliton.ride.values import (
     UNIT,
     BigInt,
@@ -236,6 +236,21 @@ def test_printed_objects() -> None:
     assert plain_text(bytes(1024)) == "base64:" + "A" * 1366 + "=="
     assert nested_text(bytes(1024)) == "base58'" + "1" * 1024 + "'"
     assert nested_text(bytes(1025)).startswith("base64'")
+
+
+def test_deep_values_are_printed_up_to_a_limit() -> None:
+    """Their texts grow with the square of the depth."""
+    deep_object = case_object("T", {})
+    deep_list = ride_list([])
+    for _ in range(4_000):
+        deep_object = case_object("T", {"a": deep_object})
+        deep_list = ride_list([deep_list])
+    whole = 4_000 * 4_000
+    for text_of_it in (plain_text(deep_object), nested_text(deep_list, 0)):
+        assert MAX_PRINTED_CHARS < len(text_of_it) < MAX_PRINTED_CHARS + 4_000 < whole
+    assert len(nested_text(deep_list, 0, 50)) < 100
+    # Without indentation they do not.
+    assert nested_text(deep_list) == "[" * 4_001 + "]" * 4_001
 
 
 def test_order_of_many_fields() -> None:

@@ -10,6 +10,8 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
+import binascii
+import contextlib
 from typing import Final
 
 from soliton.api import devnet_rpc, errors, ethereum_rpc
@@ -17,7 +19,7 @@ from soliton.api.ethereum_json import hexadecimal
 from soliton.api.http import Request
 from soliton.api.json_assets import asset_json
 from soliton.api.json_transactions import Members
-from soliton.api.lookup import address_argument, node_of
+from soliton.api.lookup import MAX_ID_TEXT_CHARS, address_argument, node_of
 from soliton.api.rest import examples
 from soliton.api.route_table import json_body, row, rows_by_ids, table
 from soliton.api.schemas import ASSET
@@ -109,9 +111,13 @@ def _bytes(text: str) -> bytes:
     library (``hexStringToByteArray`` of web3j).
     """
     digits = text.removeprefix(_PREFIX)
-    values = [
-        _DIGITS.get(digit.lower(), -1) for digit in digits.zfill(len(digits) + len(digits) % 2)
-    ]
+    digits = digits.zfill(len(digits) + len(digits) % 2)
+    with contextlib.suppress(ValueError):
+        return binascii.unhexlify(digits)
+    if len(digits) > MAX_ID_TEXT_CHARS:
+        # Digit by digit, a long one would hold up other requests.
+        raise errors.INVALID_IDS.error(ids=[text])
+    values = [_DIGITS.get(digit.lower(), -1) for digit in digits]
     pairs = zip(values[::2], values[1::2], strict=True)
     return bytes(((high << 4) + low) & 0xFF for high, low in pairs)
 

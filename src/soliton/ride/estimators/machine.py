@@ -31,8 +31,6 @@ redeclared names make functions or values refer to themselves; the reference wou
 """
 WATCHED_STEPS: Final = 1_024
 """``watch`` is called once per this many nodes."""
-MAX_LONG: Final = 2**63 - 1
-MIN_LONG: Final = -(2**63)
 
 Steps = Generator[Expression, int, int]
 """The handler of a node: yields expressions, receives their costs, returns a cost."""
@@ -163,13 +161,6 @@ class Journal:
 
 _NOTHING: Final = object()
 """Marks a missing key."""
-
-
-def wrapped(number: int) -> int:
-    """Wrap a number to 64 bits, as the reference's unchecked arithmetic does."""
-    if MIN_LONG <= number <= MAX_LONG:
-        return number
-    return (number - MIN_LONG) % 2**64 + MIN_LONG
 
 
 def header(function: int | str) -> str:

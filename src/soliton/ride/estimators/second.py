@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from soliton.chain.values import wrapped
 from soliton.ride.estimators.machine import (
     MAX_STEPS_BEFORE,
     EstimationError,
@@ -26,7 +27,6 @@ from soliton.ride.estimators.machine import (
     Steps,
     Walk,
     header,
-    wrapped,
 )
 from soliton.ride.expressions import Block, Call, Expression, Func, GetField, If, Let, Ref
 

@@ -26,15 +26,13 @@ from typing import Final
 
 import msgspec
 
+from soliton.chain.values import MAX_I64, MIN_I64, wrapped
 from soliton.ride.estimators.machine import (
-    MAX_LONG,
     MAX_STEPS,
-    MIN_LONG,
     EstimationError,
     Steps,
     Walk,
     header,
-    wrapped,
 )
 from soliton.ride.expressions import (
     Block,
@@ -312,7 +310,7 @@ class Estimation:
 
     def _sum(self, left: int, right: int) -> int:
         total = left + right
-        if MIN_LONG <= total <= MAX_LONG:
+        if MIN_I64 <= total <= MAX_I64:
             return total
         if self._fix_overflow:
             raise EstimationError("Illegal script")

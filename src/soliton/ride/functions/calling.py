@@ -35,10 +35,8 @@ def checked(name: str, kinds: tuple[type, ...], body: Callable[..., Value]) -> I
     count = len(kinds)
 
     def call(arguments: Sequence[Value], _context: CallContext) -> Value:
-        if len(arguments) != count or (
-            tuple(map(type, arguments)) != kinds and tuple(map(kind_of, arguments)) != kinds
-        ):
-            raise mismatch(name, arguments)
+        if len(arguments) != count or tuple(map(type, arguments)) != kinds:
+            _check(name, arguments, kinds)
         return body(*arguments)
 
     return call
@@ -48,8 +46,7 @@ def in_context(name: str, kinds: tuple[type, ...], body: Callable[..., Value]) -
     """Return the implementation for a function of the context and its arguments."""
 
     def call(arguments: Sequence[Value], context: CallContext) -> Value:
-        if not _fits(arguments, kinds):
-            raise mismatch(name, arguments)
+        _check(name, arguments, kinds)
         return body(context, *arguments)
 
     return call
@@ -63,10 +60,8 @@ def mismatch(name: str, arguments: Sequence[Value]) -> EvaluationError:
 
 def _unary(name: str, kind: type, body: Callable[..., Value]) -> Implementation:
     def call(arguments: Sequence[Value], _context: CallContext) -> Value:
-        if len(arguments) != 1 or (
-            type(arguments[0]) is not kind and kind_of(arguments[0]) is not kind
-        ):
-            raise mismatch(name, arguments)
+        if len(arguments) != 1 or type(arguments[0]) is not kind:
+            _check(name, arguments, (kind,))
         return body(arguments[0])
 
     return call
@@ -74,25 +69,27 @@ def _unary(name: str, kind: type, body: Callable[..., Value]) -> Implementation:
 
 def _binary(name: str, left: type, right: type, body: Callable[..., Value]) -> Implementation:
     def call(arguments: Sequence[Value], _context: CallContext) -> Value:
-        if len(arguments) != 2:
-            raise mismatch(name, arguments)
-        one, other = arguments
-        if (type(one) is not left and kind_of(one) is not left) or (
-            type(other) is not right and kind_of(other) is not right
-        ):
-            raise mismatch(name, arguments)
-        return body(one, other)
+        if len(arguments) != 2 or type(arguments[0]) is not left or type(arguments[1]) is not right:
+            _check(name, arguments, (left, right))
+        return body(arguments[0], arguments[1])
 
     return call
 
 
 def _mixed(name: str, kinds: tuple[type, ...], body: Callable[..., Value]) -> Implementation:
     def call(arguments: Sequence[Value], _context: CallContext) -> Value:
-        if not _fits(arguments, kinds):
-            raise mismatch(name, arguments)
+        _check(name, arguments, kinds)
         return body(*arguments)
 
     return call
+
+
+def _check(name: str, arguments: Sequence[Value], kinds: tuple[type, ...]) -> None:
+    """Raise the error for a mismatch unless the arguments fit. Most are settled before, by one
+    comparison for each.
+    """
+    if not _fits(arguments, kinds):
+        raise mismatch(name, arguments)
 
 
 def _fits(arguments: Sequence[Value], kinds: tuple[type, ...]) -> bool:

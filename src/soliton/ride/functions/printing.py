@@ -23,6 +23,10 @@ MAX_BASE58_IN_OBJECTS: Final = 1024
 """Up to this length, bytes inside lists and objects are written in Base58."""
 MAX_BASE58_ALONE: Final = 1023
 """Up to this length, bytes that are the whole value are written in Base58."""
+MAX_PRINTED_CHARS: Final = 200_000
+"""More than a string may have that a function returns. By indentation, texts of objects within one
+another grow with the square of their depth: a script could have fifty megabytes printed.
+"""
 
 _ESCAPES: Final = str.maketrans(
     {
@@ -52,24 +56,24 @@ def plain_text(value: Value) -> str:
     return nested_text(value)
 
 
-def nested_text(value: Value, depth: int | None = None) -> str:
+def nested_text(value: Value, depth: int | None = None, limit: int = MAX_PRINTED_CHARS) -> str:
     """Return the text of a value inside a list or object: strings in quotes. With a ``depth`` of
-    indentation, lists are written line by line, too.
+    indentation, lists are written line by line, too. The text ends soon after ``limit`` characters.
     """
     parts: list[str] = []
     list_parts = _list_parts if depth is None else _lines
     # An explicit stack: values can be nested more deeply than Python's.
     stack: list[tuple[Value | str, int, bool]] = [(value, depth or 0, True)]
-    while stack:
+    while stack and limit >= 0:
         item, depth, is_value = stack.pop()
-        if not is_value:
-            parts.append(str(item))
-        elif isinstance(item, RideList):
+        if isinstance(item, RideList):
             stack.extend(reversed(list_parts(item, depth)))
         elif isinstance(item, CaseObject):
             stack.extend(reversed(_object_parts(item, depth)))
         else:
-            parts.append(_simple_text(item))
+            text = _simple_text(item) if is_value else str(item)
+            parts.append(text)
+            limit -= len(text)
     return "".join(parts)
 
 
@@ -92,10 +96,11 @@ def _simple_text(value: Value) -> str:
 def _lines(value: RideList, depth: int) -> list[tuple[Value | str, int, bool]]:
     if not value.items:
         return [("[]", 0, False)]
-    indent = "\t" * (depth + 1)
+    first = "\n" + "\t" * (depth + 1)
+    later = "," + first
     parts: list[tuple[Value | str, int, bool]] = [("[", 0, False)]
     for index, item in enumerate(value.items):
-        parts.append((f",\n{indent}" if index else f"\n{indent}", 0, False))
+        parts.append((later if index else first, 0, False))
         parts.append((item, depth + 1, True))
     parts.append(("\n" + "\t" * depth + "]", 0, False))
     return parts
