@@ -127,18 +127,33 @@ class Page:
         return answer["result"].get("value")
 
     def wait_for(self, script: str) -> None:
-        """Wait until an expression is true, on whichever page the tab is then."""
-        eventually(lambda: self._holds(script), script)
+        """Wait until an expression is true, on whichever page the tab is then.
 
-    def _holds(self, script: str) -> bool:
+        While it cannot be worked out, it is not true yet: what it reads may not be drawn.
+        """
+        raised: list[Any] = [None]
+
+        def holds() -> bool:
+            now, raised[0] = self._holds(script)
+            return now
+
+        try:
+            eventually(holds, script)
+        except AssertionError as error:
+            if raised[0] is not None:
+                error.add_note(f"at last it raised {raised[0]}")
+            raise
+
+    def _holds(self, script: str) -> tuple[bool, Any]:
+        """Whether an expression is true now, and what it raised."""
         parameters = {"expression": f"Boolean({script})", "returnByValue": True}
         answer = self._ask("Runtime.evaluate", parameters)
         if "error" in answer:
             # The tab has left the page while the question was on its way.
             assert any(each in answer["error"]["message"] for each in _LEFT), answer
-            return False
-        assert "exceptionDetails" not in answer["result"], answer
-        return answer["result"]["result"].get("value") is True
+            return False, None
+        result = answer["result"]
+        return result["result"].get("value") is True, result.get("exceptionDetails")
 
     def screenshot(self, path: Path) -> None:
         """What the page looks like, as PNG."""
