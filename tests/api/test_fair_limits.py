@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -17,7 +19,7 @@ from soliton.api.routes import GET, Handler, Route
 from soliton.node.rest_settings import ApiLimits
 from soliton.web.answers import Whole
 from soliton.web.clients import LOCAL
-from soliton.web.shared_counters import SharedCounters, join, share
+from soliton.web.shared_counters import LONG, ClientCounts, SharedCounters, join, share
 from tests.api.client import call, call_at_once, make_context
 
 LIMITS = ApiLimits(
@@ -140,6 +142,37 @@ def test_the_places_are_those_of_all_processes(tmp_path: Path) -> None:
     # The other process has ended, and with it what it had open.
     counters.reset_slot(1, ())
     one.enter("a")
+
+
+@pytest.mark.parametrize(
+    ("begun", "last", "others"), [("a", "a", "a"), ("ab", "c", "d")], ids=["client", "all"]
+)
+def test_the_last_place_is_not_taken_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: str, last: str, others: str
+) -> None:
+    """Another process begins an answer while one compares its count with the limit."""
+    one, other, counters = of_two_processes(tmp_path)
+    for client in begun:
+        one.enter(client)
+    meanwhile = [other]
+
+    def beginning(read: Callable[..., int]) -> Callable[..., int]:
+        def reading(*given: object) -> int:
+            found = read(*given)
+            if meanwhile:
+                with contextlib.suppress(ApiError):
+                    meanwhile.pop().enter(others)
+            return found
+
+        return reading
+
+    name = "of" if last in begun else "total"
+    monkeypatch.setattr(ClientCounts, name, beginning(getattr(ClientCounts, name)))
+    with contextlib.suppress(ApiError):
+        one.enter(last)
+    monkeypatch.undo()
+    assert not meanwhile
+    assert counters.counts(LONG).total() == len(begun) + 1
 
 
 def test_what_has_been_counted_before_takes_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from grpc import aio
 from soliton.chain.addresses import from_public_key
 from soliton.chain.transactions import data
 from soliton.chain.values import DataEntry
+from soliton.grpc_api.clients import CallState, Clients
+from soliton.grpc_api.errors import Refused
 from soliton.grpc_api.link import FindUnconfirmed, Unconfirmed
 from soliton.grpc_api.node_side import NodeSide
 from soliton.grpc_api.proto.accounts_api_pb2 import DataRequest
@@ -22,6 +25,7 @@ from soliton.grpc_api.proto.blockchain_updates_pb2 import (
     SubscribeRequest,
 )
 from soliton.node.grpc_settings import GrpcLimits, GrpcSettings
+from soliton.web.shared_counters import LONG, ClientCounts, join, share
 from tests.api.chain import RICH, PrivateChain
 from tests.grpc_api.serving import Client, eventually, served
 from tests.node import chains
@@ -61,6 +65,28 @@ async def test_streams_of_one_address(chain: PrivateChain) -> None:
             if again.code == "OPEN":
                 return
         raise AssertionError("it is still counted")
+
+
+def test_two_processes_do_not_both_take_the_last_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, limits = share(tmp_path / "counters", 2), GrpcLimits(streams_per_client=1)
+    one, other = Clients(limits, first), Clients(limits, join(tmp_path / "counters", 2, 1))
+    read, meanwhile = ClientCounts.of, [other]
+
+    def reading(counts: ClientCounts, client: str) -> int:
+        found = read(counts, client)
+        if meanwhile:
+            begin(meanwhile.pop())
+        return found
+
+    def begin(clients: Clients) -> None:
+        with contextlib.suppress(Refused):
+            clients.count(CallState(clients), "10.0.0.1", stream=True)
+
+    monkeypatch.setattr(ClientCounts, "of", reading)
+    begin(one)
+    assert not meanwhile and first.counts(LONG).total() == 1
 
 
 async def test_requests_of_one_address(chain: PrivateChain) -> None:

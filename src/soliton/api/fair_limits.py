@@ -70,11 +70,16 @@ class FairLimits:
         An ``idle`` one waits for an event. The total number of these is limited elsewhere.
         """
         slots, counted = self._idle if idle else self._long, self.counts(client)
-        if not idle and slots.total() >= self._limits.long_answers:
-            raise TOO_MANY_LONG_ANSWERS.error()
-        if counted and slots.of(client) >= self._limits.long_answers_per_client:
-            raise TOO_MANY_OF_CLIENT.error()
+        # Counted first, compared then: two processes cannot both take the last slot.
         slots.add(client if counted else None)
+        if not idle and slots.total() > self._limits.long_answers:
+            error = TOO_MANY_LONG_ANSWERS
+        elif counted and slots.of(client) > self._limits.long_answers_per_client:
+            error = TOO_MANY_OF_CLIENT
+        else:
+            return
+        self.leave(client, idle=idle)
+        raise error.error()
 
     def leave(self, client: str, *, idle: bool = False) -> None:
         """End a long answer."""

@@ -198,12 +198,14 @@ class Clients:
         limits = self.limits
         counts = self._streams if stream else self._requests
         known = client if client != LOCAL or limits.local_clients else None
+        # Counted first, compared then: two processes cannot both take the last place.
+        counts.add(known)
         if known is not None:
             most = limits.streams_per_client if stream else limits.requests_per_client
-            if counts.of(known) >= most:
+            if counts.of(known) > most:
+                counts.add(known, -1)
                 text = _TOO_MANY.format("streams" if stream else "requests", most)
                 raise Refused(Code.RESOURCE_EXHAUSTED, text)
-        counts.add(known)
         call.counted = counts, known
 
     def abort_idle(self) -> int:

@@ -132,9 +132,10 @@ async def test_a_client_has_one_bucket(
     for _ in range(60):
         answer = await call(processes.workers[0], "GET /transactions/unconfirmed/size", host=ABUSER)
     assert answer.status == 429
-    for app in processes.workers:
+    for number, app in enumerate(processes.workers):
         assert (await call(app, "GET /blocks/height", host=ABUSER)).status == 429
-        assert (await call(app, "GET /blocks/height", host=OTHER)).status == 200
+        # Each other client asks once: however long that takes, it pays afterwards.
+        assert (await call(app, "GET /blocks/height", host=f"10.4.4.{number}")).status == 200
 
 
 @limited(ApiLimits(client_percent=1, client_burst_ms=10, local_clients=True))
