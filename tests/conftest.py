@@ -77,11 +77,14 @@ SLOW_END: Final = 0.85
 """The share of the run by which files with slow tests have begun: a long one at the end would keep
 one core busy alone.
 """
+GOLDEN_RATIO: Final = (5**0.5 - 1) / 2
+"""Multiples of it, without their whole part, spread neighbours evenly, however many there are."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests, which wait for programs and clocks, come between those that compute:
-    all cores are busy from the beginning to the end.
+    """Files with slow tests, which wait for programs and clocks, come between those that compute,
+    and those of one directory, which wait for the same, far from one another: all cores are busy
+    from the beginning to the end.
     """
     files = list(dict.fromkeys(item.path for item in items))
     slow = {item.path for item in items if item.get_closest_marker("slow")}
@@ -90,7 +93,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     turns: dict[Path, float] = {}
     for some, end in ((slow, SLOW_END), (set(files) - slow, 1.0)):
         in_order = [path for path in files if path in some]
-        turns |= {path: at * end / len(in_order) for at, path in enumerate(in_order)}
+        turns |= {path: at * GOLDEN_RATIO % 1 * end for at, path in enumerate(in_order)}
     items.sort(key=lambda item: turns[item.path])
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import random
 import shutil
@@ -183,6 +184,8 @@ def outcome(directory: Path) -> str:
     if child == 0:
         code = 4
         try:
+            # LMDB may abort: that is no fault of this process.
+            faulthandler.disable()
             store = Store(directory, DEVNET.name, durable=False, exclusive=False)
             chain = ChainWriter(DEVNET, store)
             # What is found once is found again: LMDB ends the transaction that has met it.
