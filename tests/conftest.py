@@ -15,15 +15,17 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from soliton.ride.evaluator import RECURSION_LIMIT
-from tests.amounts import EXAMPLES
+from tests.amounts import EXAMPLES, LONG
 from tests.e2e.browser import chromium
 from tests.matcher.kafka.broker import Broker, running, unavailable
 from tests.vectors import SHARED_VARIABLE, report, shared_root
 
-# A busy machine is no defect of what is tested.
+# A busy machine is no defect of what is tested. `make test` judges a change by the same examples
+# each time; `make test-all` looks for new ones.
 settings.register_profile(
     "soliton",
     deadline=None,
+    derandomize=not LONG,
     max_examples=EXAMPLES,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from soliton.chain.addresses import from_public_key
@@ -123,16 +123,19 @@ def test_any_bytes_are_read_or_refused(data: bytes, kind: int) -> None:
     assert decode(encode(command)) == command
 
 
-@given(st.sampled_from(COMMANDS), st.data())
-def test_changed_bytes_are_read_or_refused(command: Command, data: st.DataObject) -> None:
+@given(st.sampled_from(COMMANDS), st.integers(0, MAX_COMMAND_BYTES), st.integers(1, 255))
+@example(PlaceOrder(ORDERS[3]), 5, 24)
+def test_changed_bytes_are_read_or_refused(command: Command, place: int, change: int) -> None:
     record = bytearray(encode(command))
-    place = data.draw(st.integers(0, len(record) - 1))
-    record[place] ^= data.draw(st.integers(1, 255))
+    record[place % len(record)] ^= change
     try:
         changed = decode(bytes(record))
     except ChainError:
         return
-    assert changed != command
+    # Protobuf passes over fields that it does not know; and an order without a chain id has the
+    # record's.
+    is_protobuf = isinstance(command, PlaceOrder | PlaceMarketOrder) and command.order.version == 4
+    assert changed != command or is_protobuf
     assert decode(encode(changed)) == changed
 
 
