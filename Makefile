@@ -15,7 +15,7 @@ PROTOS := $(wildcard src/soliton/chain/proto/*.proto src/soliton/grpc_api/proto/
 CHECKED := src tests benchmarks hatch_build.py
 ARGS ?=
 # The tests of a file share what they set up, so a file stays in one process. ARGS='-n 0' has but one.
-# What takes longest begins first (tests/conftest.py), whatever the number of its tests.
+# Their order (tests/conftest.py) has files that wait between files that compute, not those with most tests first.
 # Tests wait for programs and clocks more than they compute: there are two processes more than cores.
 PARALLEL := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2) --dist loadfile --no-loadscope-reorder
 # Each process reads the tests as compiled by pytest; without these files it compiles them again.

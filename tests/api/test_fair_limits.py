@@ -145,10 +145,10 @@ def test_the_places_are_those_of_all_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("begun", "last", "others"), [("a", "a", "a"), ("ab", "c", "d")], ids=["client", "all"]
+    ("begun", "last", "another"), [("a", "a", "a"), ("ab", "c", "d")], ids=["client", "all"]
 )
 def test_the_last_place_is_not_taken_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: str, last: str, others: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: str, last: str, another: str
 ) -> None:
     """Another process begins an answer while one compares its count with the limit."""
     one, other, counters = of_two_processes(tmp_path)
@@ -161,7 +161,7 @@ def test_the_last_place_is_not_taken_twice(
             found = read(*given)
             if meanwhile:
                 with contextlib.suppress(ApiError):
-                    meanwhile.pop().enter(others)
+                    meanwhile.pop().enter(another)
             return found
 
         return reading

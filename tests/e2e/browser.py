@@ -131,17 +131,18 @@ class Page:
 
         While it cannot be worked out, it is not true yet: what it reads may not be drawn.
         """
-        raised: list[Any] = [None]
+        raised = None
 
         def holds() -> bool:
-            now, raised[0] = self._holds(script)
+            nonlocal raised
+            now, raised = self._holds(script)
             return now
 
         try:
             eventually(holds, script)
         except AssertionError as error:
-            if raised[0] is not None:
-                error.add_note(f"at last it raised {raised[0]}")
+            if raised is not None:
+                error.add_note(f"at last it raised {raised}")
             raise
 
     def _holds(self, script: str) -> tuple[bool, Any]:

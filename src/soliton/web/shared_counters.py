@@ -1,7 +1,8 @@
 """Counters in shared memory for several processes: usage of each client, and counts of events.
 
 Each process has a slot that only it writes; a value is the sum over all slots. So no locks are
-needed, no update is lost, and what a process had open when it ended can be reset. The times of
+needed, no update is lost, and what a process had open when it ended can be reset. Whoever has a
+limit counts first and compares then: two processes cannot both take the last place. The times of
 clients are the exception: all processes write them. When two change the same one at the same
 moment, one update is lost, the cost of one request.
 

@@ -88,14 +88,8 @@ def _check(name: str, arguments: Sequence[Value], kinds: tuple[type, ...]) -> No
     """Raise the error for a mismatch unless the arguments fit. Most are settled before, by one
     comparison for each.
     """
-    if not _fits(arguments, kinds):
-        raise mismatch(name, arguments)
-
-
-def _fits(arguments: Sequence[Value], kinds: tuple[type, ...]) -> bool:
     if len(arguments) != len(kinds):
-        return False
+        raise mismatch(name, arguments)
     for argument, kind in zip(arguments, kinds, strict=True):
         if type(argument) is not kind and kind is not ANYTHING and kind_of(argument) is not kind:
-            return False
-    return True
+            raise mismatch(name, arguments)
