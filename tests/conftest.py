@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from soliton.ride.evaluator import RECURSION_LIMIT
+from tests import process_state
 from tests.amounts import EXAMPLES, LONG
 from tests.e2e.browser import chromium
 from tests.matcher.kafka.broker import Broker, running, unavailable
@@ -74,7 +74,6 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-LOGS: Final = "soliton.cli.logs"
 SLOW_END: Final = 0.85
 """The share of the run by which files with slow tests have begun: a long one at the end would keep
 one core busy alone.
@@ -108,16 +107,19 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_teardown(
     item: pytest.Item, nextitem: pytest.Item | None
 ) -> Generator[None, object, object]:
-    """The same for what a file of tests leaves in caches, once its garbage is collected. A log that
-    commands in this process have set up ends with the file: it would tell of the end of others.
+    """The same for what a file of tests leaves in caches, once its garbage is collected. Its log
+    ends before what it shared does, which would tell of the end of others, and what its commands
+    have set in this process goes with it.
     """
-    if nextitem is None or nextitem.path != item.path:
-        for handler in [each for each in logging.root.handlers if type(each).__module__ == LOGS]:
-            logging.root.removeHandler(handler)
+    is_last = nextitem is None or nextitem.path != item.path
+    if is_last:
+        process_state.restore()
     result = yield
-    if nextitem is not None and nextitem.path != item.path:
+    if is_last:
+        process_state.restore()
         gc.collect()
         gc.freeze()
+        assert not process_state.running()
     return result
 
 
