@@ -20,9 +20,18 @@ Stream = Callable[[BufferedIOBase], None]
 """Writes server-sent events, until the client has gone."""
 
 
+class Gate:
+    """Answers with ``cut`` come in two pieces: what begins with it when ``opened`` is set."""
+
+    def __init__(self, cut: bytes) -> None:
+        self.cut = cut
+        self.opened = threading.Event()
+
+
 class _Handler(BaseHTTPRequestHandler):
     target: str
     made_up: Mapping[str, Stream | None]
+    gate: Gate | None
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
         """Say nothing."""
@@ -49,10 +58,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._hand_on(self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
     def _hand_on(self, body: bytes | None) -> None:
+        # A compressed page has no place to cut.
+        skipped = {"host", *_SKIPPED, *(() if self.gate is None else ("accept-encoding",))}
         headers = {
-            name: value
-            for name, value in self.headers.items()
-            if name.lower() not in {"host", *_SKIPPED}
+            name: value for name, value in self.headers.items() if name.lower() not in skipped
         }
         request = urllib.request.Request(self.target + self.path, body, headers)
         try:
@@ -71,15 +80,22 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        if self.gate is not None and self.gate.cut in body:
+            at = body.index(self.gate.cut)
+            self.wfile.write(body[:at])
+            self.gate.opened.wait(WAIT_SECONDS)
+            body = body[at:]
         self.wfile.write(body)
 
 
 @contextlib.contextmanager
-def proxy(target: str, made_up: Mapping[str, Stream | None]) -> Iterator[str]:
+def proxy(
+    target: str, made_up: Mapping[str, Stream | None], gate: Gate | None = None
+) -> Iterator[str]:
     """A server like ``target``, but for some paths: ``None`` is not found, a function writes a
     stream. Gives its address.
     """
-    handler = type("Handler", (_Handler,), {"target": target, "made_up": made_up})
+    handler = type("Handler", (_Handler,), {"target": target, "made_up": made_up, "gate": gate})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)

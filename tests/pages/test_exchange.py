@@ -431,6 +431,18 @@ def opened_market(program: Program, name: str) -> str:
     return made
 
 
+def test_the_list_of_markets_moves_nothing(chain: Program, page: Page) -> None:
+    several = [opened_market(chain, f"Market {number}") for number in range(6)]
+    for width, scheme in LOOKS:
+        dress(page, width, scheme)
+        go(page, chain.matcher_url, f"#{several[0]}", LIVE)
+        page.wait_for(
+            f"document.querySelectorAll('#markets tr[data-symbol]').length > {len(several)}"
+        )
+        assert jumped(page) < SMALL_JUMP, (width, page.run("jumps"))
+    dress(page, 1280, "light")
+
+
 def test_the_page_goes_on_after_a_restart(page: Page) -> None:
     with devnet() as program:
         page.open("about:blank")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
+
+import pytest
 
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program
-from tests.pages.pages import NARROW, dress
+from tests.pages.pages import NARROW, SMALL_JUMP, dress, jumped
+from tests.pages.proxy import Gate, proxy
 
 PAINTED = "performance.getEntriesByName('first-contentful-paint').length > 0"
 _SEEN = """[...document.querySelectorAll("header a, h1, h2, button, th")]
@@ -83,3 +87,46 @@ def test_a_view_that_a_link_names_never_shows_the_frame_of_another(
     with without(page, "explorer.js"):
         assert "Transactions" in opened(page, f"{chain.node_url}/")
         assert "Transactions" not in opened(page, f"{chain.node_url}/#node")
+
+
+@pytest.mark.parametrize(
+    ("port", "cut", "script", "ready"),
+    [
+        ("node", b"<main", "explorer.js", "#blocks tr"),
+        ("node", b"</main>", "explorer.js", "#blocks tr"),
+        *(
+            ("matcher", cut, "exchange.js", "#sign-in")
+            for cut in (
+                b"<main",
+                b'<section class="own"',
+                b'<section class="candles"',
+                b'<section id="book"',
+                b'<section class="trades"',
+                b"<footer",
+            )
+        ),
+        ("signer", b"<h2><code>POST", "signer.js", "#answer"),
+    ],
+)
+def test_a_page_that_comes_in_pieces_is_whole_and_does_not_move(
+    port: str, cut: bytes, script: str, ready: str, chain: Program, page: Page
+) -> None:
+    dress(page, NARROW, "light")
+    gate = Gate(cut)
+    with proxy(getattr(chain, f"{port}_url"), {"/events": None}, gate) as url:
+        page.open("about:blank")
+        page.errors.clear()
+        page.open(f"{url}/")
+        fetched = (
+            f"performance.getEntriesByType('resource').some(each => /{script}/.test(each.name))"
+        )
+        page.wait_for(f"{PAINTED} && {fetched}")
+        # What is there by now is painted, and the script would run if it did not wait.
+        time.sleep(0.3)
+        assert page.run("document.readyState") == "loading"
+        gate.opened.set()
+        page.wait_for(f"document.querySelector('{ready}')")
+        assert jumped(page) < SMALL_JUMP, page.run("jumps")
+        assert [each for each in page.errors if "TypeError" in each] == []
+        page.open("about:blank")
+    page.errors.clear()

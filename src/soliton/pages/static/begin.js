@@ -18,6 +18,12 @@ function begin() {
     link.href = new URL(each, FROM).href;
     document.head.append(link);
   }
+  // The rest of the markup may still be on its way, and the modules fill it.
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", fill);
+  else fill();
+}
+
+function fill() {
   import(new URL(entry, FROM).href);
 }
 
