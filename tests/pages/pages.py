@@ -54,6 +54,21 @@ for (const name of ["setTimeout", "setInterval"])
   window[name] = (begin => (what, after, ...more) =>
     begin(what, after === WAIT ? 200 : after, ...more))(window[name]);
 """
+_HELD = """
+let gate;
+window.pending = 0;
+window.hold = () => { gate = new Promise(done => { window.release = done; }); };
+hold();
+window.fetch = (asked => async (path, ...more) => {
+  pending++;
+  try {
+    if (/PATTERN/.test(path)) await gate;
+    return await asked(path, ...more);
+  } finally {
+    pending--;
+  }
+})(window.fetch);
+"""
 _CLIPPED = """
 [...document.querySelectorAll("main .scroll")].filter(each => each.scrollWidth > each.clientWidth)
   .map(each => each.ariaLabel)
@@ -186,6 +201,15 @@ def prepared(page: Page, script: str) -> Iterator[None]:
         yield
     finally:
         page.command("Page.removeScriptToEvaluateOnNewDocument", identifier=added["identifier"])
+
+
+@contextlib.contextmanager
+def held_back(page: Page, pattern: str) -> Iterator[None]:
+    """Requests whose path has a pattern go out when the page is told ``release()``; after
+    ``hold()`` others have to wait again. ``pending`` are not answered.
+    """
+    with prepared(page, _HELD.replace("PATTERN", pattern)):
+        yield
 
 
 @contextlib.contextmanager

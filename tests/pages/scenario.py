@@ -144,3 +144,24 @@ def played(url: str) -> Scenario:
         url, **invoke, call={"function": "outer", "args": [{"type": "integer", "value": 7}]}
     )
     return Scenario(url, assets, transfer, outer, data, lease, mass)
+
+
+def views(scenario: Scenario) -> dict[str, str]:
+    """Every view with what strangers wrote."""
+    return {
+        "home": "",
+        "node": "#node",
+        "block": "#block/2",
+        "call": f"#tx/{scenario.call}",
+        "transfer": f"#tx/{scenario.transfer}",
+        "data": f"#tx/{scenario.data}",
+        "mass": f"#tx/{scenario.mass}",
+        "lease": f"#tx/{scenario.lease}",
+        "issue": f"#tx/{scenario.assets[1]}",
+        "asset": f"#asset/{scenario.assets[2]}",
+        "dapp": f"#account/{FIRST}",
+        "account": f"#account/{SECOND}",
+        "rich": f"#account/{RICH}",
+        "alias": "#alias/hal-9000",
+        "names": "#search/a",
+    }

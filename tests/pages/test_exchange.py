@@ -24,6 +24,7 @@ from tests.pages.pages import (
     axe_findings,
     dress,
     go,
+    held_back,
     jumped,
     needs_axe,
     nothing_ran,
@@ -43,15 +44,6 @@ LIVE = (
 COIN = 10**8
 MINUTE = 60_000
 TAKEN = "Order accepted: "
-_HELD = """
-let gate;
-window.hold = () => { gate = new Promise(done => { window.release = done; }); };
-hold();
-window.fetch = (asked => async (path, ...more) => {
-  if (/PATTERN/.test(path)) await gate;
-  return asked(path, ...more);
-})(window.fetch);
-"""
 LOADING = "Loading\u2026"
 CANDLES = """
 window.fetch = (asked => async (path, ...more) => /candles/.test(path)
@@ -356,7 +348,7 @@ def told_of(page: Page) -> dict[str, str]:
 
 
 def test_nothing_is_said_of_what_is_not_known_yet(chain: Program, asset: str, page: Page) -> None:
-    with prepared(page, _HELD.replace("PATTERN", "tickers")):
+    with held_back(page, "tickers"):
         page.open("about:blank")
         page.open(chain.matcher_url)
         page.wait_for("document.getElementById('chart')?.textContent && window.release")
@@ -364,7 +356,7 @@ def test_nothing_is_said_of_what_is_not_known_yet(chain: Program, asset: str, pa
         page.run("release()")
         page.wait_for(LIVE)
     other = opened_market(chain, "Other")
-    with prepared(page, _HELD.replace("PATTERN", "trades|candles")):
+    with held_back(page, "trades|candles"):
         go(page, chain.matcher_url, f"#{asset}", LIVE)
         assert told_of(page)["trades"] == told_of(page)["chart"] == LOADING
         page.run("release()")

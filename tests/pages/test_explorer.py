@@ -48,6 +48,7 @@ from tests.pages.scenario import (
     compiled_script,
     played,
     send,
+    views,
 )
 
 FOURTH = funded_accounts(ord("R"))[3].address
@@ -80,27 +81,6 @@ FILL = (
 @pytest.fixture(scope="module")
 def played_chain(chain: Program) -> Scenario:
     return played(chain.node_url)
-
-
-def views(scenario: Scenario) -> dict[str, str]:
-    """Every view with what strangers wrote."""
-    return {
-        "home": "",
-        "node": "#node",
-        "block": "#block/2",
-        "call": f"#tx/{scenario.call}",
-        "transfer": f"#tx/{scenario.transfer}",
-        "data": f"#tx/{scenario.data}",
-        "mass": f"#tx/{scenario.mass}",
-        "lease": f"#tx/{scenario.lease}",
-        "issue": f"#tx/{scenario.assets[1]}",
-        "asset": f"#asset/{scenario.assets[2]}",
-        "dapp": f"#account/{FIRST}",
-        "account": f"#account/{SECOND}",
-        "rich": f"#account/{RICH}",
-        "alias": "#alias/hal-9000",
-        "names": "#search/a",
-    }
 
 
 def test_no_view_runs_what_strangers_wrote(

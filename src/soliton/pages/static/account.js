@@ -188,9 +188,7 @@ function pages(name) {
     more.disabled = false;
   };
   more.addEventListener("click", load);
-  foot.textContent = "Loading…";
-  load();
-  return { node: h("div", null, list, foot), knows: (/** @type {string} */ id) => ids.has(id) };
+  return { node: later(() => load().then(() => [list, foot])), knows: (/** @type {string} */ id) => ids.has(id) };
 }
 
 /** @param {Json} each */
