@@ -6,6 +6,7 @@ What lives here: that. What does not: the servers, any check.
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import urllib.error
 import urllib.request
@@ -106,3 +107,8 @@ def proxy(
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def events(*told: tuple[str, object]) -> bytes:
+    """The text of server-sent events."""
+    return b"".join(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode() for name, data in told)

@@ -20,7 +20,7 @@ from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import API_KEY, Program, balance, call, eventually, height, signed_transfer
 from tests.pages.pages import LISTED, READY, go, go_on, hasty, nothing_ran, text
-from tests.pages.proxy import proxy
+from tests.pages.proxy import events, proxy
 from tests.pages.scenario import DAPP, RICH, compiled_script
 from tests.pages.test_devnet_controls import HELPERS, press, said, write
 from tests.pages.test_exchange import LIVE, sign_in
@@ -298,16 +298,13 @@ def test_an_asset_is_told_as_it_is(chain: Program, kinds: Kinds, page: Page) -> 
         [short(name), amount(units, 3)] for name, units in wanted
     ]
     go(page, url, f"#tx/{kinds['asset script'][0]}")
+    page.wait_for("document.querySelector('.sentence .asset')")
     page.run("document.querySelector('.sentence .asset').click()")
     page.wait_for(f"{READY} && document.querySelector('h1').innerText === 'Lead'")
     assert facts(page)["Script"].startswith("yes")
 
 
 # --- the stream -----------------------------------------------------------------------------------
-
-
-def events(*told: tuple[str, object]) -> bytes:
-    return b"".join(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode() for name, data in told)
 
 
 def test_microblocks_grow_the_last_block(chain: Program, page: Page) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from io import BufferedIOBase
 
 import pytest
 
 from tests.amounts import LONG
 from tests.e2e import browser
 from tests.e2e.browser import Page
-from tests.e2e.programs import Program
-from tests.pages.pages import NARROW, READY, SMALL_JUMP, dress, go, held_back, jumped, patient
+from tests.e2e.programs import Program, call
+from tests.pages.pages import NARROW, READY, SMALL_JUMP, dress, go, held_back, jumped, patient, text
+from tests.pages.proxy import events, proxy
 from tests.pages.scenario import RICH, SECOND, Scenario, played, send, views
 
 _ASKED = """
@@ -23,6 +26,8 @@ MANY_ANSWERS = (
     "asset",
     *(("block", "call", "dapp", "home", "node", "rich") if LONG else ()),
 )
+
+SECONDS = 60
 
 pytestmark = browser.MARKS
 
@@ -73,3 +78,37 @@ def test_news_of_an_account_moves_nothing(played_chain: Scenario, page: Page) ->
     page.run("document.querySelector('.hint button').click()")
     page.wait_for(f"{READY} && !document.querySelector('.hint button')")
     dress(page, 1280, "light")
+
+
+def test_a_transaction_that_comes_behind_its_block_is_news(
+    played_chain: Scenario, page: Page
+) -> None:
+    """As those of microblocks do; the first one is in the history and in the stream."""
+    url = played_chain.url
+    last = call(f"{url}/blocks/headers/last").json()
+    block = {**last, "height": last["height"] + 1, "id": "2" * 44}
+    place = {"height": block["height"], "id": block["id"], "index": 0}
+    (known,) = call(f"{url}/transactions/address/{SECOND}/limit/1").json()[0]
+    old, new = (
+        ("transaction", {**place, "transaction": each})
+        for each in (known, {**known, "id": "3" * 44})
+    )
+
+    def stream(out: BufferedIOBase) -> None:
+        out.write(events(("block", last), ("synced", {**last, "transactionCount": 0})))
+        for step, told in zip(steps, (("block", block), old, new), strict=True):
+            step.wait(SECONDS)
+            out.write(events(told))
+        over.wait(SECONDS)
+
+    steps, over = [threading.Event() for _ in range(3)], threading.Event()
+    with proxy(url, {"/events": stream}) as address:
+        go(page, address, f"#account/{SECOND}")
+        for step in steps:
+            assert text(page, ".hint") == ""
+            step.set()
+            page.run(_DRAWN)
+        page.wait_for("document.querySelector('.hint button')")
+        page.open("about:blank")
+        over.set()
+    page.errors.clear()

@@ -27,13 +27,14 @@ export async function account(address) {
   };
   showBalances(details);
   const history = pages(name);
-  let height = live.height;
+  let { height, transactions: [newest] } = live;
   const changed = h("p", { class: "hint", role: "status" });
   let isAsking = false;
   const look = () => {
-    if (live.height === height || isAsking) return;
+    // Transactions of microblocks come to a block that is known.
+    if (!history.isThere() || isAsking || (live.height === height && live.transactions[0] === newest)) return;
     const before = height;
-    height = live.height;
+    ({ height, transactions: [newest] } = live);
     // What was there when the stream began is in the history.
     if (before === 0) return;
     isAsking = true;
@@ -167,6 +168,7 @@ function pages(name) {
   /** @type {Set<string>} */
   const ids = new Set();
   let after = "";
+  let isThere = false;
   const more = h("button", { type: "button" }, "Show older transactions");
   const load = async () => {
     more.disabled = true;
@@ -186,9 +188,14 @@ function pages(name) {
       foot.replaceChildren(trouble(error), more);
     }
     more.disabled = false;
+    isThere = true;
   };
   more.addEventListener("click", load);
-  return { node: later(() => load().then(() => [list, foot])), knows: (/** @type {string} */ id) => ids.has(id) };
+  return {
+    node: later(() => load().then(() => [list, foot])),
+    isThere: () => isThere,
+    knows: (/** @type {string} */ id) => ids.has(id),
+  };
 }
 
 /** @param {Json} each */
