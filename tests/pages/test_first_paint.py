@@ -93,15 +93,12 @@ def test_a_view_that_a_link_names_never_shows_the_frame_of_another(
     ("port", "cut", "script", "ready"),
     [
         ("node", b"<main", "explorer.js", "#blocks tr"),
-        ("node", b"</main>", "explorer.js", "#blocks tr"),
         *(
             ("matcher", cut, "exchange.js", "#sign-in")
             for cut in (
                 b"<main",
-                b'<section class="own"',
                 b'<section class="candles"',
                 b'<section id="book"',
-                b'<section class="trades"',
                 b"<footer",
             )
         ),
