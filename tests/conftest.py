@@ -107,9 +107,9 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_teardown(
     item: pytest.Item, nextitem: pytest.Item | None
 ) -> Generator[None, object, object]:
-    """The same for what a file of tests leaves in caches, once its garbage is collected. Its log
-    ends before what it shared does, which would tell of the end of others, and what its commands
-    have set in this process goes with it.
+    """The same for what a file of tests leaves in caches, once its garbage is collected. What it
+    has changed in the process is reset: before its fixtures end, since the log would tell of them,
+    and again for what they change.
     """
     is_last = nextitem is None or nextitem.path != item.path
     if is_last:

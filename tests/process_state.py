@@ -1,5 +1,5 @@
-"""What tests of one process share and commands change: the log, the handlers of signals, and the
-rounding of decimals, which a library for bots sets.
+"""The state of a process that tests change and the next ones inherit: the log, the handlers of
+signals, and the rounding of decimals, which ccxt sets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HANDLERS: Final = {
 
 
 def restore() -> None:
-    """Make it as at the beginning: after this, no test can tell which ones came before it."""
+    """Reset it to what it was when the process began, so that the order of test files is free."""
     logging.disable(logging.NOTSET)
     known = logging.root.manager.loggerDict.values()
     for logger in (logging.root, *(each for each in known if isinstance(each, logging.Logger))):
@@ -39,8 +39,8 @@ def restore() -> None:
 
 
 def running() -> list[str]:
-    """The threads of tests that have not ended. One that comes back to a port meets whoever listens
-    there by then, and its exception is that of another test.
+    """Names of threads that tests have started and not ended. Such a thread may connect to a port
+    again when another test listens there, which then fails by its exception.
     """
     ours = [
         each for each in threading.enumerate() if _package(getattr(each, "_target", None)) == TESTS

@@ -94,7 +94,7 @@ def proxy(
     target: str, made_up: Mapping[str, Stream | None], gate: Gate | None = None
 ) -> Iterator[str]:
     """A server like ``target``, but for some paths: ``None`` is not found, a function writes a
-    stream. Gives its address.
+    stream; and but for answers that a ``gate`` holds back in part. Gives its address.
     """
     handler = type("Handler", (_Handler,), {"target": target, "made_up": made_up, "gate": gate})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

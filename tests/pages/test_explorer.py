@@ -21,6 +21,7 @@ from tests.pages.pages import (
     LOOKS,
     NARROW,
     READY,
+    SMALL_JUMP,
     axe_findings,
     clipped,
     dress,
@@ -45,7 +46,6 @@ from tests.pages.scenario import (
     THIRD,
     Scenario,
     compiled_script,
-    played,
     send,
     views,
 )
@@ -77,11 +77,6 @@ FILL = (
 )
 
 
-@pytest.fixture(scope="module")
-def played_chain(chain: Program) -> Scenario:
-    return played(chain.node_url)
-
-
 def test_no_view_runs_what_strangers_wrote(
     chain: Program, played_chain: Scenario, page: Page
 ) -> None:
@@ -108,10 +103,6 @@ def test_no_view_runs_what_strangers_wrote(
     ]  # fmt: skip
     assert foreign == []
     page.command("Network.disable")
-
-
-NAMES_JUMP = 0.05
-"""Names of assets are of any length: where they come one by one, lines below them move a little."""
 
 
 @dataclass
@@ -142,7 +133,7 @@ def look(scenario: Scenario, page: Page, opened: int) -> Look:
         for name, fragment in places.items():
             dress(page, opened, "light")
             go(page, scenario.url, fragment)
-            if jumped(page) >= NAMES_JUMP:
+            if jumped(page) >= SMALL_JUMP:
                 found.jumps[name] = page.run("jumps")
             for width, scheme in schemes:
                 dress(page, width, scheme)

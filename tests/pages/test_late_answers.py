@@ -11,14 +11,17 @@ import pytest
 from tests.amounts import LONG
 from tests.e2e import browser
 from tests.e2e.browser import Page
-from tests.e2e.programs import Program, call
+from tests.e2e.programs import call
 from tests.pages.pages import NARROW, READY, SMALL_JUMP, dress, go, held_back, jumped, patient, text
 from tests.pages.proxy import events, proxy
-from tests.pages.scenario import RICH, SECOND, Scenario, played, send, views
+from tests.pages.scenario import RICH, SECOND, Scenario, send, views
 
 _ASKED = """
 [...new Set(performance.getEntriesByType("resource").filter(each => each.initiatorType === "fetch")
   .map(each => new URL(each.name).pathname))]
+"""
+_BALANCES = """
+performance.getEntriesByType("resource").filter(each => /balance.details/.test(each.name)).length
 """
 _DRAWN = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
 MANY_ANSWERS = (
@@ -26,15 +29,9 @@ MANY_ANSWERS = (
     "asset",
     *(("block", "call", "dapp", "home", "node", "rich") if LONG else ()),
 )
-
 SECONDS = 60
 
 pytestmark = browser.MARKS
-
-
-@pytest.fixture(scope="module")
-def played_chain(chain: Program) -> Scenario:
-    return played(chain.node_url)
 
 
 @pytest.mark.parametrize("name", MANY_ANSWERS)
@@ -102,13 +99,16 @@ def test_a_transaction_that_comes_behind_its_block_is_news(
         over.wait(SECONDS)
 
     steps, over = [threading.Event() for _ in range(3)], threading.Event()
-    with proxy(url, {"/events": stream}) as address:
+    with held_back(page, "^$"), proxy(url, {"/events": stream}) as address:
         go(page, address, f"#account/{SECOND}")
         for step in steps:
             assert text(page, ".hint") == ""
             step.set()
             page.run(_DRAWN)
         page.wait_for("document.querySelector('.hint button')")
+        # Once for the view, for the block and for the news.
+        page.wait_for(f"pending === 0 && {_BALANCES} >= 3")
+        assert page.run(_BALANCES) == 3
         page.open("about:blank")
         over.set()
     page.errors.clear()

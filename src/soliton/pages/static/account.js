@@ -32,18 +32,23 @@ export async function account(address) {
   let isAsking = false;
   const look = () => {
     // Transactions of microblocks come to a block that is known.
-    if (!history.isThere() || isAsking || (live.height === height && live.transactions[0] === newest)) return;
-    const before = height;
+    if (!history.isLoaded() || isAsking || (live.height === height && live.transactions[0] === newest)) return;
+    const [before, known] = [height, live.transactions.indexOf(newest)];
+    const isHigher = live.height !== height;
     ({ height, transactions: [newest] } = live);
     // What was there when the stream began is in the history.
     if (before === 0) return;
+    const isNews = live.transactions.slice(0, known < 0 ? undefined : known)
+      .some((each) => each.height >= before && mentions(each, address) && !history.knows(each.id));
+    // Those of others are no reason to ask again.
+    if (!isHigher && !isNews) return;
     isAsking = true;
     get(`/addresses/balance/details/${name}`).then(showBalances, () => undefined).finally(() => {
       isAsking = false;
       // What came while it was asked for is not in the answer.
       look();
     });
-    if (live.transactions.some((each) => each.height >= before && mentions(each, address) && !history.knows(each.id))) {
+    if (isNews) {
       changed.replaceChildren("New transactions. ", h("button", { type: "button", onclick: () => {
         changed.replaceChildren();
         window.dispatchEvent(new HashChangeEvent("hashchange"));
@@ -168,7 +173,7 @@ function pages(name) {
   /** @type {Set<string>} */
   const ids = new Set();
   let after = "";
-  let isThere = false;
+  let isLoaded = false;
   const more = h("button", { type: "button" }, "Show older transactions");
   const load = async () => {
     more.disabled = true;
@@ -188,12 +193,12 @@ function pages(name) {
       foot.replaceChildren(trouble(error), more);
     }
     more.disabled = false;
-    isThere = true;
+    isLoaded = true;
   };
   more.addEventListener("click", load);
   return {
     node: later(() => load().then(() => [list, foot])),
-    isThere: () => isThere,
+    isLoaded: () => isLoaded,
     knows: (/** @type {string} */ id) => ids.has(id),
   };
 }
