@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { aligned, clean, decimal, grouped, stranger, time } from "./format.js";
-import { live, watch } from "./live.js";
+import { live, watch, watchRollbacks } from "./live.js";
 import { COIN, OBEYS, ask, get, getOr, noteAsset } from "./node.js";
 import { accountLink, assetLink, blockLink, column, folded, idLink, later, place, section, table, trouble, whole } from "./parts.js";
 import { kindOf, sentence } from "./sentence.js";
@@ -18,6 +18,8 @@ const ENTRIES = 100;
 /** @param {string} address */
 export async function account(address) {
   const name = encodeURIComponent(address);
+  // Of before the answers: what comes meanwhile may not be in them.
+  let { height, transactions: [newest] } = live;
   const details = await get(`/addresses/balance/details/${name}`);
   const figures = h("dl", { class: "figures" });
   const showBalances = (/** @type {Json} */ found) => {
@@ -26,36 +28,42 @@ export async function account(address) {
     ].map(([word, units]) => h("div", null, h("dt", null, `${word}, ${COIN.name}`), h("dd", null, decimal(units, COIN.decimals)))));
   };
   showBalances(details);
-  const history = pages(name);
-  let { height, transactions: [newest] } = live;
+  const history = pages(name, () => look());
   const changed = h("p", { class: "hint", role: "status" });
   let isAsking = false;
   const look = () => {
+    // Who catches up with the chain asks once, not for each block.
+    if (!history.isLoaded() || isAsking || !["live", "polled"].includes(live.state)) return;
     // Transactions of microblocks come to a block that is known.
-    if (!history.isLoaded() || isAsking || (live.height === height && live.transactions[0] === newest)) return;
-    const [before, known] = [height, live.transactions.indexOf(newest)];
-    const isHigher = live.height !== height;
+    if (live.height === height && live.transactions[0] === newest) return;
+    const at = live.transactions.indexOf(newest);
+    const own = live.transactions.slice(0, at < 0 ? undefined : at)
+      .find((each) => each.height >= height && mentions(each, address));
+    const isOtherHeight = live.height !== height;
     ({ height, transactions: [newest] } = live);
-    // What was there when the stream began is in the history.
-    if (before === 0) return;
-    const isNews = live.transactions.slice(0, known < 0 ? undefined : known)
-      .some((each) => each.height >= before && mentions(each, address) && !history.knows(each.id));
-    // Those of others are no reason to ask again.
-    if (!isHigher && !isNews) return;
+    // Transactions of others are no reason to ask again.
+    if (!isOtherHeight && !own) return;
     isAsking = true;
     get(`/addresses/balance/details/${name}`).then(showBalances, () => undefined).finally(() => {
       isAsking = false;
       // What came while it was asked for is not in the answer.
       look();
     });
-    if (isNews) {
+    // Behind one that the history has, all are in it, or older than its page.
+    if (own && !history.knows(own.id)) {
       changed.replaceChildren("New transactions. ", h("button", { type: "button", onclick: () => {
         changed.replaceChildren();
         window.dispatchEvent(new HashChangeEvent("hashchange"));
       } }, "Show them"));
     }
   };
-  const stop = watch(look);
+  const unwatch = watch(look);
+  // The block that is left may have lost transactions, and the chain be as high again by the next frame.
+  const unwatchRollbacks = watchRollbacks((left) => { height = Math.min(height, left - 1); });
+  const stop = () => {
+    unwatch();
+    unwatchRollbacks();
+  };
   const node = h("article", null,
     h("h1", { tabindex: -1 }, "Account"),
     h("p", { class: "name" }, whole(address, "the address")),
@@ -166,8 +174,9 @@ async function script(name, address) {
 /**
  * Transactions page by page.
  * @param {string} name
+ * @param {() => void} loaded
  */
-function pages(name) {
+function pages(name, loaded) {
   const list = h("ol", { class: "feed" });
   const foot = h("p", { class: "row" });
   /** @type {Set<string>} */
@@ -194,6 +203,7 @@ function pages(name) {
     }
     more.disabled = false;
     isLoaded = true;
+    loaded();
   };
   more.addEventListener("click", load);
   return {
