@@ -29,8 +29,9 @@ SMALL_JUMP = 0.02
 """Layout shift score (web.dev/cls) that nobody sees; what is below 0.1 is called good."""
 _PATIENT = """
 window.setTimeout = (begin => (what, after, ...more) =>
-  begin(what, after >= 200 && after < 2000 ? 60000 : after, ...more))(window.setTimeout);
+  begin(what, [250, 1500].includes(after) ? 60000 : after, ...more))(window.setTimeout);
 """
+"""These two are the waits of views for what they show (``parts.js``)."""
 AUDITS = [(1280, "light", ""), (1280, "dark", "color-contrast"), (NARROW, "light", "")]
 """Looks that axe-core is asked about, and by which rule, where not by all. Colours are the same in
 all windows; of what axe-core looks at, only colours differ between the schemes.
