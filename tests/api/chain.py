@@ -10,6 +10,7 @@ from soliton.api.app import build_app
 from soliton.api.application import Application
 from soliton.api.context import ApiContext
 from soliton.api.texts import Texts
+from soliton.api.thread_pool import ThreadPool
 from soliton.chain.addresses import Address, address_text, from_public_key, parse_address
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.data import TYPE as DATA_TYPE
@@ -136,7 +137,8 @@ def context_of(node: Node) -> ApiContext:
         node=node,
         # As in a program, but for the other process: its verdicts come in the loop's next turn.
         signatures=SignatureChecker(beside=False),
-        # How long work on texts takes is the machine's affair here.
+        # How long work takes is the machine's affair here.
+        workers=ThreadPool(seconds=PATIENCE_SECONDS),
         texts=Texts(seconds=PATIENCE_SECONDS),
     )
 

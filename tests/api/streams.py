@@ -12,7 +12,7 @@ import msgspec
 from soliton.web.answers import Awaited, Service, Whole
 from soliton.web.answers import Stream as StreamAnswer
 
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)

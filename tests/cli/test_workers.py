@@ -33,12 +33,12 @@ async def test_workers_follow_are_replaced_and_end(tmp_path: Path) -> None:
 
     def ask(path: str) -> object:
         url = f"http://127.0.0.1:{service.port}{path}"
-        with urllib.request.urlopen(url, timeout=10) as response:
+        with urllib.request.urlopen(url, timeout=60) as response:
             return json.loads(response.read())
 
     def heights_asked() -> int:
         url = f"http://127.0.0.1:{service.port}/metrics"
-        with urllib.request.urlopen(url, timeout=10) as response:
+        with urllib.request.urlopen(url, timeout=60) as response:
             lines = dict(line.rpartition(" ")[::2] for line in response.read().decode().split("\n"))
         return int(lines['soliton_http_requests_total{methods="GET",route="/blocks/height"}'])
 

@@ -212,7 +212,7 @@ async def test_calls_under_way_when_the_server_stops() -> None:
         served.functions.waits.set()
         assert (await waiting).responses == [b"later"]
         # It does not wait for who is not there.
-        await asyncio.wait_for(stopping, 5)
+        await asyncio.wait_for(stopping, 60)
 
 
 async def test_calls_that_do_not_end_when_the_server_stops() -> None:

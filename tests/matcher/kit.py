@@ -63,6 +63,8 @@ PAIR = AssetPair(None, USD)
 FEE = 300_000
 COIN = 10**8
 LIFETIME_MS = 24 * 60 * 60 * 1_000
+PATIENCE_SECONDS = 60.0
+"""So long a test waits for what has to come, on however busy a machine."""
 
 
 def address_of(keys: KeyPair) -> Address:
@@ -344,15 +346,15 @@ async def running(settings: MatcherSettings, node: object) -> AsyncIterator[Matc
     matcher = make_matcher(settings, node)
     await matcher.start()
     try:
-        await asyncio.wait_for(matcher.working(), 5)
+        await asyncio.wait_for(matcher.working(), PATIENCE_SECONDS)
         yield matcher
     finally:
         await matcher.stop()
 
 
-async def eventually(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+async def eventually(condition: Callable[[], bool]) -> None:
     """Wait until something is so; fails when it does not come to be."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not condition():  # noqa: ASYNC110 - whatever it is that changes
             await asyncio.sleep(0.005)
 

@@ -98,7 +98,7 @@ async def test_what_the_node_has_seen_is_not_free_while_balances_are_on_their_wa
     following = asyncio.create_task(
         setting.accounts.follow(setting.update(appeared=(transaction,)))
     )
-    await asyncio.wait_for(setting.node.asked.wait(), 5)
+    await asyncio.wait_for(setting.node.asked.wait(), 60)
     assert setting.free == left
     setting.node.may_answer.set()
     await following

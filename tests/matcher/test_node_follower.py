@@ -81,7 +81,7 @@ async def polled(chain: Chain) -> AsyncIterator[Callable[[], Any]]:
     updates = Poller(chain.get, 0.001, CHAIN_ID).updates()
 
     async def next_update() -> NodeUpdate:
-        return await asyncio.wait_for(anext(updates), 5)
+        return await asyncio.wait_for(anext(updates), 60)
 
     yield next_update
     await updates.aclose()
@@ -269,7 +269,7 @@ async def streamed(node: Node, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 async def all_of(stream: EventStream, enough: Callable[[list[NodeUpdate]], bool]) -> NodeUpdate:
     """Everything that a stream tells until it is enough, as one update."""
     found: list[NodeUpdate] = []
-    async with asyncio.timeout(5), aclosing(stream.updates()) as updates:
+    async with asyncio.timeout(60), aclosing(stream.updates()) as updates:
         async for update in updates:
             found.append(update)
             if enough(found):

@@ -135,7 +135,7 @@ async def test_a_node_that_comes_back_with_another_chain_ends_the_matcher(
         node.chain = ChainIdentity(settings.network.chain_id, "a new private chain")
         node.down = False
         with pytest.raises(WrongChain, match="a new private chain"):
-            await asyncio.wait_for(matcher.ended(), 10)
+            await asyncio.wait_for(matcher.ended(), 60)
         assert matcher.status is not ServiceStatus.WORKING
 
 

@@ -181,7 +181,7 @@ async def test_a_journal_without_its_beginning_needs_its_snapshot(
     monkeypatch.setattr(type(matcher._replica.journal), "first_offset", 5)
     await matcher.start()
     with pytest.raises(RecoveryFailed, match="does not reach back"):
-        await asyncio.wait_for(matcher.working(), 5)
+        await asyncio.wait_for(matcher.working(), 60)
     with pytest.raises(RecoveryFailed):
         await matcher.ended()
     await matcher.stop()
@@ -226,7 +226,7 @@ async def test_a_fault_in_applying_leads_back_to_the_journal(
         assert caught.value.kind is errors.COMMAND_OUTCOME_UNKNOWN
         monkeypatch.setattr(Engine, "apply", sound)
         await eventually(lambda: matcher.engine.last_offset == 20)
-        await asyncio.wait_for(matcher.working(), 5)
+        await asyncio.wait_for(matcher.working(), 60)
         # The journal had it, so it counts, though its sender was not told so.
         info = matcher.queries.order_info(lost.id)
         assert info is not None and info.status is OrderStatus.ACCEPTED
@@ -274,7 +274,7 @@ async def test_killed_at_random_nothing_accepted_is_lost_or_doubled(tmp_path: Pa
             return accepted.exists() and accepted.stat().st_size > known + 32 * 200
 
         try:
-            await eventually(busy, 30)
+            await eventually(busy)
             await asyncio.sleep(random.random() / 4)
         finally:
             os.kill(victim.pid, signal.SIGKILL)

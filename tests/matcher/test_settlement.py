@@ -210,7 +210,7 @@ async def test_others_go_on_while_many_are_confirmed_and_rolled_back(setting: Se
     many = [transaction(number) for number in range(5 * SLICE)]
     for each in many:
         setting.settlement.add(each)
-    await eventually(lambda: len(setting.node.sent) >= len(many), 20)
+    await eventually(lambda: len(setting.node.sent) >= len(many))
     turns = [0]
 
     async def others() -> None:
@@ -324,7 +324,7 @@ async def test_what_is_found_on_the_chain_is_told(setting: Setting) -> None:
     setting.node.mined[first.id] = 4
     setting.node.answer = BroadcastAnswer(Broadcast.CONFIRMED, "already in the state")
     setting.settlement.add(first)
-    await asyncio.wait_for(setting.settlement.found.wait(), 5)
+    await asyncio.wait_for(setting.settlement.found.wait(), 60)
     assert setting.settlement.take_found() == ((first.id, 4),)
     assert not setting.settlement.found.is_set()
 

@@ -126,7 +126,7 @@ async def test_a_command_that_cannot_be_stored_is_refused(
     monkeypatch.setattr(matcher._replica.journal, "append", fault)
     order = make_order(ALICE, Side.SELL, COIN, PRICE)
     with pytest.raises(MatcherError) as caught:
-        await asyncio.wait_for(matcher.placing.place(order, market=False), 3)
+        await asyncio.wait_for(matcher.placing.place(order, market=False), 60)
     assert caught.value.kind is errors.COMMAND_OUTCOME_UNKNOWN
     monkeypatch.undo()
     await eventually_equal(lambda: _reserved(matcher), {})
@@ -430,7 +430,7 @@ async def test_a_command_that_cannot_be_applied_is_set_aside(
         with pytest.raises(MatcherError) as refused:
             await matcher.placing.place(unlucky, market=False)
         assert refused.value.kind is errors.COMMAND_OUTCOME_UNKNOWN
-        await asyncio.wait_for(matcher.working(), 5)
+        await asyncio.wait_for(matcher.working(), 60)
         await eventually(lambda: matcher.status is ServiceStatus.WORKING)
         assert [(each.offset, POISON in each.reason) for each in matcher.quarantine.all()] == [
             (1, True)
@@ -515,7 +515,7 @@ async def test_a_job_that_ends_unforeseen_ends_the_matcher(
             # As while another matcher leads.
             matcher.settlement.is_active = False
             with pytest.raises(RuntimeError, match="nobody has thought of this"):
-                await asyncio.wait_for(matcher.ended(), 5)
+                await asyncio.wait_for(matcher.ended(), 60)
             assert matcher.status is not ServiceStatus.WORKING
     async with running(settings, node) as matcher:
         await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from unittest.mock import patch
 
 from soliton.chain import blocks
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.keys import KeyPair
+from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.miner import Forged, Slot, forging, forging_micro
 from soliton.node.node import Node
@@ -39,7 +41,9 @@ def forge_micro(
 
 
 def mine_micro(node: Node, account: KeyPair) -> int:
-    added = node.put_micro(run_steps(node._forging_micro(account)))
+    """A microblock of what is in the pool, however long that takes."""
+    with patch.object(miner, "late_after", lambda *_: lambda: False):
+        added = node.put_micro(run_steps(node._forging_micro(account)))
     node.pool.settle()
     return added
 

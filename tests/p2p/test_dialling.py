@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,10 @@ def test_the_settings_say_how_long_a_lonely_node_dials(
         return timeout(0)
 
     async def main() -> None:
-        async with peers(tmp_path, 1, network__connection_timeout=setting) as (lonely,):
+        settings: dict[str, Any] = {"network__connection_timeout": setting}
+        # A suspension that is over before anybody has looked is not seen.
+        settings["network__suspension_residence_time"] = "10m"
+        async with peers(tmp_path, 1, **settings) as (lonely,):
             monkeypatch.setattr(asyncio, "timeout", at_once)
             lonely.service.begin_to_connect(SILENT)
             await until(lambda: bool(lonely.service.suspended()))

@@ -102,7 +102,7 @@ def test_a_view_that_a_link_names_never_shows_the_frame_of_another(
                 b"<footer",
             )
         ),
-        ("signer", b"<h2><code>POST", "signer.js", "#answer"),
+        ("signer", b"<h2><code>POST", "signer.js", "#parts [aria-current]"),
     ],
 )
 def test_a_page_that_comes_in_pieces_is_whole_and_does_not_move(

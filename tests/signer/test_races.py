@@ -202,7 +202,7 @@ async def test_a_refusal_that_was_first_is_final(
 
         monkeypatch.setattr(os, "fdatasync", sync)
         await client.post(f"{path}/approve", headers=as_caller("bob"))
-        refused = await asyncio.wait_for(wire.answer(), 10)
+        refused = await asyncio.wait_for(wire.answer(), 60)
         state = (await client.get(path, headers=BOT)).json()["state"]
     app.close()
     events = [each.event for each in entries(place)]

@@ -194,7 +194,7 @@ def remove(path: str) -> None:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Until something is so that nobody is told about."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - see above
             await asyncio.sleep(0.01)
 
@@ -224,7 +224,7 @@ async def say(plug: socket.socket, data: bytes) -> None:
 async def hear(plug: socket.socket, wanted: bytes | None = None) -> bytes:
     """What comes until its end is as ``wanted``, or until there is no more."""
     loop, heard = asyncio.get_running_loop(), b""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while wanted is None or not heard.endswith(wanted):
             chunk = await loop.sock_recv(plug, 65536)
             if not chunk:

@@ -179,5 +179,5 @@ async def test_questions_and_answers_over_a_socket(tmp_path: Path) -> None:
     answers = await asyncio.gather(*(channel.ask(number) for number in range(50)))
     assert [int(each) for each in answers] == [-n if n % 2 else n for n in range(50)]
     server.close()
-    await asyncio.wait_for(channel.lost.wait(), 10)
+    await asyncio.wait_for(channel.lost.wait(), 60)
     assert await channel.ask(1) == "unknown"

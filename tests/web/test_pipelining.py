@@ -173,7 +173,7 @@ async def test_who_waits_is_told_that_its_client_has_gone_with_requests_behind()
     writer.write(b"GET / HTTP/1.1\r\n\r\n" * 3)
     await asyncio.sleep(0.05)
     writer.transport.abort()
-    await asyncio.wait_for(told.wait(), 10)
+    await asyncio.wait_for(told.wait(), 60)
     await running.stop()
 
 
@@ -229,9 +229,9 @@ async def test_work_ends_with_the_client_that_asked_for_it() -> None:
         begun.clear()
         _, writer = await asyncio.open_connection("127.0.0.1", running.port)
         writer.write(b"GET " + path + b" HTTP/1.1\r\n" + headers + b"\r\n")
-        await asyncio.wait_for(begun.wait(), 10)
+        await asyncio.wait_for(begun.wait(), 60)
         writer.close()
-        await asyncio.wait_for(expected.wait(), 10)
+        await asyncio.wait_for(expected.wait(), 60)
     await running.stop()
 
 
@@ -246,7 +246,7 @@ async def test_what_is_cut_off_at_the_end_is_no_fault(caplog: pytest.LogCaptureF
     running = await serve(Simple(lambda _request: Awaited(wait())), "127.0.0.1", 0)
     _, writer = await asyncio.open_connection("127.0.0.1", running.port)
     writer.write(b"GET / HTTP/1.1\r\n\r\n")
-    await asyncio.wait_for(begun.wait(), 10)
+    await asyncio.wait_for(begun.wait(), 60)
     await running.stop()
     writer.close()
     await asyncio.sleep(0.05)

@@ -181,7 +181,7 @@ async def test_a_microblock_ends_with_its_interval(chain: PrivateChain) -> None:
     key_block(chain)
     chain.node.clock = lambda: chain.tick(SECOND_MS)
     interval = chain.node.settings.miner.micro_block_interval_ms
-    added = forging.mine_micro(chain.node, RICH)
+    added = await chain.node.mine_micro_in_steps(RICH)
     assert added == interval // SECOND_MS
     assert chain.node.pool.transactions() == waiting[added:]
 

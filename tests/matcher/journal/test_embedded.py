@@ -283,10 +283,10 @@ async def test_whoever_waits_hears_of_a_writer_that_fails_unforeseen(
         patch.setattr(Pace, "is_quick", lambda *_: False)
         patch.setattr(embedded, "encode_records", failing)
         waiting = [asyncio.create_task(journal.append([each])) for each in (b"b", b"c")]
-        done, late = await asyncio.wait(waiting, timeout=5)
+        done, late = await asyncio.wait(waiting, timeout=60)
         assert not late
         assert {type(each.exception()) for each in done} == {LeadershipLost}
-        await asyncio.wait_for(journal.term_ended(), 5)
+        await asyncio.wait_for(journal.term_ended(), 60)
     await journal.close()
 
 
@@ -309,7 +309,7 @@ async def test_a_disk_that_does_not_confirm(
             journal.append([b"c"]), journal.append([b"d"]), return_exceptions=True
         )
         assert [type(outcome) for outcome in outcomes] == [LeadershipLost, LeadershipLost]
-        await asyncio.wait_for(journal.term_ended(), 1)
+        await asyncio.wait_for(journal.term_ended(), 60)
         assert journal._broken is not None
         with pytest.raises(LeadershipLost):
             await journal.append([b"e"])
@@ -330,7 +330,7 @@ async def test_a_late_confirmation_that_fails_ends_the_term(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fdatasync", failing)
         await journal.append([b"a"])
-        await asyncio.wait_for(journal.term_ended(), 1)
+        await asyncio.wait_for(journal.term_ended(), 60)
     assert journal._broken is not None
     await journal.close()
 

@@ -133,7 +133,7 @@ class Behind:
             await asyncio.gather(*(server.stop() for server in servers))
             for worker in self.workers:
                 worker.channel.close()
-                await asyncio.wait_for(worker.channel.lost.wait(), 10)
+                await asyncio.wait_for(worker.channel.lost.wait(), 60)
                 worker.upstream.close()
             self.gate.close()
             receiver.close()

@@ -225,7 +225,7 @@ async def over_websocket(door: HttpGate, said: str, peer: str, messages: int) ->
         def close(self, _code: int = 1000) -> None:
             """Nothing."""
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await answer.run(cast("WebSocket", Socket()))
 
 

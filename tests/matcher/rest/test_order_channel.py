@@ -45,14 +45,14 @@ SENT = [buy(ALICE, 10**8, 10**8 + number) for number in range(3 * GROUP + 2)]
 
 async def eventually(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - whatever it is that changes
             await asyncio.sleep(0.001)
 
 
 async def end_of(worker: OrderChannel) -> None:
     """Wait until nobody takes its orders any more."""
-    await asyncio.wait_for(worker.lost.wait(), 10)
+    await asyncio.wait_for(worker.lost.wait(), 60)
 
 
 class Desk:
@@ -265,7 +265,7 @@ class Wire:
 
     async def frame(self) -> list[list[object]]:
         """The next frame."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             length = int.from_bytes(await self.reader.readexactly(4), "big")
             data = await self.reader.readexactly(length)
         items: list[list[object]] = msgspec.msgpack.decode(data)
@@ -273,7 +273,7 @@ class Wire:
 
     async def is_ended(self) -> bool:
         """Whether the other side hangs up, having said nothing more."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             try:
                 return await self.reader.read() == b""
             except ConnectionResetError:

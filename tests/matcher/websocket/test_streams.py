@@ -488,7 +488,7 @@ async def held_back(place: Place, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
     monkeypatch.setattr(place.core, "report", later)
     yield
-    await asyncio.wait_for(asked.wait(), 5)
+    await asyncio.wait_for(asked.wait(), 60)
     monkeypatch.setattr(place.core, "report", report)
     told.set()
 

@@ -305,7 +305,8 @@ class Line:
         self._open = True
         self._sockets: set[socket.socket] = set()
         self._lock = threading.Lock()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
 
     @property
     def where(self) -> str:
@@ -327,7 +328,11 @@ class Line:
 
     def close(self) -> None:
         self.cut()
+        # Closing alone does not wake up who accepts.
+        with contextlib.suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
+        self._thread.join()
 
     def _accept(self) -> None:
         while True:

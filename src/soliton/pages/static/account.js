@@ -1,6 +1,6 @@
 // The view of an account: what it has, what it is, what it did.
 
-import { h } from "./dom.js";
+import { h, show } from "./dom.js";
 import { aligned, clean, decimal, grouped, stranger, time } from "./format.js";
 import { live, watch, watchRollbacks } from "./live.js";
 import { COIN, OBEYS, ask, get, getOr, noteAsset } from "./node.js";
@@ -14,13 +14,23 @@ import { dataTable } from "./transaction.js";
 
 const PAGE = 20;
 const ENTRIES = 100;
+const AGAIN_MS = 2_000;
 
 /** @param {string} address */
 export async function account(address) {
   const name = encodeURIComponent(address);
-  // Of before the answers: what comes meanwhile may not be in them.
-  let { height, transactions: [newest] } = live;
-  const details = await get(`/addresses/balance/details/${name}`);
+  const names = new Set([address]);
+  let settle = () => {};
+  // From before the answers on: what comes meanwhile may not be in them.
+  const heard = listen(names, () => settle());
+  /** @type {Json} */
+  let details;
+  try {
+    details = await get(`/addresses/balance/details/${name}`);
+  } catch (error) {
+    heard.stop();
+    throw error;
+  }
   const figures = h("dl", { class: "figures" });
   const showBalances = (/** @type {Json} */ found) => {
     figures.replaceChildren(...[
@@ -28,48 +38,48 @@ export async function account(address) {
     ].map(([word, units]) => h("div", null, h("dt", null, `${word}, ${COIN.name}`), h("dd", null, decimal(units, COIN.decimals)))));
   };
   showBalances(details);
-  const history = pages(name, () => look());
-  const changed = h("p", { class: "hint", role: "status" });
+  // The history is of now.
+  heard.lowest = Infinity;
+  const history = pages(name, () => settle());
+  const hint = h("p", { class: "hint", role: "status" });
+  const again = h("button", { type: "button", onclick: () => { window.dispatchEvent(new HashChangeEvent("hashchange")); } });
   let isAsking = false;
-  const look = () => {
-    // Who catches up with the chain asks once, not for each block.
-    if (!history.isLoaded() || isAsking || !["live", "polled"].includes(live.state)) return;
-    // Transactions of microblocks come to a block that is known.
-    if (live.height === height && live.transactions[0] === newest) return;
-    const at = live.transactions.indexOf(newest);
-    const own = live.transactions.slice(0, at < 0 ? undefined : at)
-      .find((each) => each.height >= height && mentions(each, address));
-    const isOtherHeight = live.height !== height;
-    ({ height, transactions: [newest] } = live);
-    // Transactions of others are no reason to ask again.
-    if (!isOtherHeight && !own) return;
-    isAsking = true;
-    get(`/addresses/balance/details/${name}`).then(showBalances, () => undefined).finally(() => {
-      isAsking = false;
-      // What came while it was asked for is not in the answer.
-      look();
-    });
-    // Behind one that the history has, all are in it, or older than its page.
-    if (own && !history.knows(own.id)) {
-      changed.replaceChildren("New transactions. ", h("button", { type: "button", onclick: () => {
-        changed.replaceChildren();
-        window.dispatchEvent(new HashChangeEvent("hashchange"));
-      } }, "Show them"));
+  let isStopped = false;
+  let timer = 0;
+  settle = () => {
+    if (isStopped || !history.isSettled()) return;
+    const [words, offer] = history.lacks(heard.own) ? ["New transactions. ", "Show them"]
+      : history.reaches(heard.lowest) ? ["The chain rolled back. ", "Show the present history"] : ["", ""];
+    if (again.textContent !== offer) {
+      again.textContent = offer;
+      show(hint, words, offer && again);
     }
+    if (!heard.isOther || isAsking) return;
+    heard.isOther = false;
+    isAsking = true;
+    get(`/addresses/balance/details/${name}`).then((found) => {
+      isAsking = false;
+      showBalances(found);
+      // What came while it was asked for is not in the answer.
+      settle();
+    }, () => {
+      isAsking = false;
+      heard.isOther = true;
+      clearTimeout(timer);
+      timer = setTimeout(settle, AGAIN_MS);
+    });
   };
-  const unwatch = watch(look);
-  // The block that is left may have lost transactions, and the chain be as high again by the next frame.
-  const unwatchRollbacks = watchRollbacks((left) => { height = Math.min(height, left - 1); });
   const stop = () => {
-    unwatch();
-    unwatchRollbacks();
+    isStopped = true;
+    clearTimeout(timer);
+    heard.stop();
   };
   const node = h("article", null,
     h("h1", { tabindex: -1 }, "Account"),
     h("p", { class: "name" }, whole(address, "the address")),
-    changed,
+    hint,
     figures,
-    later(() => aliases(name), "Loading aliases…"),
+    later(() => aliases(name, names), "Loading aliases…"),
     section("Assets", later(() => assets(name))),
     section("History", history.node),
     section("Leases", later(() => leases(name, address))),
@@ -80,18 +90,65 @@ export async function account(address) {
 }
 
 /**
- * @param {Json} transaction
- * @param {string} address
+ * What happens to an account from now on.
+ * @param {Set<string>} names its address and aliases
+ * @param {() => void} changed
  */
-function mentions(transaction, address) {
-  return [transaction.sender, transaction.recipient, transaction.dApp, transaction.payload?.dApp, transaction.payload?.recipient]
-    .includes(address) || (transaction.transfers ?? []).some((/** @type {Json} */ each) => each.recipient === address);
+function listen(names, changed) {
+  let { height, transactions: [newest] } = live;
+  const heard = {
+    /** Whether its balances may be others. */
+    isOther: false,
+    /** @type {Json} its newest transaction, once there is one */
+    own: undefined,
+    /** The lowest height that has lost transactions in a rollback. */
+    lowest: Infinity,
+    stop: () => {
+      unwatch();
+      unwatchRollbacks();
+    },
+  };
+  const isOwn = (/** @type {Json} */ each) => mentions(each, names);
+  const unwatch = watch(() => {
+    // Who catches up with the chain asks once, not for each block.
+    if (live.state !== "live" && live.state !== "polled") return;
+    // Transactions of microblocks come to a block that is known.
+    if (live.height === height && live.transactions[0] === newest) return;
+    const at = live.transactions.indexOf(newest);
+    const since = height;
+    const found = live.transactions.slice(0, at < 0 ? undefined : at).find((each) => each.height >= since && isOwn(each));
+    // Of a burst only the newest are in the list. Transactions of others are no reason to ask again.
+    if (live.height !== height || found || (newest && at < 0)) heard.isOther = true;
+    heard.own = found ?? heard.own;
+    ({ height, transactions: [newest] } = live);
+    changed();
+  });
+  const unwatchRollbacks = watchRollbacks((_left, lost) => {
+    // The chain may be as high again by the next frame.
+    height = Math.min(height, lost - 1);
+    heard.lowest = Math.min(heard.lowest, lost);
+    if (heard.own?.height >= lost) heard.own = live.transactions.find(isOwn);
+  });
+  return heard;
 }
 
-/** @param {string} name */
-async function aliases(name) {
+/**
+ * @param {Json} transaction
+ * @param {Set<string>} names
+ */
+function mentions({ sender, recipient, dApp, payload, transfers, order1, order2 }, names) {
+  return [sender, recipient, dApp, payload?.dApp, payload?.recipient, order1?.sender, order2?.sender]
+    .some((each) => names.has(each)) || (transfers ?? []).some((/** @type {Json} */ each) => names.has(each.recipient));
+}
+
+/**
+ * @param {string} name
+ * @param {Set<string>} names these are put there
+ */
+async function aliases(name, names) {
   /** @type {string[]} */
   const found = await getOr(`/alias/by-address/${name}`, []);
+  for (const each of found) names.add(each);
   if (!found.length) return null;
   return h("p", null, "Aliases: ", found.slice(0, 50).map((each, at) => [at > 0 && ", ", stranger(each.split(":").slice(2).join(":"))]),
     found.length > 50 && ` and ${found.length - 50} more`);
@@ -174,15 +231,17 @@ async function script(name, address) {
 /**
  * Transactions page by page.
  * @param {string} name
- * @param {() => void} loaded
+ * @param {() => void} settled
  */
-function pages(name, loaded) {
+function pages(name, settled) {
   const list = h("ol", { class: "feed" });
   const foot = h("p", { class: "row" });
   /** @type {Set<string>} */
   const ids = new Set();
   let after = "";
+  let isSettled = false;
   let isLoaded = false;
+  let height = -1;
   const more = h("button", { type: "button" }, "Show older transactions");
   const load = async () => {
     more.disabled = true;
@@ -195,6 +254,8 @@ function pages(name, loaded) {
         ids.add(each.id);
         list.append(row(each));
       }
+      if (!isLoaded) height = found[0]?.height ?? height;
+      isLoaded = true;
       after = found.length ? found[found.length - 1].id : after;
       if (found.length === PAGE) foot.replaceChildren(more);
       else foot.replaceChildren(ids.size ? "" : h("span", { class: "empty" }, "No transactions yet."));
@@ -202,14 +263,18 @@ function pages(name, loaded) {
       foot.replaceChildren(trouble(error), more);
     }
     more.disabled = false;
-    isLoaded = true;
-    loaded();
+    isSettled = true;
+    settled();
   };
   more.addEventListener("click", load);
   return {
     node: later(() => load().then(() => [list, foot])),
-    isLoaded: () => isLoaded,
-    knows: (/** @type {string} */ id) => ids.has(id),
+    /** Whether an answer has come, or none will. */
+    isSettled: () => isSettled,
+    /** Whether a transaction is not in it; behind one that is, all are, or they are older than its page. */
+    lacks: (/** @type {Json} */ each) => isLoaded && each && !ids.has(each.id),
+    /** Whether it has transactions from a height on. */
+    reaches: (/** @type {number} */ lowest) => height >= lowest,
   };
 }
 

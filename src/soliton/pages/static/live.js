@@ -50,13 +50,15 @@ export function watch(watcher) {
   return () => { watchers.delete(watcher); };
 }
 
-/** @type {Set<(height: number) => void>} */
+/** @typedef {(height: number, lost: number) => void} Cut */
+
+/** @type {Set<Cut>} */
 const cut = new Set();
 
 /**
  * Be told of each rollback, until what comes back is called. A frame may see none of it: the chain can be as high
  * again by then.
- * @param {(height: number) => void} watcher is given the height that is left, whose block may have lost transactions
+ * @param {Cut} watcher is given the height that is left, and the lowest one that has lost transactions: that or the next
  * @returns {() => void}
  */
 export function watchRollbacks(watcher) {
@@ -122,7 +124,10 @@ const HANDLERS = {
     const depth = live.height - data.height;
     takeOff(data.height, data.transactionCount);
     const last = live.blocks[0];
+    // Of a block that is not known nobody can say.
+    let lost = data.height;
     if (last && last.height === data.height) {
+      if (depth > 0 && data.transactionCount >= last.transactionCount) lost += 1;
       live.blocks[0] = { ...last, id: data.id, transactionCount: data.transactionCount };
     }
     live.height = data.height;
@@ -130,7 +135,7 @@ const HANDLERS = {
     live.notice = depth > 0
       ? `The chain rolled back ${depth} block${depth === 1 ? "" : "s"}, to height ${data.height}.`
       : `Transactions were removed from the block at height ${data.height}.`;
-    for (const watcher of cut) watcher(data.height);
+    for (const watcher of cut) watcher(data.height, lost);
   },
   synced(data) {
     live.state = "live";
@@ -241,6 +246,7 @@ async function anew() {
     if (lastId) {
       live.notice = "The node is on another chain now: the page shows its present state.";
       lastId = "";
+      forget();
       forgetAssets();
       // The view that is open may be about what is no more.
       window.dispatchEvent(new HashChangeEvent("hashchange"));

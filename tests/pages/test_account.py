@@ -1,0 +1,284 @@
+"""An account's view keeps up with the chain, whatever comes first and whatever is taken back: it
+reads balances again, and says what its history lacks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from io import BufferedIOBase
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from tests.e2e import browser
+from tests.e2e.browser import Page
+from tests.e2e.programs import call
+from tests.pages.pages import held_back, prepared, text
+from tests.pages.proxy import events, proxy
+from tests.pages.scenario import SECOND, THIRD, Scenario
+
+BALANCES = """
+performance.getEntriesByType("resource").filter(each => /balance.details/.test(each.name)).length
+"""
+DRAWN = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
+NEWS = "New transactions. Show them"
+ALIAS = "alias:R:hal-9000"
+ROLLED_BACK = "The chain rolled back. Show the present history"
+FAILING = """
+window.failing = false;
+window.fetch = (asked => async (path, ...more) => {
+  if (failing && /PATTERN/.test(path)) {
+    window.failed = true;
+    throw new TypeError("the network is away");
+  }
+  return asked(path, ...more);
+})(window.fetch);
+"""
+SECONDS = 60
+
+pytestmark = browser.MARKS
+
+
+class Told:
+    """A stream of the node that tells what a test gives it, of a chain whose last block is made up
+    so that what is known of the account stands below it.
+    """
+
+    def __init__(self, url: str) -> None:
+        header = call(f"{url}/blocks/headers/last").json()
+        self.last = {**header, "height": header["height"] + 1, "id": "1" * 44}
+        self.above = {**self.last, "height": self.last["height"] + 1, "id": "2" * 44}
+        (self.known,) = call(f"{url}/transactions/address/{SECOND}/limit/1").json()[0]
+        self._queue: SimpleQueue[bytes] = SimpleQueue()
+
+    def transaction(self, block: dict[str, Any], **members: object) -> tuple[str, object]:
+        """The account's newest one, but for members."""
+        place = {"height": block["height"], "id": block["id"], "index": 0}
+        return "transaction", {**place, "transaction": {**self.known, **members}}
+
+    def tell(self, *told: tuple[str, object]) -> None:
+        self._queue.put(events(*told))
+
+    def tell_beginning(self, *told: tuple[str, object]) -> None:
+        """The last block and what is told by then."""
+        synced = {**self.last, "transactionCount": 0}
+        self.tell(("block", self.last), *told, ("synced", synced))
+
+    def end(self) -> None:
+        self._queue.put(b"")
+
+    def __call__(self, out: BufferedIOBase) -> None:
+        while written := self._queue.get(timeout=SECONDS):
+            out.write(written)
+
+
+@contextlib.contextmanager
+def account_of(told: Told, url: str, page: Page, late: str = "^$") -> Iterator[None]:
+    """An account's view before the stream begins; some of its answers are late."""
+    with held_back(page, late), proxy(url, {"/events": told}) as address:
+        page.open("about:blank")
+        page.open(f"{address}/#account/{SECOND}")
+        page.wait_for("document.querySelector('.figures')")
+        try:
+            yield
+        finally:
+            page.open("about:blank")
+            told.end()
+    page.errors.clear()
+
+
+def hints(page: Page, words: str) -> None:
+    page.wait_for(f"document.querySelector('.hint').innerText === '{words}'")
+
+
+def asks_for_balances(page: Page, times: int) -> None:
+    page.wait_for(f"pending === 0 && {BALANCES} >= {times}")
+    page.run(DRAWN)
+    assert page.run(BALANCES) == times
+
+
+@pytest.mark.parametrize("late", ["^$", "transactions.address"])
+def test_a_transaction_that_comes_behind_its_block_is_news(
+    late: str, played_chain: Scenario, page: Page
+) -> None:
+    """As those of microblocks do; also where the history comes after the stream has begun."""
+    told = Told(played_chain.url)
+    with account_of(told, played_chain.url, page, late):
+        told.tell_beginning()
+        page.wait_for("document.getElementById('live').className === 'live'")
+        page.run("release()")
+        # Once for the view, and once since blocks may have come between that and the stream.
+        asks_for_balances(page, 2)
+        told.tell(("block", told.above))
+        asks_for_balances(page, 3)
+        # One that the history has, as after a rollback.
+        told.tell(told.transaction(told.above))
+        asks_for_balances(page, 4)
+        told.tell(told.transaction(told.above, id="4" * 44, sender=THIRD, recipient=THIRD))
+        page.run(DRAWN)
+        assert text(page, ".hint") == ""
+        told.tell(told.transaction(told.above, id="3" * 44))
+        hints(page, NEWS)
+        asks_for_balances(page, 5)
+
+
+def test_a_transaction_between_the_history_and_the_stream_is_news(
+    played_chain: Scenario, page: Page
+) -> None:
+    told = Told(played_chain.url)
+    with account_of(told, played_chain.url, page):
+        page.wait_for("pending === 0")
+        told.tell_beginning(told.transaction(told.last, id="3" * 44))
+        hints(page, NEWS)
+        asks_for_balances(page, 2)
+
+
+def test_another_branch_as_high_as_the_one_before_is_seen(
+    played_chain: Scenario, page: Page
+) -> None:
+    """A frame may see the heights before and after, and nothing between."""
+    told = Told(played_chain.url)
+    with account_of(told, played_chain.url, page):
+        told.tell_beginning()
+        asks_for_balances(page, 2)
+        told.tell(("block", told.above))
+        asks_for_balances(page, 3)
+        left = ("rollback", told.last)
+        told.tell(left, ("block", told.above))
+        page.wait_for(f"{BALANCES} > 3")
+        assert text(page, ".hint") == ""
+        told.tell(left, told.transaction(told.last, id="3" * 44), ("block", told.above))
+        hints(page, NEWS)
+        # What was news is taken back, by a rollback of the block and by one of a microblock.
+        told.tell(("rollback", {**told.last, "transactionCount": 0}))
+        hints(page, "")
+        told.tell(told.transaction(told.last, id="5" * 44))
+        hints(page, NEWS)
+        told.tell(("rollback", {**told.last, "transactionCount": 0}))
+        hints(page, "")
+
+
+def test_a_history_that_a_rollback_has_changed_says_so(played_chain: Scenario, page: Page) -> None:
+    told = Told(played_chain.url)
+    with account_of(told, played_chain.url, page):
+        told.tell_beginning()
+        asks_for_balances(page, 2)
+        told.tell(("rollback", {**told.last, "height": told.known["height"] - 1}))
+        hints(page, ROLLED_BACK)
+        # The same transaction, higher.
+        told.tell(("block", told.last), told.transaction(told.last))
+        page.run(DRAWN)
+        hints(page, ROLLED_BACK)
+
+
+@pytest.mark.parametrize("removed", ["a block", "a microblock"])
+def test_a_rollback_while_the_view_opens(removed: str, played_chain: Scenario, page: Page) -> None:
+    told = Told(played_chain.url)
+    with account_of(told, played_chain.url, page, "balance.details"):
+        page.run("release()")
+        told.tell_beginning(("block", told.above), told.transaction(told.above, id="3" * 44))
+        hints(page, NEWS)
+        page.run("location.hash = '#node'")
+        page.wait_for("document.querySelector('h1').innerText === 'Node' && pending === 0")
+        page.run("hold()")
+        before = page.run(BALANCES)
+        page.run(f"location.hash = '#account/{SECOND}'")
+        page.wait_for("pending > 0")
+        if removed == "a block":
+            told.tell(("rollback", told.last), ("block", told.above))
+        else:
+            told.tell(("rollback", {**told.above, "transactionCount": 0}))
+        page.run(DRAWN)
+        page.run("release()")
+        page.wait_for("document.querySelector('h1').innerText === 'Account'")
+        asks_for_balances(page, before + 2)
+
+
+def test_balances_that_could_not_be_asked_for_are_asked_for_again(
+    played_chain: Scenario, page: Page
+) -> None:
+    told = Told(played_chain.url)
+    failing = FAILING.replace("PATTERN", "balance.details")
+    with prepared(page, failing), account_of(told, played_chain.url, page):
+        told.tell_beginning()
+        asks_for_balances(page, 2)
+        page.run("failing = true")
+        told.tell(("block", told.above))
+        page.wait_for("window.failed")
+        page.run("failing = false")
+        asks_for_balances(page, 3)
+
+
+def test_a_history_that_did_not_come_has_no_news(played_chain: Scenario, page: Page) -> None:
+    told = Told(played_chain.url)
+    failing = FAILING.replace("PATTERN", "transactions.address").replace("false", "true", 1)
+    more = "[...document.querySelectorAll('button')].find(each => /older/.test(each.innerText))"
+    with prepared(page, failing), account_of(told, played_chain.url, page):
+        told.tell_beginning(told.transaction(told.last))
+        asks_for_balances(page, 2)
+        assert text(page, ".hint") == ""
+        page.run("failing = false")
+        page.run(f"{more}.click()")
+        page.wait_for("document.querySelector('.feed li')")
+        told.tell(told.transaction(told.last, id="3" * 44))
+        hints(page, NEWS)
+
+
+def test_news_before_a_burst_of_others(played_chain: Scenario, page: Page) -> None:
+    """More than the view keeps of the stream, while an answer is on its way."""
+    told = Told(played_chain.url)
+    with account_of(told, played_chain.url, page, "balance.details"):
+        page.run("release()")
+        told.tell_beginning()
+        asks_for_balances(page, 2)
+        page.run("hold()")
+        told.tell(("block", told.above))
+        page.wait_for("pending > 0")
+        told.tell(told.transaction(told.above, id="3" * 44))
+        hints(page, NEWS)
+        told.tell(*(
+            told.transaction(told.above, id=f"{number:044}", sender=THIRD, recipient=THIRD)
+            for number in range(100, 140)
+        ))  # fmt: skip
+        page.run(DRAWN)
+        page.run("release()")
+        asks_for_balances(page, 4)
+        # They may hide one of the account when they come in one frame.
+        told.tell(*(
+            told.transaction(told.above, id=f"{number:044}", sender=THIRD, recipient=THIRD)
+            for number in range(200, 240)
+        ))  # fmt: skip
+        page.wait_for(f"{BALANCES} > 4")
+        assert text(page, ".hint") == NEWS
+
+
+def test_an_account_that_was_left_is_not_asked_about(played_chain: Scenario, page: Page) -> None:
+    told = Told(played_chain.url)
+    with account_of(told, played_chain.url, page, "balance.details"):
+        page.run("release()")
+        told.tell_beginning()
+        asks_for_balances(page, 2)
+        page.run("hold()")
+        told.tell(("block", told.above))
+        page.wait_for("pending > 0")
+        page.run("location.hash = '#node'")
+        page.wait_for("document.querySelector('h1').innerText === 'Node'")
+        told.tell(("block", {**told.above, "height": told.above["height"] + 1, "id": "7" * 44}))
+        page.run(DRAWN)
+        page.run("release()")
+        asks_for_balances(page, 3)
+
+
+@pytest.mark.parametrize("role", ["alias", "order1"])
+def test_who_is_paid_by_an_alias_or_trades_hears_of_it(
+    role: str, played_chain: Scenario, page: Page
+) -> None:
+    others = {"sender": THIRD, "recipient": THIRD, "id": "3" * 44}
+    member = {"recipient": ALIAS} if role == "alias" else {role: {"sender": SECOND}}
+    told = Told(played_chain.url)
+    with account_of(told, played_chain.url, page):
+        page.wait_for("pending === 0")
+        told.tell_beginning(told.transaction(told.last, **{**others, **member}))
+        hints(page, NEWS)
