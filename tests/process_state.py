@@ -15,7 +15,7 @@ from soliton.node.log_settings import LogSettings
 
 OURS: Final = "soliton"
 TESTS: Final = "tests"
-WAIT_SECONDS: Final = 10.0
+WAIT_SECONDS: Final = 60.0
 HANDLERS: Final = {
     each: signal.getsignal(each) for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 }

@@ -269,8 +269,14 @@ async def _abort(producer: AIOKafkaProducer) -> None:
 
 
 async def _stop(producer: AIOKafkaProducer) -> None:
-    async with asyncio.timeout(_END_SECONDS):
-        await producer.stop()
+    try:
+        async with asyncio.timeout(_END_SECONDS):
+            await producer.stop()
+    except BaseException:
+        # A broker that is away does not answer: the library keeps its connections then.
+        async with asyncio.timeout(_END_SECONDS):
+            await producer.client.close()
+        raise
 
 
 def _place(line: dict[str, Any]) -> dict[str, object]:
