@@ -57,13 +57,17 @@ for (const name of ["setTimeout", "setInterval"])
 """
 _HELD = """
 let gate;
-window.pending = 0;
+window.pending = window.held = 0;
 window.hold = () => { gate = new Promise(done => { window.release = done; }); };
 hold();
 window.fetch = (asked => async (path, ...more) => {
   pending++;
   try {
-    if (/PATTERN/.test(path)) await gate;
+    if (/PATTERN/.test(path)) {
+      held++;
+      await gate;
+      held--;
+    }
     return await asked(path, ...more);
   } finally {
     pending--;
@@ -207,7 +211,7 @@ def prepared(page: Page, script: str) -> Iterator[None]:
 @contextlib.contextmanager
 def held_back(page: Page, pattern: str) -> Iterator[None]:
     """Requests whose path has a pattern go out when the page is told ``release()``; after
-    ``hold()`` others have to wait again. ``pending`` are not answered.
+    ``hold()`` others have to wait again. ``held`` wait, ``pending`` are not answered.
     """
     with prepared(page, _HELD.replace("PATTERN", pattern)):
         yield

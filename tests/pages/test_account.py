@@ -180,12 +180,12 @@ def test_a_rollback_while_the_view_opens(removed: str, played_chain: Scenario, p
         page.run("release()")
         told.tell_beginning(("block", told.above), told.transaction(told.above, id="3" * 44))
         hints(page, NEWS)
+        asks_for_balances(page, 2)
         page.run("location.hash = '#node'")
-        page.wait_for("document.querySelector('h1').innerText === 'Node' && pending === 0")
+        page.wait_for("document.querySelector('h1').innerText === 'Node'")
         page.run("hold()")
-        before = page.run(BALANCES)
         page.run(f"location.hash = '#account/{SECOND}'")
-        page.wait_for("pending > 0")
+        page.wait_for("held > 0")
         if removed == "a block":
             told.tell(("rollback", told.last), ("block", told.above))
         else:
@@ -193,7 +193,7 @@ def test_a_rollback_while_the_view_opens(removed: str, played_chain: Scenario, p
         page.run(DRAWN)
         page.run("release()")
         page.wait_for("document.querySelector('h1').innerText === 'Account'")
-        asks_for_balances(page, before + 2)
+        asks_for_balances(page, 4)
 
 
 def test_balances_that_could_not_be_asked_for_are_asked_for_again(
@@ -235,7 +235,7 @@ def test_news_before_a_burst_of_others(played_chain: Scenario, page: Page) -> No
         asks_for_balances(page, 2)
         page.run("hold()")
         told.tell(("block", told.above))
-        page.wait_for("pending > 0")
+        page.wait_for("held > 0")
         told.tell(told.transaction(told.above, id="3" * 44))
         hints(page, NEWS)
         told.tell(*(
@@ -262,7 +262,7 @@ def test_an_account_that_was_left_is_not_asked_about(played_chain: Scenario, pag
         asks_for_balances(page, 2)
         page.run("hold()")
         told.tell(("block", told.above))
-        page.wait_for("pending > 0")
+        page.wait_for("held > 0")
         page.run("location.hash = '#node'")
         page.wait_for("document.querySelector('h1').innerText === 'Node'")
         told.tell(("block", {**told.above, "height": told.above["height"] + 1, "id": "7" * 44}))
@@ -275,10 +275,14 @@ def test_an_account_that_was_left_is_not_asked_about(played_chain: Scenario, pag
 def test_who_is_paid_by_an_alias_or_trades_hears_of_it(
     role: str, played_chain: Scenario, page: Page
 ) -> None:
+    """Also where it is told of before the aliases are known."""
     others = {"sender": THIRD, "recipient": THIRD, "id": "3" * 44}
     member = {"recipient": ALIAS} if role == "alias" else {role: {"sender": SECOND}}
     told = Told(played_chain.url)
-    with account_of(told, played_chain.url, page):
-        page.wait_for("pending === 0")
+    with account_of(told, played_chain.url, page, "alias.by-address"):
+        page.wait_for("held > 0")
         told.tell_beginning(told.transaction(told.last, **{**others, **member}))
+        page.wait_for("document.getElementById('live').className === 'live'")
+        page.run(DRAWN)
+        page.run("release()")
         hints(page, NEWS)

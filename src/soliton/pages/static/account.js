@@ -2,7 +2,7 @@
 
 import { h, show } from "./dom.js";
 import { aligned, clean, decimal, grouped, stranger, time } from "./format.js";
-import { live, watch, watchRollbacks } from "./live.js";
+import { isCurrent, live, watch, watchRollbacks } from "./live.js";
 import { COIN, OBEYS, ask, get, getOr, noteAsset } from "./node.js";
 import { accountLink, assetLink, blockLink, column, folded, idLink, later, place, section, table, trouble, whole } from "./parts.js";
 import { kindOf, sentence } from "./sentence.js";
@@ -46,9 +46,17 @@ export async function account(address) {
   let isAsking = false;
   let isStopped = false;
   let timer = 0;
+  /** @type {Json} the last news that there was */
+  let news;
   settle = () => {
-    if (isStopped || !history.isSettled()) return;
-    const [words, offer] = history.lacks(heard.own) ? ["New transactions. ", "Show them"]
+    // Who catches up with the chain asks once, not for each block.
+    if (isStopped || !history.isSettled() || !isCurrent()) return;
+    const isNews = history.lacks(heard.own);
+    if (isNews && heard.own !== news) {
+      news = heard.own;
+      heard.isOther = true;
+    }
+    const [words, offer] = isNews ? ["New transactions. ", "Show them"]
       : history.reaches(heard.lowest) ? ["The chain rolled back. ", "Show the present history"] : ["", ""];
     if (again.textContent !== offer) {
       again.textContent = offer;
@@ -79,7 +87,11 @@ export async function account(address) {
     h("p", { class: "name" }, whole(address, "the address")),
     hint,
     figures,
-    later(() => aliases(name, names), "Loading aliases…"),
+    later(() => aliases(name).then((found) => {
+      for (const each of found) names.add(each);
+      heard.again();
+      return aliasLine(found);
+    }), "Loading aliases…"),
     section("Assets", later(() => assets(name))),
     section("History", history.node),
     section("Leases", later(() => leases(name, address))),
@@ -96,6 +108,7 @@ export async function account(address) {
  */
 function listen(names, changed) {
   let { height, transactions: [newest] } = live;
+  let isAway = !isCurrent();
   const heard = {
     /** Whether its balances may be others. */
     isOther: false,
@@ -103,31 +116,33 @@ function listen(names, changed) {
     own: undefined,
     /** The lowest height that has lost transactions in a rollback. */
     lowest: Infinity,
+    /** Look for other names. */
+    again: () => look(true),
     stop: () => {
       unwatch();
       unwatchRollbacks();
     },
   };
-  const isOwn = (/** @type {Json} */ each) => mentions(each, names);
-  const unwatch = watch(() => {
-    // Who catches up with the chain asks once, not for each block.
-    if (live.state !== "live" && live.state !== "polled") return;
+  const look = (/** @type {boolean} */ isAgain) => {
+    const wasAway = isAway;
+    isAway = !isCurrent();
     // Transactions of microblocks come to a block that is known.
-    if (live.height === height && live.transactions[0] === newest) return;
+    if (isAway || (!wasAway && !isAgain && live.height === height && live.transactions[0] === newest)) return;
     const at = live.transactions.indexOf(newest);
     const since = height;
-    const found = live.transactions.slice(0, at < 0 ? undefined : at).find((each) => each.height >= since && isOwn(each));
+    const found = live.transactions.slice(0, at < 0 ? undefined : at).some((each) => each.height >= since && mentions(each, names));
     // Of a burst only the newest are in the list. Transactions of others are no reason to ask again.
     if (live.height !== height || found || (newest && at < 0)) heard.isOther = true;
-    heard.own = found ?? heard.own;
+    heard.own = live.transactions.find((each) => mentions(each, names)) ?? heard.own;
     ({ height, transactions: [newest] } = live);
     changed();
-  });
+  };
+  const unwatch = watch(() => look(false));
   const unwatchRollbacks = watchRollbacks((_left, lost) => {
     // The chain may be as high again by the next frame.
     height = Math.min(height, lost - 1);
     heard.lowest = Math.min(heard.lowest, lost);
-    if (heard.own?.height >= lost) heard.own = live.transactions.find(isOwn);
+    if (heard.own?.height >= lost) heard.own = undefined;
   });
   return heard;
 }
@@ -141,14 +156,11 @@ function mentions({ sender, recipient, dApp, payload, transfers, order1, order2 
     .some((each) => names.has(each)) || (transfers ?? []).some((/** @type {Json} */ each) => names.has(each.recipient));
 }
 
-/**
- * @param {string} name
- * @param {Set<string>} names these are put there
- */
-async function aliases(name, names) {
-  /** @type {string[]} */
-  const found = await getOr(`/alias/by-address/${name}`, []);
-  for (const each of found) names.add(each);
+/** @param {string} name @returns {Promise<string[]>} */
+const aliases = (name) => getOr(`/alias/by-address/${name}`, []);
+
+/** @param {string[]} found */
+function aliasLine(found) {
   if (!found.length) return null;
   return h("p", null, "Aliases: ", found.slice(0, 50).map((each, at) => [at > 0 && ", ", stranger(each.split(":").slice(2).join(":"))]),
     found.length > 50 && ` and ${found.length - 50} more`);

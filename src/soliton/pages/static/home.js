@@ -2,7 +2,7 @@
 
 import { at, h, show } from "./dom.js";
 import { aligned, decimal, time } from "./format.js";
-import { live, watch } from "./live.js";
+import { isCurrent, live, watch } from "./live.js";
 import { COIN } from "./node.js";
 import { accountLink, blockLink } from "./parts.js";
 import { counted, kindOf, sentence } from "./sentence.js";
@@ -56,7 +56,7 @@ export function home() {
     showBlocks(BLOCKS, live.blocks.slice(0, ROWS));
     showTransactions(TRANSACTIONS, live.transactions.slice(0, ROWS));
     showPool(POOL, newestOf(live.pool, ROWS));
-    const isThere = live.state === "live" || live.state === "polled";
+    const isThere = isCurrent();
     NO_TRANSACTIONS.textContent = live.transactions.length ? "" : !isThere ? "Waiting for the node…" : live.isLooking ? "Loading the last transactions…" : "No transactions in the last blocks.";
     NO_POOL.textContent = live.pool.size ? "" : isThere ? "No unconfirmed transactions." : "Waiting for the node…";
   };

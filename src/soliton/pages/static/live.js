@@ -36,6 +36,11 @@ export const live = {
   seen: 0,
 };
 
+/** Whether what it says is the present state. */
+export function isCurrent() {
+  return live.state === "live" || live.state === "polled";
+}
+
 /** @type {Set<() => void>} */
 const watchers = new Set();
 let isDue = false;

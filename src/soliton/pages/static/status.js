@@ -2,7 +2,7 @@
 
 import { h, redraw, show, svg } from "./dom.js";
 import { aligned, clean, decimal, duration, grouped, stranger, time } from "./format.js";
-import { live, watch } from "./live.js";
+import { isCurrent, live, watch } from "./live.js";
 import { BASE, COIN, IS_FOREIGN, OBEYS, ask, get, getOr } from "./node.js";
 import { accountLink, facts, later, section, table, trouble } from "./parts.js";
 import { access } from "./send.js";
@@ -37,7 +37,7 @@ export async function status() {
   await look();
   const update = () => {
     if (live.height) height.textContent = grouped(live.height);
-    waiting.textContent = live.state === "live" || live.state === "polled"
+    waiting.textContent = isCurrent()
       ? `${counted(live.pool.size, "transaction")}, fees ${decimal(live.fees, COIN.decimals)} ${COIN.name}` : "–";
   };
   update();
