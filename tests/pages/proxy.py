@@ -31,7 +31,7 @@ class Gate:
 
 class _Handler(BaseHTTPRequestHandler):
     target: str
-    made_up: Mapping[str, Stream | None]
+    made_up: Mapping[str, Stream | int | None]
     gate: Gate | None
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
@@ -46,8 +46,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._hand_on(None)
             return
         stream = self.made_up[path]
-        if stream is None:
-            self.send_error(404)
+        if stream is None or isinstance(stream, int):
+            self.send_error(stream or 404)
             return
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -91,10 +91,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def proxy(
-    target: str, made_up: Mapping[str, Stream | None], gate: Gate | None = None
+    target: str, made_up: Mapping[str, Stream | int | None], gate: Gate | None = None
 ) -> Iterator[str]:
-    """A server like ``target``, but for some paths: ``None`` is not found, a function writes a
-    stream; and but for answers that a ``gate`` holds back in part. Gives its address.
+    """A server like ``target``, but for some paths: ``None`` is not found, a number is a status, a
+    function writes a stream; and but for answers that a ``gate`` holds back in part. Gives its
+    address.
     """
     handler = type("Handler", (_Handler,), {"target": target, "made_up": made_up, "gate": gate})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

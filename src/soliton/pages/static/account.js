@@ -15,66 +15,59 @@ import { dataTable } from "./transaction.js";
 const PAGE = 20;
 const ENTRIES = 100;
 const AGAIN_MS = 2_000;
+const LONGEST_MS = 60_000;
+/** What is told of the history, and offered. */
+const WORDS = { same: ["", ""], news: ["New transactions. ", "Show them"], cut: ["The chain rolled back. ", "Show the present history"] };
 
 /** @param {string} address */
 export async function account(address) {
   const name = encodeURIComponent(address);
-  const names = new Set([address]);
-  let settle = () => {};
-  // From before the answers on: what comes meanwhile may not be in them.
-  const heard = listen(names, () => settle());
-  /** @type {Json} */
-  let details;
-  try {
-    details = await get(`/addresses/balance/details/${name}`);
-  } catch (error) {
-    heard.stop();
-    throw error;
-  }
   const figures = h("dl", { class: "figures" });
+  const hint = h("p", { class: "hint", role: "status" });
+  const again = h("button", { type: "button", onclick: () => { window.dispatchEvent(new HashChangeEvent("hashchange")); } });
   const showBalances = (/** @type {Json} */ found) => {
     figures.replaceChildren(...[
       ["Balance", found.regular], ["Available", found.available], ["Effective", found.effective], ["Generating", found.generating],
     ].map(([word, units]) => h("div", null, h("dt", null, `${word}, ${COIN.name}`), h("dd", null, decimal(units, COIN.decimals)))));
   };
-  showBalances(details);
-  // The history is of now.
-  heard.lowest = Infinity;
+  let settle = () => {};
+  // From before the answers on: what comes meanwhile may not be in them.
+  const heard = listen(address, () => settle());
+  try {
+    showBalances(await get(`/addresses/balance/details/${name}`));
+  } catch (error) {
+    heard.stop();
+    throw error;
+  }
   const history = pages(name, () => settle());
-  const hint = h("p", { class: "hint", role: "status" });
-  const again = h("button", { type: "button", onclick: () => { window.dispatchEvent(new HashChangeEvent("hashchange")); } });
   let isAsking = false;
   let isStopped = false;
   let timer = 0;
-  /** @type {Json} the last news that there was */
-  let news;
+  let wait = AGAIN_MS;
+  const read = async () => {
+    const [found, [newest]] = await Promise.all([get(`/addresses/balance/details/${name}`), transactionsOf(name, 1)]);
+    showBalances(found);
+    const [words, offer] = WORDS[history.compare(newest)];
+    if (again.textContent === offer) return;
+    again.textContent = offer;
+    show(hint, words, offer && again);
+  };
   settle = () => {
     // Who catches up with the chain asks once, not for each block.
-    if (isStopped || !history.isSettled() || !isCurrent()) return;
-    const isNews = history.lacks(heard.own);
-    if (isNews && heard.own !== news) {
-      news = heard.own;
-      heard.isOther = true;
-    }
-    const [words, offer] = isNews ? ["New transactions. ", "Show them"]
-      : history.reaches(heard.lowest) ? ["The chain rolled back. ", "Show the present history"] : ["", ""];
-    if (again.textContent !== offer) {
-      again.textContent = offer;
-      show(hint, words, offer && again);
-    }
-    if (!heard.isOther || isAsking) return;
+    if (isStopped || isAsking || timer || !heard.isOther || !history.isSettled() || !isCurrent()) return;
     heard.isOther = false;
     isAsking = true;
-    get(`/addresses/balance/details/${name}`).then((found) => {
+    read().then(() => { wait = AGAIN_MS; }, () => {
+      heard.isOther = true;
+      timer = setTimeout(() => {
+        timer = 0;
+        settle();
+      }, wait);
+      wait = Math.min(2 * wait, LONGEST_MS);
+    }).finally(() => {
       isAsking = false;
-      showBalances(found);
       // What came while it was asked for is not in the answer.
       settle();
-    }, () => {
-      isAsking = false;
-      heard.isOther = true;
-      clearTimeout(timer);
-      timer = setTimeout(settle, AGAIN_MS);
     });
   };
   const stop = () => {
@@ -88,8 +81,7 @@ export async function account(address) {
     hint,
     figures,
     later(() => aliases(name).then((found) => {
-      for (const each of found) names.add(each);
-      heard.again();
+      heard.add(found);
       return aliasLine(found);
     }), "Loading aliases…"),
     section("Assets", later(() => assets(name))),
@@ -103,46 +95,44 @@ export async function account(address) {
 
 /**
  * What happens to an account from now on.
- * @param {Set<string>} names its address and aliases
+ * @param {string} address
  * @param {() => void} changed
  */
-function listen(names, changed) {
+function listen(address, changed) {
+  const names = new Set([address]);
   let { height, transactions: [newest] } = live;
+  const began = height;
   let isAway = !isCurrent();
   const heard = {
-    /** Whether its balances may be others. */
+    /** Whether its balances and its history may be others. */
     isOther: false,
-    /** @type {Json} its newest transaction, once there is one */
-    own: undefined,
-    /** The lowest height that has lost transactions in a rollback. */
-    lowest: Infinity,
-    /** Look for other names. */
-    again: () => look(true),
+    /** Listen for more names, of which some may have been told by then. @param {string[]} more */
+    add: (more) => {
+      for (const each of more) names.add(each);
+      heard.isOther ||= live.transactions.some((each) => each.height >= began && mentions(each, new Set(more)));
+      changed();
+    },
     stop: () => {
       unwatch();
       unwatchRollbacks();
     },
   };
-  const look = (/** @type {boolean} */ isAgain) => {
+  const unwatch = watch(() => {
     const wasAway = isAway;
     isAway = !isCurrent();
     // Transactions of microblocks come to a block that is known.
-    if (isAway || (!wasAway && !isAgain && live.height === height && live.transactions[0] === newest)) return;
+    if (isAway || (!wasAway && live.height === height && live.transactions[0] === newest)) return;
     const at = live.transactions.indexOf(newest);
     const since = height;
-    const found = live.transactions.slice(0, at < 0 ? undefined : at).some((each) => each.height >= since && mentions(each, names));
+    const isOwn = live.transactions.slice(0, at < 0 ? undefined : at).some((each) => each.height >= since && mentions(each, names));
     // Of a burst only the newest are in the list. Transactions of others are no reason to ask again.
-    if (live.height !== height || found || (newest && at < 0)) heard.isOther = true;
-    heard.own = live.transactions.find((each) => mentions(each, names)) ?? heard.own;
+    if (live.height !== height || isOwn || (newest && at < 0)) heard.isOther = true;
     ({ height, transactions: [newest] } = live);
     changed();
-  };
-  const unwatch = watch(() => look(false));
-  const unwatchRollbacks = watchRollbacks((_left, lost) => {
-    // The chain may be as high again by the next frame.
-    height = Math.min(height, lost - 1);
-    heard.lowest = Math.min(heard.lowest, lost);
-    if (heard.own?.height >= lost) heard.own = undefined;
+  });
+  const unwatchRollbacks = watchRollbacks((left) => {
+    // The block that is left may have lost transactions, and the chain be as high again by the next frame.
+    height = Math.min(height, left - 1);
   });
   return heard;
 }
@@ -241,6 +231,18 @@ async function script(name, address) {
 }
 
 /**
+ * The newest transactions first.
+ * @param {string} name
+ * @param {number} count
+ * @param {string} [query]
+ * @returns {Promise<Json[]>}
+ */
+async function transactionsOf(name, count, query = "") {
+  const { value } = await ask(`/transactions/address/${name}/limit/${count}${query}`);
+  return Array.isArray(value[0]) ? value[0] : value;
+}
+
+/**
  * Transactions page by page.
  * @param {string} name
  * @param {() => void} settled
@@ -253,20 +255,19 @@ function pages(name, settled) {
   let after = "";
   let isSettled = false;
   let isLoaded = false;
-  let height = -1;
+  /** @type {Json} */
+  let first;
   const more = h("button", { type: "button" }, "Show older transactions");
   const load = async () => {
     more.disabled = true;
     try {
       const query = after ? `?after=${encodeURIComponent(after)}` : "";
-      const { value } = await ask(`/transactions/address/${name}/limit/${PAGE}${query}`);
-      /** @type {Json[]} */
-      const found = Array.isArray(value[0]) ? value[0] : value;
+      const found = await transactionsOf(name, PAGE, query);
       for (const each of found) {
         ids.add(each.id);
         list.append(row(each));
       }
-      if (!isLoaded) height = found[0]?.height ?? height;
+      if (!isLoaded) first = found[0];
       isLoaded = true;
       after = found.length ? found[found.length - 1].id : after;
       if (found.length === PAGE) foot.replaceChildren(more);
@@ -283,10 +284,11 @@ function pages(name, settled) {
     node: later(() => load().then(() => [list, foot])),
     /** Whether an answer has come, or none will. */
     isSettled: () => isSettled,
-    /** Whether a transaction is not in it; behind one that is, all are, or they are older than its page. */
-    lacks: (/** @type {Json} */ each) => isLoaded && each && !ids.has(each.id),
-    /** Whether it has transactions from a height on. */
-    reaches: (/** @type {number} */ lowest) => height >= lowest,
+    /** What the newest transaction says of it. @param {Json} newest @returns {keyof typeof WORDS} */
+    compare: (newest) => {
+      if (!isLoaded || (newest?.id === first?.id && newest?.height === first?.height)) return "same";
+      return newest && !ids.has(newest.id) ? "news" : "cut";
+    },
   };
 }
 

@@ -16,6 +16,8 @@ const BEGIN_WITH = 12;
 const WANTED = 12;
 const AGAIN_AFTER = 2_000;
 const POLL_EVERY = 5_000;
+const MISSING = 404;
+const TOO_MANY = 429;
 
 export const live = {
   /** @type {"connecting" | "live" | "polled" | "broken"} */
@@ -55,15 +57,13 @@ export function watch(watcher) {
   return () => { watchers.delete(watcher); };
 }
 
-/** @typedef {(height: number, lost: number) => void} Cut */
-
-/** @type {Set<Cut>} */
+/** @type {Set<(height: number) => void>} */
 const cut = new Set();
 
 /**
  * Be told of each rollback, until what comes back is called. A frame may see none of it: the chain can be as high
  * again by then.
- * @param {Cut} watcher is given the height that is left, and the lowest one that has lost transactions: that or the next
+ * @param {(height: number) => void} watcher is given the height that is left, whose block may have lost transactions
  * @returns {() => void}
  */
 export function watchRollbacks(watcher) {
@@ -129,10 +129,7 @@ const HANDLERS = {
     const depth = live.height - data.height;
     takeOff(data.height, data.transactionCount);
     const last = live.blocks[0];
-    // Of a block that is not known nobody can say.
-    let lost = data.height;
     if (last && last.height === data.height) {
-      if (depth > 0 && data.transactionCount >= last.transactionCount) lost += 1;
       live.blocks[0] = { ...last, id: data.id, transactionCount: data.transactionCount };
     }
     live.height = data.height;
@@ -140,7 +137,7 @@ const HANDLERS = {
     live.notice = depth > 0
       ? `The chain rolled back ${depth} block${depth === 1 ? "" : "s"}, to height ${data.height}.`
       : `Transactions were removed from the block at height ${data.height}.`;
-    for (const watcher of cut) watcher(data.height, lost);
+    for (const watcher of cut) watcher(data.height);
   },
   synced(data) {
     live.state = "live";
@@ -244,11 +241,13 @@ async function anew() {
   if (isPaused || source) return;
   try {
     await ask("/node/status");
-    if (!(await hasStream())) {
+    const status = await streamStatus();
+    if (isPaused || source) return;
+    if (status === MISSING) {
       await poll();
       return;
     }
-    if (lastId) {
+    if (lastId && status >= 400 && status < 500 && status !== TOO_MANY) {
       live.notice = "The node is on another chain now: the page shows its present state.";
       lastId = "";
       forget();
@@ -262,15 +261,16 @@ async function anew() {
   await follow();
 }
 
-/** Whether the node has streams at all; those of the reference have none. */
-async function hasStream() {
+/** What a node says to who wants to go on with its stream: those of the reference have none. */
+async function streamStatus() {
   const end = new AbortController();
+  const query = lastId ? `&lastEventId=${encodeURIComponent(lastId)}` : "";
   try {
-    const { status } = await fetch(`${BASE}/events?events=block`, { signal: end.signal, credentials: "omit" });
-    return status !== 404;
+    const { status } = await fetch(`${BASE}/events?events=block${query}`, { signal: end.signal, credentials: "omit" });
+    return status;
   } catch {
     // Its answer to what it does not know may not be for other origins.
-    return false;
+    return MISSING;
   } finally {
     end.abort();
   }
@@ -295,6 +295,7 @@ async function poll() {
 // is not looked at gives its own back.
 function pause() {
   isPaused = true;
+  live.state = "connecting";
   clearTimeout(again);
   source?.close();
   source = null;
