@@ -99,6 +99,8 @@ READY = (
     "document.querySelector('main h1') && !document.querySelector('[aria-busy]')"
     " && document.getElementById('live').className === 'live'"
 )
+DRAWN = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
+"""What came before is drawn by then."""
 
 LISTED = (
     """[...document.querySelectorAll("#transactions a[href^='#tx/']")].map(each => each.hash)"""

@@ -17,14 +17,13 @@ import pytest
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import call
-from tests.pages.pages import hasty, held_back, prepared, text
+from tests.pages.pages import DRAWN, hasty, held_back, prepared, text
 from tests.pages.proxy import Stream, events, proxy
 from tests.pages.scenario import SECOND, THIRD, Scenario
 
 BALANCES = """
 performance.getEntriesByType("resource").filter(each => /balance.details/.test(each.name)).length
 """
-DRAWN = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
 REFUSED = """
 performance.getEntriesByType("resource")
   .filter(each => each.initiatorType === "fetch" && /events/.test(each.name)).length

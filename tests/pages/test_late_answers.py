@@ -9,14 +9,23 @@ import pytest
 from tests.amounts import LONG
 from tests.e2e import browser
 from tests.e2e.browser import Page
-from tests.pages.pages import NARROW, READY, SMALL_JUMP, dress, go, held_back, jumped, patient
+from tests.pages.pages import (
+    DRAWN,
+    NARROW,
+    READY,
+    SMALL_JUMP,
+    dress,
+    go,
+    held_back,
+    jumped,
+    patient,
+)
 from tests.pages.scenario import RICH, SECOND, Scenario, send, views
 
 _ASKED = """
 [...new Set(performance.getEntriesByType("resource").filter(each => each.initiatorType === "fetch")
   .map(each => new URL(each.name).pathname))]
 """
-_DRAWN = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
 MANY_ANSWERS = (
     "account",
     "asset",
@@ -46,7 +55,7 @@ def test_whichever_answer_comes_last_moves_nothing(
                 time.sleep(0.3)
                 page.run("release()")
                 page.wait_for(f"pending === 0 && {READY}")
-                page.run(_DRAWN)
+                page.run(DRAWN)
                 if jumped(page) >= SMALL_JUMP:
                     moved[path] = page.run("jumps")
     dress(page, 1280, "light")

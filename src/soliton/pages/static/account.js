@@ -108,8 +108,9 @@ function listen(address, changed) {
     isOther: false,
     /** Listen for more names, of which some may have been told by then. @param {string[]} more */
     add: (more) => {
-      for (const each of more) names.add(each);
-      heard.isOther ||= live.transactions.some((each) => each.height >= began && mentions(each, new Set(more)));
+      const added = new Set(more);
+      for (const each of added) names.add(each);
+      heard.isOther ||= live.transactions.some((each) => each.height >= began && mentions(each, added));
       changed();
     },
     stop: () => {
