@@ -1,7 +1,7 @@
 """Our Python files, read and parsed once for all tests that look through the whole source.
 
 What lives here: texts, trees and their nodes, kept for the run. What does not: rules about them
-(``test_house``, ``test_budgets``, ``test_architecture``, ``test_names``, ``test_patterns``).
+(``test_house``, ``test_architecture``, ``test_names``, ``test_patterns``).
 """
 
 from __future__ import annotations
@@ -69,15 +69,6 @@ def all_nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(found)
 
 
-def statements_of(path: Path) -> list[ast.AST]:
-    """All statements of a file, inner ones too, and what only holds statements."""
-    found: list[ast.AST] = [tree_of(path)]
-    for node in found:
-        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
-            found += getattr(node, part, ())
-    return found
-
-
 def place_of(path: Path) -> str:
-    """The path as it is written in messages and in the list of exceptions."""
+    """The path as it is written in messages."""
     return path.relative_to(REPOSITORY).as_posix()

@@ -1,4 +1,4 @@
-"""The rules of the house that a machine can check: sizes, docstrings, no loose ends, documents.
+"""The rules of the house that a machine can check: docstrings, no loose ends, documents.
 
 What lives here: rules about all of the source at once. What does not: formatting, lint and types
 (`make lint`), and who may import whom (`tests/test_architecture.py`).
@@ -9,19 +9,12 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.source import lines_of_file, place_of, sources, statements_of, tree_of
+from tests.source import lines_of_file, place_of, sources, tree_of
 from tests.vectors import REPOSITORY
-
-MODULE_LINES = 600
-FUNCTION_LINES = 60
-
-# Modules and functions that read better long: `path` or `path:function`, and the reason.
-LONG_BY_INTENT: dict[str, str] = {}
 
 LOOSE_ENDS = re.compile(r"\b(NotImplementedError|TODO|FIXME|XXX)\b")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -30,18 +23,6 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 def documents() -> list[Path]:
     """The documents that a person reads: those at the top and all below ``docs``."""
     return [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").rglob("*.md"))]
-
-
-def functions_of(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """All functions and methods of a file, inner ones too."""
-    for node in statements_of(path):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
-
-
-def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """From ``def`` to the last statement."""
-    return (function.end_lineno or function.lineno) - function.lineno + 1
 
 
 def test_source_has_no_loose_ends() -> None:
@@ -61,40 +42,6 @@ def test_every_module_says_what_lives_there() -> None:
         if not ast.get_docstring(tree_of(path))
     ]
     assert silent == []
-
-
-def test_modules_are_short() -> None:
-    long = [
-        f"{place_of(path)}: {count} lines"
-        for path in sources("src", "tests", "benchmarks")
-        if (count := len(lines_of_file(path))) > MODULE_LINES
-        and place_of(path) not in LONG_BY_INTENT
-    ]
-    assert long == []
-
-
-def test_functions_are_short() -> None:
-    long = [
-        f"{place_of(path)}:{function.lineno}: {function.name} has {count} lines"
-        for path in sources("src", "tests", "benchmarks")
-        for function in functions_of(path)
-        if (count := lines_of(function)) > FUNCTION_LINES
-        and f"{place_of(path)}:{function.name}" not in LONG_BY_INTENT
-    ]
-    assert long == []
-
-
-def test_exceptions_are_still_needed() -> None:
-    """An exception for something that is gone, or short by now, is removed from the list."""
-    for entry in LONG_BY_INTENT:
-        place, _, name = entry.partition(":")
-        path = REPOSITORY / place
-        assert path.is_file(), f"{entry}: no such file"
-        if name:
-            lengths = [lines_of(each) for each in functions_of(path) if each.name == name]
-            assert max(lengths, default=0) > FUNCTION_LINES, f"{entry}: not needed"
-        else:
-            assert len(lines_of_file(path)) > MODULE_LINES, entry
 
 
 def test_every_dependency_has_its_reason() -> None:
