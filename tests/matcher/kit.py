@@ -41,6 +41,8 @@ from soliton.matcher.node_client import (
     BroadcastAnswer,
     ChainIdentity,
     ChainStatus,
+    FoundExchange,
+    Inclusion,
     NodeUpdate,
     ScriptAnswer,
 )
@@ -175,6 +177,7 @@ class FakeNode:
         self.sent: list[AnyTransaction] = []
         self.answer = BroadcastAnswer(Broadcast.UNCONFIRMED)
         self.mined: dict[bytes, int] = {}
+        self.failures: dict[bytes, str] = {}
         self.block_times: dict[int, int] = {}
         self.ahead_ms = 0
         self.height = 1
@@ -203,6 +206,7 @@ class FakeNode:
             self.mined[transaction.id] = self.height
         self.update(
             confirmed=tuple((each.id, self.height) for each in transactions),
+            failures={each.id: why for each in transactions if (why := self.failures.get(each.id))},
             vanished=tuple(each.id for each in transactions),
             changed=None,
         )
@@ -278,9 +282,12 @@ class FakeNode:
             self.update(appeared=(transaction,))
         return self.answer
 
-    async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
+    def inclusion(self, transaction_id: bytes) -> Inclusion:
+        return Inclusion(self.mined[transaction_id], self.failures.get(transaction_id, ""))
+
+    async def inclusions(self, transaction_ids: Sequence[bytes]) -> dict[bytes, Inclusion]:
         self._answer()
-        return {each: self.mined[each] for each in transaction_ids if each in self.mined}
+        return {each: self.inclusion(each) for each in transaction_ids if each in self.mined}
 
     async def now(self) -> int:
         self._answer()
@@ -292,12 +299,12 @@ class FakeNode:
 
     async def find_exchange(
         self, trader: Address, orders: frozenset[bytes], since: int
-    ) -> tuple[AnyTransaction, int] | None:
+    ) -> FoundExchange | None:
         self._answer()
         del trader, since
         for each in self.sent:
             if order_ids(each) == orders and each.id in self.mined:
-                return each, self.mined[each.id]
+                return FoundExchange(each, self.inclusion(each.id))
         return None
 
     async def updates(self) -> AsyncGenerator[NodeUpdate, None]:

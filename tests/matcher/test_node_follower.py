@@ -26,6 +26,7 @@ from tests.matcher.test_settlement import transaction
 
 ADDRESS = base58.encode(address_of(ALICE))
 FIRST, SECOND = transaction(1), transaction(2)
+FAILED = "script_execution_failed"
 
 
 def name_of(height: int, fork: str = "") -> bytes:
@@ -46,6 +47,7 @@ class Chain:
         self.blocks: dict[int, tuple[str, list[AnyTransaction]]] = {
             height: ("", []) for height in range(1, 6)
         }
+        self.statuses: dict[bytes, str] = {}
         self.pool: list[AnyTransaction] = []
         self.down = False
         self.broken: list[str] = []
@@ -56,7 +58,15 @@ class Chain:
             "height": height,
             "id": base58.encode(name_of(height, fork)),
             "reference": base58.encode(name_of(height - 1, self._fork(height - 1))),
-            "transactions": [codec.to_json(each) for each in transactions],
+            "transactions": [
+                codec.to_json(each)
+                | (
+                    {"applicationStatus": self.statuses[each.id]}
+                    if each.id in self.statuses
+                    else {}
+                )
+                for each in transactions
+            ],
         }
 
     def _fork(self, height: int) -> str:
@@ -111,6 +121,22 @@ async def test_polling_sees_blocks_the_pool_and_forks() -> None:
         chain.blocks[5], chain.blocks[6] = ("b", []), ("b", [SECOND])
         update = await following()
         assert (update.rolled_back_to, update.confirmed) == (4, ((SECOND.id, 6),))
+
+
+async def test_polling_tells_what_was_not_executed() -> None:
+    chain = Chain()
+    async with polled(chain) as following:
+        await following()
+        chain.statuses = {FIRST.id: FAILED, SECOND.id: "succeeded"}
+        chain.blocks[6] = ("", [FIRST, SECOND])
+        update = await following()
+        assert update.confirmed == ((FIRST.id, 6), (SECOND.id, 6))
+        assert update.failures == {FIRST.id: FAILED}
+        # In a fork it is executed.
+        chain.statuses = {}
+        chain.blocks[6] = ("b", [FIRST])
+        update = await following()
+        assert (update.confirmed, update.failures) == (((FIRST.id, 6),), {})
 
 
 async def test_polling_sees_a_rollback_below_its_start() -> None:
@@ -217,9 +243,10 @@ def block(height: int, fork: str = "") -> bytes:
     return event("block", header, f"b{height}{fork}")
 
 
-def mined(height: int, index: int, each: AnyTransaction) -> bytes:
+def mined(height: int, index: int, each: AnyTransaction, status: str | None = None) -> bytes:
     balances = [{"address": ADDRESS, "asset": None, "balance": 1}]
-    shown = {"height": height, "index": index, "transaction": codec.to_json(each)}
+    outcome = {} if status is None else {"applicationStatus": status}
+    shown = {"height": height, "index": index, "transaction": codec.to_json(each) | outcome}
     return event("transaction", shown | {"balances": balances}, f"t{height}.{index}")
 
 
@@ -282,7 +309,27 @@ async def all_of(stream: EventStream, enough: Callable[[list[NodeUpdate]], bool]
         appeared=tuple(one for each in found for one in each.appeared),
         vanished=tuple(one for each in found for one in each.vanished),
         changed=None,
+        failures=found[-1].failures,
     )
+
+
+async def test_events_tell_what_was_not_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of what stays of a block that lost a microblock, and no more once it is executed."""
+    start = event("synced", tip(5, 0), "s5") + block(6) + mined(6, 0, FIRST, FAILED)
+    cut = event("rollback", tip(6, 1, "cut"), "r6")
+    node = Node(start + mined(6, 1, SECOND, "elided"))
+    async with streamed(node, monkeypatch) as stream:
+        told = await all_of(stream, lambda found: (SECOND.id, 6) in found[-1].confirmed)
+    assert told.failures == {FIRST.id: FAILED, SECOND.id: "elided"}
+    node = Node(start + mined(6, 1, SECOND, "succeeded") + cut)
+    async with streamed(node, monkeypatch) as stream:
+        told = await all_of(stream, lambda found: found[-1].status == status(6, "cut"))
+    assert (told.confirmed[-1], told.failures) == ((FIRST.id, 6), {FIRST.id: FAILED})
+    again = event("rollback", tip(5, 0), "r5") + block(6, "b") + mined(6, 0, FIRST, "succeeded")
+    node = Node(start + again)
+    async with streamed(node, monkeypatch) as stream:
+        told = await all_of(stream, lambda found: found[-1].status == status(6, "b"))
+    assert (told.confirmed[-1], told.failures) == ((FIRST.id, 6), {})
 
 
 async def test_events_become_updates(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ import pytest_asyncio
 
 from soliton.chain.orders import Order, Side
 from soliton.chain.transactions import codec
+from soliton.chain.transactions.data import TYPE as DATA
+from soliton.chain.transactions.data import Data
 from soliton.chain.transactions.issue import TYPE as ISSUE
 from soliton.chain.transactions.issue import Issue
 from soliton.chain.transactions.model import AnyTransaction, TransactionType
@@ -26,7 +28,9 @@ from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.chain.transactions.transfer import TYPE as TRANSFER
 from soliton.chain.transactions.transfer import Transfer
+from soliton.chain.values import DataEntry
 from soliton.cli.run import start_api
+from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair, key_pair
 from soliton.devnet.accounts import RICH_SEED
 from soliton.devnet.matcher_node import LocalNode
@@ -34,6 +38,7 @@ from soliton.ledger.state import ASSET_BALANCES, WAVES
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.node_client import BroadcastAnswer, NodeClient
 from soliton.matcher.records import Trade
+from soliton.matcher.renewal import order_ids
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import NodeAccess
 from soliton.matcher.trading_settings import TradingSettings
@@ -76,6 +81,7 @@ class Exchange:
     node: Node
     usd: bytes
     matcher: Matcher
+    mining: asyncio.Task[None]
     issued: dict[tuple[bytes, bytes | None], int] = field(default_factory=dict)
 
     @property
@@ -162,7 +168,7 @@ async def exchange(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncItera
         reached(node, request.param) as client,
         running(matcher_settings, client) as matcher,
     ):
-        yield Exchange(node, usd, matcher)
+        yield Exchange(node, usd, matcher, mining)
     mining.cancel()
     node.close()
 
@@ -316,6 +322,59 @@ async def test_the_script_of_an_account_decides(exchange: Exchange) -> None:
     await exchange.settled()
     await eventually(lambda: exchange.balance(ALICE, None) == START + 2 * COIN - FEE)
     assert matcher.settlement.unsettled_counts()[1] == 0
+
+
+_CHECK = "(!sigVerify(base58'{}', base58'11111111111111111111111111111111', base58'11'))"
+OPEN_OR_NOT = f"""{{-# STDLIB_VERSION 5 #-}}
+{{-# CONTENT_TYPE EXPRESSION #-}}
+{{-# SCRIPT_TYPE ASSET #-}}
+match tx {{
+  case _: ExchangeTransaction =>
+    {" && ".join(_CHECK.format("1" * number) for number in range(1, 9))}
+    && !isDefined(getBoolean(Address(base58'%s'), "closed"))
+  case _ => true
+}}
+"""
+"""Too complex to be refused by a block: it fails there."""
+
+
+async def test_an_exchange_that_the_chain_did_not_execute_is_not_settled(
+    exchange: Exchange,
+) -> None:
+    """The script of the asset thinks otherwise between the pool and the block."""
+    matcher, node = exchange.matcher, exchange.node
+    issuer = base58.encode(address_of(RICH))
+    script = compile_source(OPEN_OR_NOT % issuer).script.source
+    issue = transaction(ISSUE, Issue(b"Smart", b"", 10**10, 2, False, script), COIN)
+    node.broadcast(issue)
+    # The matcher's account is the other side of the exchange that the script is tried with.
+    for keys in (ALICE, MATCHER):
+        give = Transfer(address_of(keys), issue.id, 10**6, b"")
+        node.broadcast(transaction(TRANSFER, give, 500_000))
+    await exchange.settled()
+    exchange.mining.cancel()
+    pair = AssetPair(issue.id, exchange.usd)
+    fee = FEE + 400_000
+    usd = exchange.balance(BOB, exchange.usd)
+    for keys, side in ((ALICE, Side.SELL), (BOB, Side.BUY)):
+        order = make_order(keys, side, 1_000, 100 * COIN, pair=pair, fee=fee)
+        await matcher.placing.place(order, market=False)
+    await eventually(lambda: len(node.pool) == 1)
+    node.broadcast(transaction(DATA, Data((DataEntry("closed", True),)), COIN))
+    node.mine(RICH)
+    failure = "script_execution_failed"
+    await eventually(
+        lambda: any(failure in each.message for each in matcher.settlement.unsettled(9))
+    )
+    [found] = matcher.settlement.unsettled(9)
+    assert matcher.settlement.unsettled_counts() == (1, 0)
+    assert exchange.balance(BOB, exchange.usd) == usd
+    sent = found.transaction_id or b""
+    client = matcher.node
+    assert (await client.inclusions([sent]))[sent].failure == failure
+    [exchanged] = matcher.database.transactions_of(found.sell_order_id)
+    searched = await client.find_exchange(address_of(MATCHER), order_ids(exchanged), 0)
+    assert searched is not None and searched.inclusion.failure == failure
 
 
 ROLLBACKS = 10

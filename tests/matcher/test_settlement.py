@@ -182,6 +182,77 @@ async def test_rolled_back_ones_are_sent_again_until_they_are_deep(
     assert "too deep for forks" in caplog.text
 
 
+FAILED = "script_execution_failed"
+
+
+async def test_one_that_is_mined_but_not_executed_is_unsettled(
+    setting: Setting, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = transaction(1), transaction(2)
+    for each in (first, second):
+        setting.settlement.add(each)
+    await eventually(lambda: len(setting.node.sent) >= 2)
+    setting.node.height += 1
+    block = setting.node.height
+    confirmed = tuple((each.id, block) for each in (first, second))
+    await setting.follow(confirmed=confirmed, failures={first.id: FAILED})
+    [found] = setting.settlement.unsettled(10)
+    assert (found.transaction_id, found.given_up) == (first.id, False)
+    assert FAILED in found.message and str(block) in found.message
+    assert setting.settlement.unsettled_counts() == (1, 0)
+    assert "was not executed" in caplog.text
+    # The next run knows it, too.
+    setting.settlement.activate()
+    assert [each.transaction_id for each in setting.settlement.unsettled(10)] == [first.id]
+    # A fork may execute it: it is sent again.
+    count = len(setting.node.sent)
+    await setting.follow(rolled_back_to=block - 1)
+    await eventually(lambda: first.id in {each.id for each in setting.node.sent[count:]})
+    await setting.follow(confirmed=confirmed)
+    assert setting.settlement.unsettled(10) == []
+
+
+async def test_a_failure_that_no_fork_can_undo_is_given_up(setting: Setting) -> None:
+    first = transaction(1)
+    setting.settlement.add(first)
+    await eventually(lambda: len(setting.node.sent) >= 1)
+    # Found by a question, as what a reconnected stream has missed.
+    setting.node.mined, setting.node.failures = {first.id: 9}, {first.id: FAILED}
+    await setting.settlement.reconcile()
+    assert [each.given_up for each in setting.settlement.unsettled(10)] == [False]
+    setting.node.height = 9 + FINAL_DEPTH
+    await setting.follow()
+    [found] = setting.settlement.unsettled(10)
+    assert found.given_up and FAILED in found.message
+    assert setting.database.pending() == {}
+    await setting.settlement.reconcile()
+    assert setting.settlement.unsettled_counts() == (0, 1)
+
+
+async def test_a_standby_does_not_take_a_failure_for_settled(setting: Setting) -> None:
+    setting.settlement.deactivate()
+    first = transaction(1)
+    setting.settlement.add(first)
+    setting.node.height = FINAL_DEPTH + 10
+    setting.node.mined, setting.node.failures = {first.id: 10}, {first.id: FAILED}
+    await setting.settlement.forget_settled()
+    assert setting.database.pending() == {}
+    assert [each.transaction_id for each in setting.database.unsettled()] == [first.id]
+
+
+async def test_one_whose_successor_failed_is_not_renewed(setting: Setting) -> None:
+    first = transaction(1)
+    other = renewed(first, NOW + WINDOW.length_ms, MATCHER)
+    setting.node.sent.append(other)
+    setting.node.mined, setting.node.failures = {other.id: 5}, {other.id: FAILED}
+    setting.node.answer = BroadcastAnswer(Broadcast.TOO_LATE, "in the past relative to")
+    chain_time(setting, NOW + WINDOW.back_ms + 1)
+    setting.settlement.add(first)
+    await eventually(lambda: set(setting.database.pending()) == {other.id})
+    [found] = setting.settlement.unsettled(10)
+    assert found.transaction_id == other.id and FAILED in found.message
+
+
 async def test_what_an_earlier_run_left_is_looked_up_and_sent(setting: Setting) -> None:
     mined, lost = transaction(1), transaction(2)
     for each in (mined, lost):

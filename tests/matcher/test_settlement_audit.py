@@ -82,6 +82,17 @@ async def test_transactions_are_on_the_chain_or_in_the_pool(tmp_path: Path) -> N
     assert await audited(settings, None) == (SettlementCounts(), [])
 
 
+async def test_what_is_in_a_block_but_was_not_executed_is_a_fault(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    node = await traded(settings)
+    node.mined = {each.id: 7 for each in node.sent}
+    node.failures = {node.sent[1].id: "script_execution_failed"}
+    counts, faults = await audited(settings, node)
+    assert counts == SettlementCounts(confirmed=1)
+    assert [(each.offset, each.index) for each in faults] == [(EXECUTING, 1)]
+    assert "block 7" in faults[0].why and "script_execution_failed" in faults[0].why
+
+
 async def test_what_the_database_does_not_know_is_not_taken_for_settled(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     node = await traded(settings)

@@ -381,7 +381,7 @@ async def test_a_response_of_another_form_counts_as_none(
         client.find_exchange(alice, frozenset(), 0),
     ]
     if not isinstance(answer, dict):
-        requests += [client.has_script(alice), client.heights([bytes(32)])]
+        requests += [client.has_script(alice), client.inclusions([bytes(32)])]
     for request in requests:
         with pytest.raises(NodeUnavailable):
             await request

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Sequence
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.errors import OrderInvalid
@@ -40,6 +40,7 @@ from soliton.ledger.state import (
     ORDER_FILLS,
     WAVES,
     State,
+    Status,
 )
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.http_client import refusal
@@ -51,6 +52,8 @@ from soliton.matcher.node_client import (
     BroadcastAnswer,
     ChainIdentity,
     ChainStatus,
+    FoundExchange,
+    Inclusion,
     NodeUpdate,
     ScriptAnswer,
 )
@@ -74,6 +77,8 @@ from soliton.ride.expressions import DApp
 from soliton.storage.errors import BelowProblem
 from soliton.storage.indexes import address_transactions, asset_balances
 from soliton.storage.retrying import retry_until_read
+
+_FAILURES: Final = {Status.FAILED: "script_execution_failed", Status.ELIDED: "elided"}
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -242,15 +247,15 @@ class LocalNode:
         return BroadcastAnswer(Broadcast.UNCONFIRMED)
 
     @_patient
-    async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
+    async def inclusions(self, transaction_ids: Sequence[bytes]) -> dict[bytes, Inclusion]:
         """See ``NodeClient``."""
-        found: dict[bytes, int] = {}
+        found: dict[bytes, Inclusion] = {}
         for each in transaction_ids:
-            height = self._store.transaction_height(each)
-            if height is not None:
-                found[each] = height
+            location = self._store.transaction_location(each)
+            if location is not None:
+                found[each] = Inclusion(location.height, _failure(location.status))
             elif each in self.node.pool:
-                found[each] = 0
+                found[each] = Inclusion(0)
         return found
 
     async def now(self) -> int:
@@ -268,21 +273,26 @@ class LocalNode:
     @_patient
     async def find_exchange(
         self, trader: Address, orders: frozenset[bytes], since: int
-    ) -> tuple[AnyTransaction, int] | None:
+    ) -> FoundExchange | None:
         """See ``NodeClient``."""
+        failed: FoundExchange | None = None
         for height, _, transaction_id in address_transactions(self._store, trader):
             found = self.node.chain.transaction(transaction_id)
             if found is None:
                 continue
             if order_ids(found.transaction) == orders:
-                return found.transaction, height
+                inclusion = Inclusion(height, _failure(found.status))
+                exchange = FoundExchange(found.transaction, inclusion)
+                if not inclusion.failure:
+                    return exchange
+                failed = failed or exchange
             if found.transaction.timestamp < since:
-                return None
-        return None
+                break
+        return failed
 
     async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
         """See ``NodeClient``; the events of one iteration of the event loop are one update."""
-        gathered = _Listening(self.node.chain.height, self._lose)
+        gathered = _Listening(self.node.chain.height, self._lose, self._failure_of)
         self.node.events.subscribe(gathered.note)
         try:
             yield NodeUpdate(
@@ -296,6 +306,11 @@ class LocalNode:
         finally:
             self.node.events.unsubscribe(gathered.note)
 
+    def _failure_of(self, transaction_id: bytes) -> str:
+        """``Inclusion.failure`` of a transaction that was just mined."""
+        location = self._store.transaction_location(transaction_id)
+        return "" if location is None else _failure(location.status)
+
     async def close(self) -> None:
         """See ``NodeClient``; there is nothing to close."""
 
@@ -303,9 +318,12 @@ class LocalNode:
 class _Listening(UpdateAccumulator):
     """A listener of the node's events."""
 
-    def __init__(self, height: int, lost: Callable[[], None]) -> None:
+    def __init__(
+        self, height: int, lost: Callable[[], None], failure_of: Callable[[bytes], str]
+    ) -> None:
         """``height`` is that of the chain; ``lost`` is called after too deep a rollback."""
         super().__init__()
+        self._failure_of = failure_of
         self.ended = False
         self._highest, self._lost, self._is_lost = height, lost, False
         # Mined transactions whose changed accounts are not known yet.
@@ -341,7 +359,7 @@ class _Listening(UpdateAccumulator):
 
     def _mined(self, transactions: Sequence[AnyTransaction], height: int) -> None:
         for transaction in transactions:
-            self.mined(transaction.id, height)
+            self.mined(transaction.id, Inclusion(height, self._failure_of(transaction.id)))
             # The accounts follow when it leaves the pool; if it never was there, they do not.
             self._unexplained.add(transaction.id)
 
@@ -351,6 +369,11 @@ class _Listening(UpdateAccumulator):
             self.all_changed()
             self._unexplained.clear()
         return super().take(status)
+
+
+def _failure(status: int) -> str:
+    """``Inclusion.failure`` for the status of a transaction of the chain."""
+    return "" if status == Status.SUCCEEDED else _FAILURES[Status(status)]
 
 
 def _ask_blindly(order: Order, state: State, context: Context) -> ScriptAnswer | None:

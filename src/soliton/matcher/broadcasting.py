@@ -21,12 +21,12 @@ from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.log_throttle import throttled
-from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeClient
+from soliton.matcher.node_client import Broadcast, BroadcastAnswer, Inclusion, NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.renewal import FINAL_DEPTH, Window, expires, order_ids, renewed
 from soliton.matcher.session import Session
 from soliton.matcher.settings import Settlement as SettlementSettings
-from soliton.matcher.settlement import Sent, Settlement, described
+from soliton.matcher.settlement import NOWHERE, Sent, Settlement, described
 
 MAX_PAUSE: Final = 8
 """The maximum pause, in intervals, between attempts to send a transaction that is rejected."""
@@ -134,11 +134,11 @@ class Broadcasting:
         """Find the height of a transaction that the node reports as mined."""
         before = self._state.rollbacks
         try:
-            heights = await self._node.heights([transaction_id])
+            found = await self._node.inclusions([transaction_id])
         except NodeUnavailable:
             return
         if not sent.height and before == self._state.rollbacks:
-            self._state.note_found(transaction_id, sent, heights.get(transaction_id, 0))
+            self._state.note_found(transaction_id, sent, found.get(transaction_id, NOWHERE))
 
     def _give_up(self, transaction: AnyTransaction, reason: str) -> None:
         self._state.unwatch(transaction.id)
@@ -200,8 +200,8 @@ class Broadcasting:
             return
         timestamp = self._window.next_time(old.timestamp, final)
         if found is not None:
-            new, height = found
-            height = height if height <= self._state.height else 0
+            new, inclusion = found.transaction, found.inclusion
+            inclusion = inclusion if inclusion.height <= self._state.height else NOWHERE
         elif sent.refused:
             self._give_up(old, f"its time is over, and the node said: {sent.message}")
             return
@@ -209,22 +209,24 @@ class Broadcasting:
             self._give_up(old, "its time is over, and its orders have expired")
             return
         else:
-            new, height = renewed(old, timestamp, self._account), 0
-        self._replace(old, new, height)
+            new, inclusion = renewed(old, timestamp, self._account), NOWHERE
+        self._replace(old, new, inclusion)
 
-    def _replace(self, old: AnyTransaction, new: AnyTransaction, height: int) -> None:
+    def _replace(self, old: AnyTransaction, new: AnyTransaction, inclusion: Inclusion) -> None:
         if new.id == old.id:
-            self._state.note_found(old.id, self._state.pending[old.id], height)
+            self._state.note_found(old.id, self._state.pending[old.id], inclusion)
             return
         _log.warning(
             "the exchange %s was too late: %s takes its place",
             *(base58.encode(old.id), base58.encode(new.id)),
         )
         self._state.unwatch(old.id)
-        self._database.replace_transaction(old, new, order_ids(old), height)
+        self._database.replace_transaction(old, new, order_ids(old))
         self._session.given_up(old.id)
-        sent = Sent(new.timestamp, new, height)
+        sent = Sent(new.timestamp, new)
         self._state.watch(new.id, sent)
-        if not height:
+        if inclusion.height:
+            self._state.note_inclusion(new.id, sent, inclusion)
+        else:
             self._session.lost(new)
             self._state.queue(new.id, sent)

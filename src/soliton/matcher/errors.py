@@ -31,4 +31,4 @@ class RecoveryFailed(EnvironmentProblem):
 
 
 class ExecutionsUnsettled(EnvironmentProblem):
-    """Some executions are neither on the chain nor in the node's pool."""
+    """Some executions are neither executed on the chain nor in the node's pool."""

@@ -23,7 +23,7 @@ from soliton.chain.transactions.json_reader import read_signed
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.errors import NodeUnavailable
-from soliton.matcher.node_client import ChainStatus, NodeUpdate
+from soliton.matcher.node_client import ChainStatus, Inclusion, NodeUpdate, failure_in
 from soliton.matcher.polling import MAX_ROLLBACK, block_status
 from soliton.matcher.update_accumulator import UpdateAccumulator
 from soliton.web.client import HttpClient, HttpTrouble
@@ -54,7 +54,7 @@ class EventStream:
         self._tip: ChainStatus | None = None
         self._accumulator = UpdateAccumulator()
         # The transactions of blocks that this stream reported from their beginning.
-        self._mined: dict[int, list[bytes]] = {}
+        self._mined: dict[int, list[tuple[bytes, Inclusion]]] = {}
         self._pool: set[bytes] = set()
         self._seen: set[bytes] | None = None
         self._has_gap = False
@@ -153,9 +153,11 @@ class EventStream:
                 accumulator.moved()
             case b"transaction":
                 transaction_id = base58.decode(data["transaction"]["id"])
-                if (mined := self._mined.get(data["height"])) is not None:
-                    mined.append(transaction_id)
-                accumulator.mined(transaction_id, data["height"])
+                failure = failure_in(data["transaction"].get("applicationStatus"))
+                inclusion = Inclusion(int(data["height"]), failure)
+                if (mined := self._mined.get(inclusion.height)) is not None:
+                    mined.append((transaction_id, inclusion))
+                accumulator.mined(transaction_id, inclusion)
                 owners = {each["address"] for each in data["balances"]}
                 accumulator.changed(parse_address(each, self._chain_id) for each in owners)
             case b"rollback":
@@ -205,5 +207,5 @@ class EventStream:
         self._mined[height] = remaining = known[:count]
         cut = len(known) > count
         self._accumulator.rolled_back(height - 1 if cut else height)
-        for transaction_id in remaining if cut else ():
-            self._accumulator.mined(transaction_id, height)
+        for transaction_id, inclusion in remaining if cut else ():
+            self._accumulator.mined(transaction_id, inclusion)

@@ -38,8 +38,11 @@ from soliton.matcher.node_client import (
     BroadcastAnswer,
     ChainIdentity,
     ChainStatus,
+    FoundExchange,
+    Inclusion,
     NodeUpdate,
     ScriptAnswer,
+    failure_in,
 )
 from soliton.matcher.polling import Json, Poller, block_status
 from soliton.matcher.settings import NodeAccess
@@ -198,9 +201,9 @@ class HttpNodeClient:
         """
         return False
 
-    async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
-        """As ``NodeClient.heights``."""
-        heights: dict[bytes, int] = {}
+    async def inclusions(self, transaction_ids: Sequence[bytes]) -> dict[bytes, Inclusion]:
+        """As ``NodeClient.inclusions``."""
+        found: dict[bytes, Inclusion] = {}
         for start in range(0, len(transaction_ids), MAX_IDS_PER_REQUEST):
             part = transaction_ids[start : start + MAX_IDS_PER_REQUEST]
             body = {"ids": [base58.encode(each) for each in part]}
@@ -210,10 +213,11 @@ class HttpNodeClient:
             with _reading("the status of transactions"):
                 for each in answer:
                     if each.get("status") == "confirmed":
-                        heights[base58.decode(each["id"])] = int(each["height"])
+                        failure = failure_in(each.get("applicationStatus"))
+                        found[base58.decode(each["id"])] = Inclusion(int(each["height"]), failure)
                     elif each.get("status") == "unconfirmed":
-                        heights[base58.decode(each["id"])] = 0
-        return heights
+                        found[base58.decode(each["id"])] = Inclusion(0)
+        return found
 
     async def now(self) -> int:
         """As ``NodeClient.now``."""
@@ -227,8 +231,9 @@ class HttpNodeClient:
 
     async def find_exchange(
         self, trader: Address, orders: frozenset[bytes], since: int
-    ) -> tuple[AnyTransaction, int] | None:
+    ) -> FoundExchange | None:
         """As ``NodeClient.find_exchange``."""
+        failed: FoundExchange | None = None
         path = f"/transactions/address/{address_text(trader)}/limit/{_PAGE}"
         after = ""
         with _reading("an account's history"):
@@ -236,11 +241,16 @@ class HttpNodeClient:
                 [page] = await self.get(path + after)
                 for each in page:
                     if _orders_of(each) == orders:
-                        return read_signed(each, self._chain_id), int(each["height"])
+                        failure = failure_in(each.get("applicationStatus"))
+                        inclusion = Inclusion(int(each["height"]), failure)
+                        found = FoundExchange(read_signed(each, self._chain_id), inclusion)
+                        if not failure:
+                            return found
+                        failed = failed or found
                     if int(each["timestamp"]) < since:
-                        return None
+                        return failed
                 if len(page) < _PAGE:
-                    return None
+                    return failed
                 after = f"?after={page[-1]['id']}"
         raise NodeUnavailable(
             f"an account has more than {_PAGE * _MAX_PAGES} transactions to search"

@@ -9,9 +9,10 @@ a matcher needs to know.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol
 
 import msgspec
 
@@ -20,6 +21,10 @@ from soliton.chain.orders import Order
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.matching.account_checks import ScriptFault
+
+EXECUTED: Final = "succeeded"
+MAX_STATUS_CHARS: Final = 64
+"""The part of an unknown ``applicationStatus`` that is kept."""
 
 Balances = dict[AssetId | None, int]
 """Amounts by asset, in the smallest unit; ``None`` is the native coin."""
@@ -89,12 +94,41 @@ class ChainIdentity(msgspec.Struct, frozen=True):
     genesis: str
 
 
+class Inclusion(msgspec.Struct, frozen=True):
+    """Where a transaction is: the height of its block, 0 for the pool. ``failure`` is the chain's
+    status of a transaction in a block that was not executed (``script_execution_failed`` or
+    ``elided``): only its fee was paid, if that. It is empty for an executed one.
+    """
+
+    height: int
+    failure: str = ""
+
+
+class FoundExchange(msgspec.Struct, frozen=True):
+    """A transaction on the chain that settles two orders with each other."""
+
+    transaction: AnyTransaction
+    inclusion: Inclusion
+
+
+def failure_in(status: object) -> str:
+    """``Inclusion.failure`` for a node's ``applicationStatus``, which older nodes leave out.
+
+    Source: wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/api/http/TransactionJsonSerializer.scala``.
+    """
+    if status is None or status == EXECUTED:
+        return ""
+    return str(status)[:MAX_STATUS_CHARS] or "unknown"
+
+
 class NodeUpdate(msgspec.Struct, frozen=True):
     """The changes on the node since the previous update; unchanged parts are empty.
 
     ``rolled_back_to`` is the height of the last remaining block, if blocks were rolled back.
     ``confirmed`` are the transactions of added blocks and microblocks: their ids, with the height
-    of the block. ``appeared`` are new unconfirmed transactions, ``vanished`` the ids of those that
+    of the block; ``failures`` those of them that were not executed, with ``Inclusion.failure``.
+    ``appeared`` are new unconfirmed transactions, ``vanished`` the ids of those that
     left the pool, mined or not. ``changed`` are the accounts whose balances may have changed on the
     chain; ``None`` means any account. ``missed`` is true if events may be missing, so that the
     state of awaited transactions must be queried.
@@ -107,6 +141,7 @@ class NodeUpdate(msgspec.Struct, frozen=True):
     vanished: tuple[bytes, ...] = ()
     changed: frozenset[Address] | None = frozenset()
     missed: bool = False
+    failures: Mapping[bytes, str] = MappingProxyType({})
 
 
 class NodeClient(Protocol):
@@ -163,8 +198,8 @@ class NodeClient(Protocol):
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:
         """Send a transaction."""
 
-    async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
-        """The heights of those transactions that are on the chain; 0 for those in the pool."""
+    async def inclusions(self, transaction_ids: Sequence[bytes]) -> dict[bytes, Inclusion]:
+        """Where those transactions are that are on the chain or in the pool."""
 
     async def now(self) -> int:
         """The time of the node's clock, in milliseconds."""
@@ -174,9 +209,10 @@ class NodeClient(Protocol):
 
     async def find_exchange(
         self, trader: Address, orders: frozenset[bytes], since: int
-    ) -> tuple[AnyTransaction, int] | None:
-        """The transaction on the chain that settles two orders, one of them the trader's, with its
-        height. The search goes back to the first transaction older than ``since`` (ms).
+    ) -> FoundExchange | None:
+        """The transaction on the chain that settles two orders, one of them the trader's; one that
+        was executed, if there is any. The search goes back to the first transaction older than
+        ``since`` (ms).
         """
 
     def updates(self) -> AsyncGenerator[NodeUpdate, None]:

@@ -81,11 +81,12 @@ _decode_trade = msgspec.msgpack.Decoder(Trade).decode
 
 class PendingRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A transaction that must be settled: its timestamp (ms), and the height at which it was seen
-    last (0: never).
+    last (0: never). ``failure`` as in ``Inclusion``.
     """
 
     created: int
     height: int = 0
+    failure: str = ""
 
 
 _decode_pending = msgspec.msgpack.Decoder(PendingRecord).decode
@@ -288,11 +289,9 @@ class OrdersDatabase(KeyValues):
         self._fresh[_PENDING + transaction_id] = None
 
     def replace_transaction(
-        self, old: AnyTransaction, new: AnyTransaction, order_ids: Iterable[bytes], height: int
+        self, old: AnyTransaction, new: AnyTransaction, order_ids: Iterable[bytes]
     ) -> None:
-        """Replace the transaction of an execution by another one, which was seen at a height (0 if
-        it was not).
-        """
+        """Replace the transaction of an execution by another one; ``note_seen`` where it is."""
         body = old.payload
         assert isinstance(body, Exchange), "only exchanges have trades"
         trades = _TRADE + pair_to_bytes(pair_of(body.order1))
@@ -309,7 +308,6 @@ class OrdersDatabase(KeyValues):
                         self._fresh[trade_key] = _encode(changed)
         self.settle(old.id)
         self.put_transaction(new)
-        self.note_seen(new.id, PendingRecord(new.timestamp, height))
 
     # --- executions that were given up ------------------------------------------------------------
 

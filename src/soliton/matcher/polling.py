@@ -21,7 +21,7 @@ from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.log_throttle import throttled
-from soliton.matcher.node_client import ChainStatus, NodeUpdate
+from soliton.matcher.node_client import ChainStatus, NodeUpdate, failure_in
 
 MAX_ROLLBACK: Final = 100
 """The network never rolls back more blocks than this."""
@@ -37,10 +37,13 @@ _log = throttled(logging.getLogger(__name__))
 
 
 class _Block(NamedTuple):
-    """A block's id and its transactions; ``None`` if they were not read."""
+    """A block's id and its transactions (``None`` if they were not read), and those of them that
+    were not executed, with ``Inclusion.failure``.
+    """
 
     id: bytes
     transactions: tuple[bytes, ...] | None
+    failures: Mapping[bytes, str] = MappingProxyType({})
 
 
 class _Moves(NamedTuple):
@@ -117,6 +120,7 @@ class Poller:
             vanished=tuple(vanished),
             changed=None if moved or interrupted else frozenset(),
             missed=moves.missed,
+            failures=_failures(moves.blocks),
         )
 
     async def _follow(self, last: ChainStatus) -> _Moves:
@@ -182,8 +186,12 @@ class Poller:
             follows = parent is None or _decode(block.get("reference")) == parent.id
             if status.height != height or not follows:
                 raise NodeUnavailable("the node's chain changed while it was being read")
-            ids = tuple(_decode(each.get("id")) for each in block.get("transactions", ()))
-            parent = found[height] = _Block(status.block_id, ids)
+            statuses = {
+                _decode(each.get("id")): failure_in(each.get("applicationStatus"))
+                for each in block.get("transactions", ())
+            }
+            failures = {each: failure for each, failure in statuses.items() if failure}
+            parent = found[height] = _Block(status.block_id, tuple(statuses), failures)
         return found
 
     async def _read_pool(self) -> dict[bytes, AnyTransaction | None]:
@@ -205,6 +213,11 @@ class Poller:
 def _mined(blocks: Mapping[int, _Block]) -> tuple[tuple[bytes, int], ...]:
     """The transactions of the blocks that were read, with their heights."""
     return tuple((each, at) for at, block in blocks.items() for each in block.transactions or ())
+
+
+def _failures(blocks: Mapping[int, _Block]) -> dict[bytes, str]:
+    """Those of the same transactions that were not executed."""
+    return {each: why for block in blocks.values() for each, why in block.failures.items()}
 
 
 def block_status(header: Json) -> ChainStatus:

@@ -24,8 +24,9 @@ import msgspec
 
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto import base58
 from soliton.matcher.log_throttle import throttled
-from soliton.matcher.node_client import NodeClient, NodeUpdate
+from soliton.matcher.node_client import Inclusion, NodeClient, NodeUpdate
 from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
 from soliton.matcher.records import Unsettled
 from soliton.matcher.renewal import FINAL_DEPTH, Window
@@ -33,6 +34,8 @@ from soliton.matcher.session import Session
 from soliton.matcher.time_slices import in_slices
 from soliton.matching.pairs import pair_of
 
+NOWHERE: Final = Inclusion(0)
+"""A transaction that is in no block."""
 _UNANSWERED: Final = "the node was not asked yet, or has not answered"
 
 _log = throttled(logging.getLogger(__name__))
@@ -41,11 +44,13 @@ _log = throttled(logging.getLogger(__name__))
 class Sent(msgspec.Struct):
     """A transaction being settled. ``transaction`` is ``None`` once the node has accepted it.
     ``refused`` is true if the node rejected it for its content, not for a temporary reason.
+    ``failure`` is set if it is in a block, but was not executed (as in ``Inclusion``).
     """
 
     created: int
     transaction: AnyTransaction | None
     height: int = 0
+    failure: str = ""
     in_pool: bool = False
     queued: bool = False
     last_sent: float = float("-inf")
@@ -72,6 +77,7 @@ class Settlement:
         self.pending: dict[bytes, Sent] = {}
         # The same, grouped by the height at which they are on the chain; 0 if they are not.
         self._at: dict[int, dict[bytes, Sent]] = {0: {}}
+        self._failed: dict[bytes, Sent] = {}
         self.to_send: deque[bytes] = deque()
         self.wake = asyncio.Event()
         self.height = 0
@@ -96,10 +102,16 @@ class Settlement:
         return sent.transaction or self._database.transaction(transaction_id)
 
     def unsettled(self, limit: int) -> list[Unsettled]:
-        """Up to ``limit`` executions that are neither on the chain nor in the node's pool: first
-        those that were given up.
+        """Up to ``limit`` executions whose transactions the chain has not executed, and which are
+        not in the node's pool: first those that were given up, then those that failed.
         """
         found = self._database.unsettled()[:limit]
+        for transaction_id, sent in self._failed.items():
+            if len(found) >= limit:
+                break
+            failed = self._database.transaction(transaction_id)
+            if failed is not None:
+                found.append(described(failed, sent.message, given_up=False))
         for transaction_id, sent in self.off_chain.items():
             if len(found) >= limit:
                 break
@@ -111,12 +123,12 @@ class Settlement:
     def unsettled_counts(self) -> tuple[int, int]:
         """The numbers of unsettled executions that are waiting, and that were given up."""
         waiting = sum(not sent.in_pool for sent in self.off_chain.values())
-        return waiting, len(self._database.unsettled())
+        return waiting + len(self._failed), len(self._database.unsettled())
 
     def deactivate(self) -> None:
         """Only record transactions: another matcher sends them, or none can yet."""
         self.is_active = False
-        self.pending, self._at = {}, {0: {}}
+        self.pending, self._at, self._failed = {}, {0: {}}, {}
         self.to_send.clear()
         self._found.clear()
         self.found.clear()
@@ -126,7 +138,9 @@ class Settlement:
         self.deactivate()
         self.is_active = True
         for transaction_id, record in self._database.pending().items():
-            self.watch(transaction_id, Sent(record.created, None, record.height))
+            sent = Sent(record.created, None, record.height)
+            self._note_failure(transaction_id, sent, record.failure)
+            self.watch(transaction_id, sent)
 
     def watch(self, transaction_id: bytes, sent: Sent) -> None:
         """Start tracking a transaction."""
@@ -138,6 +152,7 @@ class Settlement:
         sent = self.pending.pop(transaction_id, None)
         if sent is not None:
             self._leave_height(transaction_id, sent)
+            self._failed.pop(transaction_id, None)
 
     def _leave_height(self, transaction_id: bytes, sent: Sent) -> None:
         group = self._at[sent.height]
@@ -154,11 +169,11 @@ class Settlement:
         pending = self._database.pending().items()
         old = [transaction_id for transaction_id, record in pending if record.created < oldest]
         final = (await self._node.status()).height - FINAL_DEPTH
-        heights = await self._node.heights(old)
+        found = await self._node.inclusions(old)
         if not self.is_active:
-            for transaction_id, height in heights.items():
-                if 0 < height <= final:
-                    self._database.settle(transaction_id)
+            for transaction_id, inclusion in found.items():
+                if 0 < inclusion.height <= final:
+                    self._finish(transaction_id, inclusion)
 
     async def reconcile(self) -> None:
         """Query the state of all transactions and send the missing ones; raises
@@ -168,7 +183,7 @@ class Settlement:
             before = self.rollbacks
             queried = list(self.pending)
             given_up = [each for each in self._database.unsettled() if each.transaction_id]
-            heights = await self._node.heights(
+            found = await self._node.inclusions(
                 [*queried, *(each.transaction_id or b"" for each in given_up)]
             )
             if before == self.rollbacks:
@@ -178,16 +193,17 @@ class Settlement:
             sent = self.pending.get(transaction_id)
             if sent is None:
                 continue
-            height = heights.get(transaction_id, 0)
+            inclusion = found.get(transaction_id, NOWHERE)
             if not sent.height:
-                if not self.note_found(transaction_id, sent, height):
+                if not self.note_found(transaction_id, sent, inclusion):
                     self.queue(transaction_id, sent)
-            elif not 0 < height <= self.height:
+            elif not 0 < inclusion.height <= self.height:
                 self._lose(transaction_id, sent)
-            elif sent.height != height:
-                self._note_height(transaction_id, sent, height)
+            elif (sent.height, sent.failure) != (inclusion.height, inclusion.failure):
+                self.note_inclusion(transaction_id, sent, inclusion)
         for each in given_up:
-            if heights.get(each.transaction_id or b"", 0):
+            inclusion = found.get(each.transaction_id or b"", NOWHERE)
+            if inclusion.height and not inclusion.failure:
                 self._database.put_unsettled(each, gone=True)
         await self._forget_deep()
 
@@ -221,8 +237,9 @@ class Settlement:
         # Before those that left the pool, so that mined ones are not sent again.
         async for transaction_id, height in in_slices(update.confirmed):
             sent = self.pending.get(transaction_id)
-            if sent is not None and sent.height != height:
-                self._note_height(transaction_id, sent, height)
+            failure = update.failures.get(transaction_id, "")
+            if sent is not None and (sent.height, sent.failure) != (height, failure):
+                self.note_inclusion(transaction_id, sent, Inclusion(height, failure))
         for transaction_id in update.vanished:
             self._see_in_pool(transaction_id, present=False)
         if update.missed and self.is_active:
@@ -243,13 +260,15 @@ class Settlement:
                 self._lose(transaction_id, sent)
 
     def _lose(self, transaction_id: bytes, sent: Sent) -> None:
-        self._note_height(transaction_id, sent, 0)
+        self.note_inclusion(transaction_id, sent, NOWHERE)
         transaction = self.outstanding(transaction_id)
         if transaction is not None:
             self._session.lost(transaction)
         self.queue(transaction_id, sent)
 
-    def _note_height(self, transaction_id: bytes, sent: Sent, height: int) -> None:
+    def note_inclusion(self, transaction_id: bytes, sent: Sent, inclusion: Inclusion) -> None:
+        """Record that a transaction is in a block now, or in none any more."""
+        height, failure = inclusion.height, inclusion.failure
         self._leave_height(transaction_id, sent)
         sent.height = height
         self._at.setdefault(height, {})[transaction_id] = sent
@@ -257,19 +276,33 @@ class Settlement:
         self._found.pop(transaction_id, None)
         if height:
             sent.transaction = None
-        self._database.note_seen(transaction_id, PendingRecord(sent.created, height))
+        if failure and failure != sent.failure:
+            _log.error(
+                "the exchange %s is in block %d, but was not executed (%s): nobody has received "
+                "anything",
+                *(base58.encode(transaction_id), height, failure),
+            )
+        self._note_failure(transaction_id, sent, failure)
+        self._database.note_seen(transaction_id, PendingRecord(sent.created, height, failure))
 
-    def note_found(self, transaction_id: bytes, sent: Sent, height: int) -> bool:
-        """Record that the node reported a transaction at a height (0: not on the chain). Returns
-        whether the report was usable.
+    def _note_failure(self, transaction_id: bytes, sent: Sent, failure: str) -> None:
+        sent.failure = failure
+        self._failed.pop(transaction_id, None)
+        if failure:
+            sent.message = _failed_in(Inclusion(sent.height, failure))
+            self._failed[transaction_id] = sent
+
+    def note_found(self, transaction_id: bytes, sent: Sent, inclusion: Inclusion) -> bool:
+        """Record what the node reported about a transaction on request. Returns whether the report
+        was usable: the transaction is on the chain.
 
         Blocks above the last update's are ignored: they may be rolled back without notice, since
         their arrival was not reported yet. An update will report their transactions.
         """
-        if not 0 < height <= self.height:
+        if not 0 < inclusion.height <= self.height:
             return False
-        self._note_height(transaction_id, sent, height)
-        self._found[transaction_id] = height
+        self.note_inclusion(transaction_id, sent, inclusion)
+        self._found[transaction_id] = inclusion.height
         self.found.set()
         return True
 
@@ -287,7 +320,14 @@ class Settlement:
         async for transaction_id, sent in in_slices(gone):
             if 0 < sent.height <= deepest:
                 self.unwatch(transaction_id)
-                self._database.settle(transaction_id)
+                self._finish(transaction_id, Inclusion(sent.height, sent.failure))
+
+    def _finish(self, transaction_id: bytes, inclusion: Inclusion) -> None:
+        """Stop settling a transaction that can no longer be rolled back."""
+        self._database.settle(transaction_id)
+        failed = self._database.transaction(transaction_id) if inclusion.failure else None
+        if failed is not None:
+            self._database.put_unsettled(described(failed, _failed_in(inclusion), given_up=True))
 
     def queue(self, transaction_id: bytes, sent: Sent) -> None:
         """Send a transaction as soon as possible."""
@@ -297,8 +337,12 @@ class Settlement:
             self.wake.set()
 
 
+def _failed_in(inclusion: Inclusion) -> str:
+    return f"block {inclusion.height} has it, but it was not executed: {inclusion.failure}"
+
+
 def described(transaction: AnyTransaction, message: str, *, given_up: bool) -> Unsettled:
-    """The record of an exchange that is not on the chain."""
+    """The record of an exchange that the chain has not executed."""
     body = transaction.payload
     assert isinstance(body, Exchange), "only exchanges are settled"
     return Unsettled(

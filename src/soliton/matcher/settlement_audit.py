@@ -40,6 +40,7 @@ class SettlementCounts(msgspec.Struct):
     """Counts by result. ``waiting`` are in the node's pool."""
 
     confirmed: int = 0
+    """On the chain, and executed."""
     waiting: int = 0
     unknown: int = 0
     """Executions after the last command in the orders database."""
@@ -110,19 +111,23 @@ class SettlementAudit(msgspec.Struct):
         lookups, self._lookups = self._lookups, []
         if self.node is None or not lookups:
             return
-        heights = await self.node.heights([each.transaction_id for each in lookups])
+        found = await self.node.inclusions([each.transaction_id for each in lookups])
         pending = self.database.pending()
         for each in lookups:
-            height = heights.get(each.transaction_id)
-            if height:
-                self.counts.confirmed += 1
-            elif height == 0:
-                self.counts.waiting += 1
-            else:
+            inclusion = found.get(each.transaction_id)
+            if inclusion is None:
                 waits = each.transaction_id in pending
                 why = "waits to be sent" if waits else "was given up"
-                name = base58.encode(each.transaction_id)
-                self._note(each.offset, each.index, each.event, f"transaction {name} {why}")
+            elif inclusion.failure:
+                why = f"is in block {inclusion.height}, but not executed: {inclusion.failure}"
+            elif inclusion.height:
+                self.counts.confirmed += 1
+                continue
+            else:
+                self.counts.waiting += 1
+                continue
+            name = base58.encode(each.transaction_id)
+            self._note(each.offset, each.index, each.event, f"transaction {name} {why}")
 
 
 def _settles(transaction: AnyTransaction, event: OrderExecuted) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from soliton.chain.addresses import Address
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.matcher.node_client import ChainStatus, NodeUpdate
+from soliton.matcher.node_client import ChainStatus, Inclusion, NodeUpdate
 
 
 class UpdateAccumulator:
@@ -23,6 +23,7 @@ class UpdateAccumulator:
     def _reset(self) -> None:
         self._rolled_back_to: int | None = None
         self._confirmed: dict[bytes, int] = {}
+        self._failures: dict[bytes, str] = {}
         self._appeared: dict[bytes, AnyTransaction] = {}
         self._vanished: dict[bytes, None] = {}
         self._changed: set[Address] = set()
@@ -33,9 +34,12 @@ class UpdateAccumulator:
         """The last block changed."""
         self.pending.set()
 
-    def mined(self, transaction_id: bytes, height: int) -> None:
+    def mined(self, transaction_id: bytes, inclusion: Inclusion) -> None:
         """A transaction is in a block."""
-        self._confirmed[transaction_id] = height
+        self._confirmed[transaction_id] = inclusion.height
+        self._failures.pop(transaction_id, None)
+        if inclusion.failure:
+            self._failures[transaction_id] = inclusion.failure
         self.pending.set()
 
     def rolled_back(self, height: int) -> None:
@@ -80,6 +84,9 @@ class UpdateAccumulator:
             status=status,
             rolled_back_to=self._rolled_back_to,
             confirmed=tuple(self._confirmed.items()),
+            failures={
+                each: self._failures[each] for each in self._confirmed.keys() & self._failures
+            },
             appeared=tuple(self._appeared.values()),
             vanished=tuple(self._vanished),
             changed=None if self._all_changed else frozenset(self._changed),

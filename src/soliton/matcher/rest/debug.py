@@ -143,7 +143,7 @@ async def quarantine(request: Request) -> Answer:
 
 
 async def unsettled(request: Request) -> Answer:
-    """The executions that are neither on the chain nor in the node's pool."""
+    """The executions that are neither executed on the chain nor in the node's pool."""
     return plain(
         [_unsettled_json(each) for each in request.core.settlement.unsettled(MAX_UNSETTLED)]
     )
@@ -247,7 +247,7 @@ ROUTES: Final = table("debug", "",
         "Commands of the journal that could not be applied and were skipped, and why",
         [examples.SET_ASIDE]),
     row("GET /matcher/debug/unsettled auth=key", unsettled,
-        "Executions that are neither on the chain nor in the node's pool, and why",
+        "Executions that are neither executed on the chain nor in the node's pool, and why",
         [examples.UNSETTLED]),
     row("GET /matcher/debug/currentOffset auth=key when=always", current_offset,
         "The last applied command", 1024),

@@ -40,7 +40,7 @@ def core_metrics(core: Matcher) -> list[Figure]:
         ),
         figure(
             "soliton_matcher_executions_unsettled",
-            *(GAUGE, "executions neither on the chain nor in the node's pool", waiting),
+            *(GAUGE, "executions neither executed on the chain nor in the node's pool", waiting),
         ),
         figure(
             "soliton_matcher_executions_given_up",
