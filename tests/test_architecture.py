@@ -76,7 +76,8 @@ BESIDES: dict[str, dict[str, str]] = {
     },
     "ride": {
         "sys": "deep scripts need a higher limit on recursion; it is raised once, and stays",
-        "threading": "how deep the runs of one thread are together, each thread for itself",
+        "contextvars": "how deep the nested runs of one transaction are together",
+        "threading": "a program is compiled once, whichever thread needs it first",
     },
 }
 

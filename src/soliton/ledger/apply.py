@@ -60,7 +60,7 @@ from soliton.ledger.state import APPROVALS, BANS, Changes, Overlay, State, Statu
 from soliton.ledger.state_changes import StateChanges
 from soliton.ledger.transactions import apply_transaction
 from soliton.ride.observation import Observer
-from soliton.steps import Steps, run_steps
+from soliton.steps import Steps, interruptible, pause, run_steps
 
 STEP_TRANSACTIONS: Final = 8
 """Transactions per step, which take some two milliseconds, or more with scripts."""
@@ -260,7 +260,7 @@ class BlockInProgress:
         self._state = state
         self._generator = from_public_key(environment.generator, environment.rules.chain_id)
         self._applied: dict[bytes, PastTransaction] = {}
-        self._context = Context(environment, self._applied)
+        self._context = Context(environment, self._applied, watch=pause)
         self._carry: dict[AssetId | None, int] = {}
         self._complexity = 0
         self._encoded: list[bytes] = []
@@ -355,23 +355,28 @@ class BlockInProgress:
         elide: bool = False,
         encoded: Encoded | None = None,
     ) -> Steps[None]:
-        """Apply the transactions of a block or microblock, in steps; ``verified`` are the ids of
-        those whose signatures are known to be valid. Raises ``TransactionInBlockRejected``.
+        """Apply the transactions of a block or microblock, in steps of some transactions, or of a
+        part of one that runs scripts; ``verified`` are the ids of those whose signatures are known
+        to be valid. Raises ``TransactionInBlockRejected``.
         """
         # A transaction with an invalid signature is elided as well.
         verify_signatures = verify_signatures or elide
-        for number, transaction in enumerate(transactions, 1):
-            try:
-                codec.validate(transaction)
-                verify = verify_signatures and transaction.id not in verified
-                known = None if encoded is None else encoded[number - 1]
-                self.add(transaction, verify_signature=verify, encoded=known)
-            except InputError as error:
-                if not elide:
-                    raise TransactionInBlockRejected(self.height, transaction, error) from error
-                self._elide(transaction)
-            if number % STEP_TRANSACTIONS == 0:
-                yield
+
+        def add_all() -> None:
+            for number, transaction in enumerate(transactions, 1):
+                try:
+                    codec.validate(transaction)
+                    verify = verify_signatures and transaction.id not in verified
+                    known = None if encoded is None else encoded[number - 1]
+                    self.add(transaction, verify_signature=verify, encoded=known)
+                except InputError as error:
+                    if not elide:
+                        raise TransactionInBlockRejected(self.height, transaction, error) from error
+                    self._elide(transaction)
+                if number % STEP_TRANSACTIONS == 0:
+                    pause()
+
+        yield from interruptible(add_all)
 
     def add(
         self,
@@ -380,7 +385,10 @@ class BlockInProgress:
         verify_signature: bool = True,
         encoded: bytes | None = None,
     ) -> None:
-        """Apply one more transaction; raises as ``apply_transaction`` does, or ``BlockFull``."""
+        """Apply one more transaction; raises as ``apply_transaction`` does, or ``BlockFull``.
+
+        Scripts call ``soliton.steps.pause``.
+        """
         counted = _check_room(self, transaction, encoded)
         applied = apply_transaction(
             transaction, self.overlay, self._context, verify_signature=verify_signature

@@ -42,7 +42,7 @@ from soliton.ledger.state import ALIASES
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.remote_keys import AccountKey, RemoteKey
 from soliton.node.settings import Settings
-from soliton.steps import Steps
+from soliton.steps import Steps, interruptible, pause
 
 _MAX_PASSES: Final = 10
 """The order is by fees, so a transaction may come before the one that funds it: those that do not
@@ -189,7 +189,9 @@ def forging(
         )
     progress = BlockInProgress(chain.state, environment)
     progress.begin()
-    transactions, invalid = yield from _take(progress, candidates, most, unproven)
+    transactions, invalid = yield from interruptible(
+        lambda: _take(progress, candidates, most, unproven)
+    )
     encoded = progress.encoded
     if header.version >= blocks.PROTOBUF_VERSION:
         root = blocks.transactions_root(transactions, encoded)
@@ -210,11 +212,12 @@ def _take(
     max_count: int,
     unproven: Collection[bytes],
     is_late: Callable[[], bool] = _never,
-) -> Steps[tuple[tuple[AnyTransaction, ...], Mapping[bytes, str]]]:
+) -> tuple[tuple[AnyTransaction, ...], Mapping[bytes, str]]:
     """Apply candidates until the block is full; return those applied, and why others cannot be.
 
     One that does not fit waits for a later block, and those behind it are tried. This ends as soon
-    as ``is_late``, unless there was none yet that applies or does not fit.
+    as ``is_late``, unless there was none yet that applies or does not fit. It pauses between
+    transactions, and scripts do while they run.
     """
     taken: list[AnyTransaction] = []
     # Evaluated lazily: a transaction that leaves the pool meanwhile is no longer in ``unproven``.
@@ -228,7 +231,7 @@ def _take(
         since, before = perf_counter(), len(taken)
         for number, (transaction, verify) in enumerate(waiting, 1):
             if number % _STEP_TRANSACTIONS == 0 or perf_counter() - since > _STEP_SECONDS:
-                yield
+                pause()
                 since = perf_counter()
             late = bool(taken or unfit.count) and is_late()
             if late or len(taken) >= max_count or unfit.count >= _MAX_UNFIT:
@@ -345,7 +348,9 @@ def forging_micro(
     last = chain.last_block
     if progress is None or last.header.generator != account.public_key:
         return None
-    taken, invalid = yield from _take(progress, candidates, max_count, unproven, is_late)
+    taken, invalid = yield from interruptible(
+        lambda: _take(progress, candidates, max_count, unproven, is_late)
+    )
     if not taken:
         return None
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash

@@ -43,6 +43,8 @@ from soliton.storage.below import Below
 from soliton.storage.errors import StorageProblem
 from soliton.storage.retrying import retry_until_read
 
+STEP_SECONDS: Final = 0.002
+"""The length of a step of making blocks, between which requests are served."""
 SETTLING_SECONDS: Final = 0.001
 """The length of a step of rechecking the pool, unless one transaction takes longer."""
 PAUSES: Final = 2
@@ -185,13 +187,17 @@ class Node:
         the chain changes.
         """
         last = self.chain.last_block
+        until = time.perf_counter() + STEP_SECONDS
         while True:
             try:
                 next(steps)
             except StopIteration as end:
                 result: T = end.value
                 return result
+            if time.perf_counter() < until:
+                continue
             await asyncio.sleep(0)
+            until = time.perf_counter() + STEP_SECONDS
             if self.chain.last_block is not last:
                 steps.close()
                 raise BlockRejected(self.chain.height, "another block came first")

@@ -26,6 +26,12 @@ MAX_FREE_CALLS: Final = 200_000
 one another twice would run for ages. The reference has no such limit: its estimators reject these
 scripts. Scripts that they accept stay far below the limit.
 """
+PORTION: Final = 250
+"""``watch`` is called after so many units of complexity, which take milliseconds at the most
+(``benchmarks/ride_dearest.py``).
+"""
+WATCHED_COST: Final = 50
+"""``watch`` is called before functions of this complexity, too."""
 
 
 class Switches(msgspec.Struct, frozen=True):
@@ -181,12 +187,13 @@ class Environment(Protocol):
 class CallContext:
     """The context of a run, for library functions.
 
-    ``remaining`` is the remaining complexity, after the cost of the current function; only a
-    function that runs other scripts changes it. ``variables`` caches the values of variables that
+    ``left`` is the remaining complexity, after the cost of the current function; only a function
+    that runs other scripts changes it. It is counted in portions: ``remaining`` of the present one,
+    with the ``reserve`` behind it. ``variables`` caches the values of variables that
     depend on the run. ``journal`` has the chain's responses, for a run that may be repeated after
     it has called other scripts. ``subject`` returns the value of ``tx``. ``calls`` counts the
-    script's own calls where they are free (see ``MAX_FREE_CALLS``). ``watch`` may cancel the run
-    (see ``evaluator.Setting``).
+    script's own calls where they are free (see ``MAX_FREE_CALLS``). ``watch`` is called between
+    portions, and may cancel or leave the run (see ``evaluator.Setting``).
     """
 
     __slots__ = (
@@ -195,6 +202,7 @@ class CallContext:
         "environment",
         "journal",
         "remaining",
+        "reserve",
         "subject",
         "switches",
         "variables",
@@ -220,5 +228,16 @@ class CallContext:
         self.environment = environment
         self.version = version
         self.switches = switches
-        self.remaining = remaining
+        self.remaining = self.reserve = 0
+        self.left = remaining
         self.asset_script = asset_script
+
+    @property
+    def left(self) -> int:
+        """The remaining complexity."""
+        return self.remaining + self.reserve
+
+    @left.setter
+    def left(self, value: int) -> None:
+        portion = value if self.watch is None else min(value, PORTION)
+        self.remaining, self.reserve = portion, value - portion

@@ -22,6 +22,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Final
 
 import msgspec
@@ -93,8 +94,8 @@ class Invocation(msgspec.Struct, frozen=True):
 
 class Setting(msgspec.Struct, frozen=True):
     """The options of a run. ``trace`` collects steps, and ``observer`` is notified of each.
-    ``watch`` is called before slow functions, and may raise to cancel the run (such as with
-    ``Interrupted``).
+    ``watch`` is called regularly (``environment.PORTION``): it may raise to cancel the run (such as
+    with ``Interrupted``), or leave it for a while (``soliton.steps.pause``).
     """
 
     limit: int = NO_LIMIT
@@ -201,7 +202,7 @@ def _run(
     if _default.observer is not None and setting.observer is None:
         setting = msgspec.structs.replace(setting, observer=_default.observer)
     entry = _entry(script, called, library, setting)
-    if entry is not None and _frames.used + entry.depth <= MAX_FRAMES:
+    if entry is not None and _frames.get() + entry.depth <= MAX_FRAMES:
         outcome = _run_program(entry, called, context, setting)
         if outcome is not None:
             return outcome
@@ -215,7 +216,7 @@ def _run_program(
     setting: Setting,
 ) -> Outcome | None:
     """Return the outcome of a success, ``None`` for anything else."""
-    _frames.used += entry.depth
+    outer = _frames.set(_frames.get() + entry.depth)
     try:
         if called is None:
             value = entry.run(context)
@@ -224,8 +225,8 @@ def _run_program(
     except EvaluationError:
         return None
     finally:
-        _frames.used -= entry.depth
-    return Outcome(value, setting.limit - context.remaining)
+        _frames.reset(outer)
+    return Outcome(value, setting.limit - context.left)
 
 
 def _run_machine(
@@ -273,10 +274,10 @@ def _context(
 # --- Python's stack -------------------------------------------------------------------------------
 
 
-class _Frames(threading.local):
-    """The frames that the nested runs of this thread may use at their deepest."""
-
-    used = 0
+_frames: Final = ContextVar("frames", default=0)
+"""The frames that the nested runs of a transaction may use at their deepest. Others may run while
+this one is left.
+"""
 
 
 def _raise_recursion_limit() -> None:
@@ -287,9 +288,6 @@ def _raise_recursion_limit() -> None:
     """
     if sys.getrecursionlimit() < RECURSION_LIMIT:
         sys.setrecursionlimit(RECURSION_LIMIT)
-
-
-_frames: Final = _Frames()
 
 
 class _Default:

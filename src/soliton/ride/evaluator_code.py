@@ -14,7 +14,7 @@ Source of the rules: wavesplatform/Waves
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias, Union
+from typing import Final, TypeAlias, Union
 
 from soliton.ride.environment import MAX_FREE_CALLS, CallContext
 from soliton.ride.errors import EvaluationError
@@ -24,6 +24,10 @@ from soliton.ride.values import UNIT, CaseObject, Value, case_object
 Frame: TypeAlias = "list[Cell]"
 Cell: TypeAlias = Union[Value, Frame, None]  # noqa: UP007 - it is recursive
 Code: TypeAlias = Callable[[Frame, CallContext], Value]
+
+
+WATCHED_CALLS: Final = 64
+"""``watch`` is called once in so many calls that are free."""
 
 
 class Undecided(EvaluationError):
@@ -45,11 +49,11 @@ def start_code(body: Code, count: int, size: int, new: bool) -> Code:
         # A verifier receives the transaction as an argument too, but usually has no parameter.
         if len(arguments) < count:
             raise Undecided
-        before = context.remaining
+        before = context.left
         inner: Frame = [frame, *arguments[:count]]
         inner += [None] * (size - len(inner))
         value = body(inner, context)
-        if new and context.remaining == before:
+        if new and context.left == before:
             _charge(context, 1)
         return value
 
@@ -59,8 +63,22 @@ def start_code(body: Code, count: int, size: int, new: bool) -> Code:
 def _charge(context: CallContext, cost: int) -> None:
     remaining = context.remaining - cost
     if remaining <= 0:
-        raise Undecided
+        remaining = _next_portion(context, remaining)
     context.remaining = remaining
+
+
+def _next_portion(context: CallContext, remaining: int) -> int:
+    """Return the remaining complexity of the next portion, after the present one is used up.
+
+    Between portions the run may be cancelled or left. Raises ``Undecided`` at the limit.
+    """
+    remaining += context.reserve
+    if remaining <= 0:
+        raise Undecided
+    if context.watch is not None:
+        context.watch()
+    context.left = remaining
+    return context.remaining
 
 
 def constant_code(value: Value) -> Code:
@@ -79,7 +97,7 @@ def counted(code: Code) -> Code:
         value = code(frame, context)
         remaining = context.remaining - 1
         if remaining <= 0:
-            raise Undecided
+            remaining = _next_portion(context, remaining)
         context.remaining = remaining
         return value
 
@@ -184,7 +202,7 @@ def native_code(codes: tuple[Code, ...], cost: int, implementation: Implementati
         values = [code(frame, context) for code in codes]
         remaining = context.remaining - cost
         if remaining <= 0:
-            raise Undecided
+            remaining = _next_portion(context, remaining)
         context.remaining = remaining
         return implementation(values, context)
 
@@ -196,7 +214,7 @@ def _native_1(only: Code, cost: int, implementation: Implementation) -> Code:
         value = only(frame, context)
         remaining = context.remaining - cost
         if remaining <= 0:
-            raise Undecided
+            remaining = _next_portion(context, remaining)
         context.remaining = remaining
         return implementation((value,), context)
 
@@ -209,7 +227,7 @@ def _native_2(first: Code, second: Code, cost: int, implementation: Implementati
         right = second(frame, context)
         remaining = context.remaining - cost
         if remaining <= 0:
-            raise Undecided
+            remaining = _next_portion(context, remaining)
         context.remaining = remaining
         return implementation((left, right), context)
 
@@ -221,7 +239,7 @@ def with_something_left(code: Code) -> Code:
 
     def call(frame: Frame, context: CallContext) -> Value:
         value = code(frame, context)
-        if context.remaining <= 0:
+        if context.left <= 0:
             raise Undecided
         return value
 
@@ -246,9 +264,9 @@ def journaled(implementation: Implementation) -> Implementation:
         try:
             value = implementation(arguments, context)
         except EvaluationError as error:
-            context.journal.append((error, context.remaining))
+            context.journal.append((error, context.left))
             raise
-        context.journal.append((value, context.remaining))
+        context.journal.append((value, context.left))
         return value
 
     return call
@@ -282,17 +300,17 @@ def frame_maker(codes: tuple[Code, ...], size: int, hops: int) -> FrameMaker:
 
 
 def free_call(frames: FrameMaker, body: Code) -> Code:
-    """Return code for a call by the older complexity rules, which are free. Each calls ``watch``,
-    since the complexity limit does not bound the run.
+    """Return code for a call by the older complexity rules, which are free. So they call ``watch``,
+    as the limit of complexity does not bound the run.
     """
 
     def call(frame: Frame, context: CallContext) -> Value:
-        if context.watch is not None:
-            context.watch()
         inner = frames(frame, context)
         context.calls += 1
         if context.calls > MAX_FREE_CALLS:
             raise Undecided
+        if context.watch is not None and context.calls % WATCHED_CALLS == 0:
+            context.watch()
         return body(inner, context)
 
     return call
@@ -302,15 +320,11 @@ def script_call(frames: FrameMaker, body: Code) -> Code:
     """Return code for a call by the newer complexity rules: one that would be free costs 1."""
 
     def call(frame: Frame, context: CallContext) -> Value:
-        if context.watch is not None:
-            context.watch()
         inner = frames(frame, context)
-        before = context.remaining
+        before = context.remaining + context.reserve
         value = body(inner, context)
-        if context.remaining == before:
-            if before <= 1:
-                raise Undecided
-            context.remaining = before - 1
+        if context.remaining + context.reserve == before:
+            _charge(context, 1)
         return value
 
     return call
@@ -325,10 +339,11 @@ def fixed_cost_call(frames: FrameMaker, body: Code, cost: int) -> Code:
         inner = frames(frame, context)
         remaining = context.remaining - cost
         if remaining <= 0:
-            raise Undecided
+            remaining = _next_portion(context, remaining)
         context.remaining = remaining
+        reserve = context.reserve
         value = body(inner, context)
-        context.remaining = remaining
+        context.remaining, context.reserve = remaining, reserve
         return value
 
     return call

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from soliton.ride.environment import CallContext
+from soliton.ride.environment import WATCHED_COST, CallContext
 from soliton.ride.errors import EvaluationError
 from soliton.ride.evaluator_code import (
     Code,
@@ -64,8 +64,6 @@ from soliton.ride.values import UNIT, Value
 
 MAX_DEPTH: Final = 1_500
 """The limit of nested closures; a deeper program is left to the machine."""
-WATCHED_COST: Final = 50
-"""``watch`` is called before functions of this complexity; the limit bounds the cheaper ones."""
 
 
 class TooDeep(EvaluationError):

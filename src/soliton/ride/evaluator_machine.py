@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Final, TypeAlias, TypeGuard, Union
 
-from soliton.ride.environment import MAX_FREE_CALLS, CallContext
+from soliton.ride.environment import MAX_FREE_CALLS, WATCHED_COST, CallContext
 from soliton.ride.errors import (
     ComplexityExceeded,
     EvaluationError,
@@ -65,6 +65,8 @@ from soliton.ride.values import (
 
 _VALUE_TYPES: Final = frozenset((int, bool, str, WeighedText, bytes, BigInt, RideList, CaseObject))
 FIRST_OF_CHAIN, LAST_OF_CHAIN = 1000, 1099
+WATCHED_NODES: Final = 16
+"""``watch`` is called once for so many nodes, and before each slow function."""
 _VALUE: Final = "value"
 
 
@@ -187,6 +189,7 @@ class Machine:
     __slots__ = (
         "_calls",
         "_context",
+        "_entered",
         "_journal",
         "_library",
         "_limit",
@@ -216,6 +219,7 @@ class Machine:
         self._overhead = 0 if self._new else 1
         self._open: list[LetNode] = []
         self._calls = 0
+        self._entered = 0
 
     def run(self, expression: Expression) -> tuple[Value, int]:
         """Return the value of an expression and the remaining complexity.
@@ -278,7 +282,8 @@ class Machine:
                 self._trace.note_error(let.name, error.message)
 
     def _enter(self, node: Node, limit: int, scope: MachineScope) -> Steps:
-        if self._watch is not None:
+        self._entered += 1
+        if self._watch is not None and self._entered % WATCHED_NODES == 0:
             self._watch()
         node = lifted_node(node)
         kind = type(node)
@@ -436,29 +441,31 @@ class Machine:
             return node, limit
         if self._trace is not None:
             self._trace.note_call(native.name, values, native.cost, limit)
+        if self._watch is not None and native.cost >= WATCHED_COST:
+            self._watch()
         context = self._context
-        context.remaining = limit - native.cost
+        context.left = limit - native.cost
         try:
             value = self._call_native(number, values)
         except (FailOrReject, InvocationFailed):
             raise
         except ThrownError as error:
             if context.switches.fixed_thrown_error:
-                raise _failed(error, context.remaining) from None
+                raise _failed(error, context.left) from None
             raise _failed(error, self._limit if number in CALLS_OF_DAPPS else 0) from None
         except (NativeCrash, EvaluationEscaped) as error:
             raise _failed(NativeCrash(error.message), 0) from None
         except EvaluationError as error:
-            raise _failed(error, context.remaining) from None
+            raise _failed(error, context.left) from None
         if self._trace is not None and number in CALLS_OF_DAPPS:
-            spent = limit - native.cost - context.remaining
-            self._trace.note_cost(str(values[1]), spent, context.remaining)
-        return value, context.remaining
+            spent = limit - native.cost - context.left
+            self._trace.note_cost(str(values[1]), spent, context.left)
+        return value, context.left
 
     def _call_native(self, number: int, values: tuple[Value, ...]) -> Value:
         """Return a result from the journal, or call a native function."""
         if self._journal and FIRST_OF_CHAIN <= number <= LAST_OF_CHAIN:
-            result, self._context.remaining = self._journal.pop()
+            result, self._context.left = self._journal.pop()
             if isinstance(result, EvaluationError):
                 raise result
             return result

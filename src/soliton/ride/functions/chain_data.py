@@ -419,8 +419,8 @@ def invoke(reentrant: bool, arguments: Sequence[Value], context: CallContext) ->
     passed = arguments[2]
     if not isinstance(passed, RideList):
         raise NativeCrash(str(mismatch("invoke", arguments)))
-    result, context.remaining = context.environment.invoke(
-        dapp, function, passed.items, payments, context.remaining, reentrant
+    result, context.left = context.environment.invoke(
+        dapp, function, passed.items, payments, context.left, reentrant
     )
     return result
 
