@@ -44,6 +44,7 @@ from soliton.matcher.node_client import (
     FoundExchange,
     Inclusion,
     NodeUpdate,
+    OrderPair,
     ScriptAnswer,
 )
 from soliton.matcher.recovery import identity_of
@@ -176,6 +177,7 @@ class FakeNode:
         self.features = set(Feature)
         self.sent: list[AnyTransaction] = []
         self.answer = BroadcastAnswer(Broadcast.UNCONFIRMED)
+        self.pool: list[AnyTransaction] = []
         self.mined: dict[bytes, int] = {}
         self.failures: dict[bytes, str] = {}
         self.block_times: dict[int, int] = {}
@@ -297,20 +299,21 @@ class FakeNode:
         self._answer()
         return self.block_times.get(height, 0)
 
-    async def find_exchange(
-        self, trader: Address, orders: frozenset[bytes], since: int
-    ) -> FoundExchange | None:
+    async def find_exchanges(
+        self, account: Address, wanted: Collection[OrderPair], since: int
+    ) -> dict[OrderPair, FoundExchange]:
         self._answer()
-        del trader, since
-        for each in self.sent:
-            if order_ids(each) == orders and each.id in self.mined:
-                return FoundExchange(each, self.inclusion(each.id))
-        return None
+        del account, since
+        return {
+            order_ids(each): FoundExchange(each, self.inclusion(each.id))
+            for each in self.sent
+            if order_ids(each) in wanted and each.id in self.mined
+        }
 
     async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
         queue: asyncio.Queue[NodeUpdate] = asyncio.Queue()
         self._news.append(queue)
-        yield NodeUpdate(self._status(), changed=None)
+        yield NodeUpdate(self._status(), appeared=tuple(self.pool), changed=None)
         while True:
             yield await queue.get()
 

@@ -373,8 +373,9 @@ async def test_an_exchange_that_the_chain_did_not_execute_is_not_settled(
     client = matcher.node
     assert (await client.inclusions([sent]))[sent].failure == failure
     [exchanged] = matcher.database.transactions_of(found.sell_order_id)
-    searched = await client.find_exchange(address_of(MATCHER), order_ids(exchanged), 0)
-    assert searched is not None and searched.inclusion.failure == failure
+    pair_of_orders = order_ids(exchanged)
+    searched = await client.find_exchanges(address_of(MATCHER), [pair_of_orders], 0)
+    assert searched[pair_of_orders].inclusion.failure == failure
 
 
 ROLLBACKS = 10

@@ -21,7 +21,15 @@ from soliton.matcher.session import Session
 from soliton.matcher.settings import Settlement as SettlementSettings
 from soliton.matcher.settlement import Settlement
 from soliton.matcher.time_slices import SLICE
-from tests.matcher.kit import CHAIN_ID, COIN, MATCHER, FakeNode, eventually, exchange_of
+from tests.matcher.kit import (
+    CHAIN_ID,
+    COIN,
+    MATCHER,
+    FakeNode,
+    address_of,
+    eventually,
+    exchange_of,
+)
 
 NOW = 1_700_000_000_000
 
@@ -80,7 +88,7 @@ async def setting(tmp_path: Path) -> AsyncIterator[Setting]:
     database = OrdersDatabase(tmp_path, "matcher", CHAIN_ID, 3, durable=False)
     books = Books()
     settings = SettlementSettings(interval_ms=20)
-    settlement = Settlement(node, database, WINDOW, books)
+    settlement = Settlement(node, database, WINDOW, books, address_of(MATCHER))
     sender = Broadcasting(settlement, node, database, settings, WINDOW, MATCHER, books)
     settlement.activate()
     node.height = 10

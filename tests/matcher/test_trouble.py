@@ -378,7 +378,7 @@ async def test_a_response_of_another_form_counts_as_none(
     requests = [
         *(client.identity(), client.feature_active(1), client.asset(USD), client.now()),
         *(client.account(alice, None), client.account(alice, (USD,)), client.block_time(1)),
-        client.find_exchange(alice, frozenset(), 0),
+        client.find_exchanges(alice, [frozenset((b"", b"1"))], 0),
     ]
     if not isinstance(answer, dict):
         requests += [client.has_script(alice), client.inclusions([bytes(32)])]

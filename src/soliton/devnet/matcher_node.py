@@ -55,6 +55,7 @@ from soliton.matcher.node_client import (
     FoundExchange,
     Inclusion,
     NodeUpdate,
+    OrderPair,
     ScriptAnswer,
 )
 from soliton.matcher.renewal import FINAL_DEPTH, order_ids
@@ -271,24 +272,27 @@ class LocalNode:
             raise NodeUnavailable(f"there is no block {height} any more") from error
 
     @_patient
-    async def find_exchange(
-        self, trader: Address, orders: frozenset[bytes], since: int
-    ) -> FoundExchange | None:
+    async def find_exchanges(
+        self, account: Address, wanted: Collection[OrderPair], since: int
+    ) -> dict[OrderPair, FoundExchange]:
         """See ``NodeClient``."""
-        failed: FoundExchange | None = None
-        for height, _, transaction_id in address_transactions(self._store, trader):
+        exchanges: dict[OrderPair, FoundExchange] = {}
+        missing = set(wanted)
+        for height, _, transaction_id in address_transactions(self._store, account):
             found = self.node.chain.transaction(transaction_id)
             if found is None:
                 continue
-            if order_ids(found.transaction) == orders:
+            orders = order_ids(found.transaction)
+            if orders in missing:
                 inclusion = Inclusion(height, _failure(found.status))
                 exchange = FoundExchange(found.transaction, inclusion)
                 if not inclusion.failure:
-                    return exchange
-                failed = failed or exchange
-            if found.transaction.timestamp < since:
+                    exchanges[orders] = exchange
+                    missing.discard(orders)
+                exchanges.setdefault(orders, exchange)
+            if not missing or found.transaction.timestamp < since:
                 break
-        return failed
+        return exchanges
 
     async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
         """See ``NodeClient``; the events of one iteration of the event loop are one update."""

@@ -19,9 +19,10 @@ from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
-from soliton.matcher.errors import NodeUnavailable
+from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
+from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.log_throttle import throttled
-from soliton.matcher.node_client import Broadcast, BroadcastAnswer, Inclusion, NodeClient
+from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.renewal import FINAL_DEPTH, Window, expires, order_ids, renewed
 from soliton.matcher.session import Session
@@ -92,6 +93,14 @@ class Broadcasting:
             _log.error("the exchange %s is not in the database", base58.encode(transaction_id))
             return
         sent.last_sent = asyncio.get_running_loop().time()
+        try:
+            # Another run must know this transaction, whatever its settings are: it would send
+            # another one for the same execution.
+            await self._database.write_transaction(transaction_id)
+        except (DatabaseProblem, JournalProblem) as error:
+            self._note_failure(BroadcastAnswer(Broadcast.LATER, str(error)), sent)
+            await asyncio.sleep(_PAUSE_SECONDS)
+            return
         try:
             answer = await self._node.broadcast(transaction)
         except NodeUnavailable as error:
@@ -194,7 +203,8 @@ class Broadcasting:
         since = self._window.settled_since(old.timestamp)
         trader = from_public_key(body.order1.sender_public_key, old.chain_id)
         before = self._state.rollbacks
-        found = await self._node.find_exchange(trader, order_ids(old), since)
+        orders = order_ids(old)
+        found = (await self._node.find_exchanges(trader, [orders], since)).get(orders)
         sent = self._state.off_chain.get(transaction_id)
         if sent is None or sent.in_pool or before != self._state.rollbacks:
             return
@@ -210,23 +220,4 @@ class Broadcasting:
             return
         else:
             new, inclusion = renewed(old, timestamp, self._account), NOWHERE
-        self._replace(old, new, inclusion)
-
-    def _replace(self, old: AnyTransaction, new: AnyTransaction, inclusion: Inclusion) -> None:
-        if new.id == old.id:
-            self._state.note_found(old.id, self._state.pending[old.id], inclusion)
-            return
-        _log.warning(
-            "the exchange %s was too late: %s takes its place",
-            *(base58.encode(old.id), base58.encode(new.id)),
-        )
-        self._state.unwatch(old.id)
-        self._database.replace_transaction(old, new, order_ids(old))
-        self._session.given_up(old.id)
-        sent = Sent(new.timestamp, new)
-        self._state.watch(new.id, sent)
-        if inclusion.height:
-            self._state.note_inclusion(new.id, sent, inclusion)
-        else:
-            self._session.lost(new)
-            self._state.queue(new.id, sent)
+        self._state.replace(old, new, inclusion, "was too late")

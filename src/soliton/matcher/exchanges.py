@@ -1,7 +1,8 @@
 """The exchange transaction that settles an execution.
 
-The same execution always gives the same transaction id, so that making it again after a crash, or
-on another matcher of the same account, is idempotent.
+The same execution gives the same transaction id with the same settings and the same state of the
+chain. Where these may differ, after a crash or on another matcher of the same account, the
+settlement takes care that only one is sent.
 
 What lives here: the transaction and its fee. What does not: its signature (``signing``), and
 sending it (``settlement``).

@@ -41,6 +41,7 @@ from soliton.matcher.node_client import (
     FoundExchange,
     Inclusion,
     NodeUpdate,
+    OrderPair,
     ScriptAnswer,
     failure_in,
 )
@@ -229,28 +230,31 @@ class HttpNodeClient:
         with _reading("the time of a block"):
             return int((await self.get(f"/blocks/headers/at/{height}"))["timestamp"])
 
-    async def find_exchange(
-        self, trader: Address, orders: frozenset[bytes], since: int
-    ) -> FoundExchange | None:
-        """As ``NodeClient.find_exchange``."""
-        failed: FoundExchange | None = None
-        path = f"/transactions/address/{address_text(trader)}/limit/{_PAGE}"
+    async def find_exchanges(
+        self, account: Address, wanted: Collection[OrderPair], since: int
+    ) -> dict[OrderPair, FoundExchange]:
+        """As ``NodeClient.find_exchanges``."""
+        found: dict[OrderPair, FoundExchange] = {}
+        missing = set(wanted)
+        path = f"/transactions/address/{address_text(account)}/limit/{_PAGE}"
         after = ""
         with _reading("an account's history"):
             for _ in range(_MAX_PAGES):
                 [page] = await self.get(path + after)
                 for each in page:
-                    if _orders_of(each) == orders:
+                    orders = _orders_of(each)
+                    if orders in missing:
                         failure = failure_in(each.get("applicationStatus"))
                         inclusion = Inclusion(int(each["height"]), failure)
-                        found = FoundExchange(read_signed(each, self._chain_id), inclusion)
+                        exchange = FoundExchange(read_signed(each, self._chain_id), inclusion)
                         if not failure:
-                            return found
-                        failed = failed or found
-                    if int(each["timestamp"]) < since:
-                        return failed
+                            found[orders] = exchange
+                            missing.discard(orders)
+                        found.setdefault(orders, exchange)
+                    if not missing or int(each["timestamp"]) < since:
+                        return found
                 if len(page) < _PAGE:
-                    return failed
+                    return found
                 after = f"?after={page[-1]['id']}"
         raise NodeUnavailable(
             f"an account has more than {_PAGE * _MAX_PAGES} transactions to search"
@@ -372,7 +376,7 @@ def _reading(what: str) -> Iterator[None]:
         raise NodeUnavailable(f"the node does not tell {what}: {error!r}") from error
 
 
-def _orders_of(transaction: Json) -> frozenset[bytes]:
+def _orders_of(transaction: Json) -> OrderPair:
     if transaction.get("type") != TYPE.type_id:
         return frozenset()
     return frozenset(base58.decode(transaction[each]["id"]) for each in ("order1", "order2"))

@@ -103,6 +103,10 @@ class KeyValues:
         """The number of changes that are not on the disk yet."""
         return len(self._fresh) + len(self._writing)
 
+    def is_unwritten(self, key: bytes) -> bool:
+        """Whether a change of this key is not on the disk yet."""
+        return key in self._fresh or key in self._writing
+
     async def flush(self) -> None:
         """Write all changes made so far to the disk; raises ``DatabaseProblem``."""
         loop = asyncio.get_running_loop()

@@ -22,6 +22,8 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.matching.account_checks import ScriptFault
 
+OrderPair = frozenset[bytes]
+"""The ids of the two orders of an exchange."""
 EXECUTED: Final = "succeeded"
 MAX_STATUS_CHARS: Final = 64
 """The part of an unknown ``applicationStatus`` that is kept."""
@@ -207,12 +209,13 @@ class NodeClient(Protocol):
     async def block_time(self, height: int) -> int:
         """The timestamp of a block, in milliseconds."""
 
-    async def find_exchange(
-        self, trader: Address, orders: frozenset[bytes], since: int
-    ) -> FoundExchange | None:
-        """The transaction on the chain that settles two orders, one of them the trader's; one that
-        was executed, if there is any. The search goes back to the first transaction older than
-        ``since`` (ms).
+    async def find_exchanges(
+        self, account: Address, wanted: Collection[OrderPair], since: int
+    ) -> dict[OrderPair, FoundExchange]:
+        """The transactions on the chain that settle some pairs of orders, among those in the list
+        of an account: one of its traders, or the sender (only this one has those that failed). For
+        each pair one that was executed, if there is any. The search goes back to the first
+        transaction older than ``since`` (ms).
         """
 
     def updates(self) -> AsyncGenerator[NodeUpdate, None]:

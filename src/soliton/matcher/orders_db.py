@@ -81,12 +81,14 @@ _decode_trade = msgspec.msgpack.Decoder(Trade).decode
 
 class PendingRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A transaction that must be settled: its timestamp (ms), and the height at which it was seen
-    last (0: never). ``failure`` as in ``Inclusion``.
+    last (0: never). ``failure`` as in ``Inclusion``. ``rebuilt`` is true if it was made in a replay
+    of the journal: an earlier run, or another matcher, may have sent another one for the execution.
     """
 
     created: int
     height: int = 0
     failure: str = ""
+    rebuilt: bool = False
 
 
 _decode_pending = msgspec.msgpack.Decoder(PendingRecord).decode
@@ -257,10 +259,18 @@ class OrdersDatabase(KeyValues):
 
     # --- transactions -----------------------------------------------------------------------------
 
-    def put_transaction(self, transaction: AnyTransaction) -> None:
-        """Store a transaction that must be settled."""
+    def put_transaction(self, transaction: AnyTransaction, *, rebuilt: bool = False) -> None:
+        """Store a transaction that must be settled; ``rebuilt`` as in ``PendingRecord``."""
+        record = PendingRecord(transaction.timestamp, rebuilt=rebuilt)
         self._fresh[_TRANSACTION + transaction.id] = codec.encode(transaction)
-        self._fresh[_PENDING + transaction.id] = _encode(PendingRecord(transaction.timestamp))
+        self._fresh[_PENDING + transaction.id] = _encode(record)
+
+    async def write_transaction(self, transaction_id: bytes) -> None:
+        """Wait until a transaction, and the execution that it settles, are on the disk; raises
+        ``DatabaseProblem`` or ``JournalProblem``.
+        """
+        while self.is_unwritten(_TRANSACTION + transaction_id):
+            await self.flush()
 
     def transaction(self, transaction_id: bytes) -> AnyTransaction | None:
         """A transaction that was made here."""

@@ -29,6 +29,7 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import TYPE, Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.keys import KeyPair
+from soliton.matcher.node_client import OrderPair
 
 FINAL_DEPTH: Final = 100
 """The network cannot roll back a block with so many blocks above it."""
@@ -71,7 +72,7 @@ def window_of(network: Network) -> Window:
     )
 
 
-def order_ids(transaction: AnyTransaction) -> frozenset[bytes]:
+def order_ids(transaction: AnyTransaction) -> OrderPair:
     """The two orders that an exchange settles; empty for any other transaction."""
     body = transaction.payload
     if not isinstance(body, Exchange):

@@ -79,7 +79,7 @@ class Replica:
             before_write=journal.confirm,
         )
         window = window_of(settings.network)
-        self.settlement = Settlement(node, self.database, window, self.session)
+        self.settlement = Settlement(node, self.database, window, self.session, self.address)
         self.broadcasting = Broadcasting(
             self.settlement,
             node,

@@ -22,20 +22,23 @@ from typing import Final
 
 import msgspec
 
+from soliton.chain.addresses import Address
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
+from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.log_throttle import throttled
-from soliton.matcher.node_client import Inclusion, NodeClient, NodeUpdate
+from soliton.matcher.node_client import Inclusion, NodeClient, NodeUpdate, OrderPair
 from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
 from soliton.matcher.records import Unsettled
-from soliton.matcher.renewal import FINAL_DEPTH, Window
+from soliton.matcher.renewal import FINAL_DEPTH, Window, order_ids
 from soliton.matcher.session import Session
 from soliton.matcher.time_slices import in_slices
 from soliton.matching.pairs import pair_of
 
 NOWHERE: Final = Inclusion(0)
 """A transaction that is in no block."""
+_OTHER: Final = "was made again, but another one of its execution was sent"
 _UNANSWERED: Final = "the node was not asked yet, or has not answered"
 
 _log = throttled(logging.getLogger(__name__))
@@ -44,13 +47,15 @@ _log = throttled(logging.getLogger(__name__))
 class Sent(msgspec.Struct):
     """A transaction being settled. ``transaction`` is ``None`` once the node has accepted it.
     ``refused`` is true if the node rejected it for its content, not for a temporary reason.
-    ``failure`` is set if it is in a block, but was not executed (as in ``Inclusion``).
+    ``failure`` is set if it is in a block, but was not executed (as in ``Inclusion``). One that is
+    ``rebuilt`` (as in ``PendingRecord``) is not sent until the chain was searched.
     """
 
     created: int
     transaction: AnyTransaction | None
     height: int = 0
     failure: str = ""
+    rebuilt: bool = False
     in_pool: bool = False
     queued: bool = False
     last_sent: float = float("-inf")
@@ -68,8 +73,10 @@ class Settlement:
         database: OrdersDatabase,
         window: Window,
         session: Session,
+        address: Address,
     ) -> None:
-        """``window`` is the network's."""
+        """``window`` is the network's, ``address`` the account that sends the transactions."""
+        self._address = address
         self._node = node
         self._database = database
         self._window = window
@@ -78,6 +85,7 @@ class Settlement:
         # The same, grouped by the height at which they are on the chain; 0 if they are not.
         self._at: dict[int, dict[bytes, Sent]] = {0: {}}
         self._failed: dict[bytes, Sent] = {}
+        self._rebuilt: dict[OrderPair, AnyTransaction] = {}
         self.to_send: deque[bytes] = deque()
         self.wake = asyncio.Event()
         self.height = 0
@@ -128,7 +136,7 @@ class Settlement:
     def deactivate(self) -> None:
         """Only record transactions: another matcher sends them, or none can yet."""
         self.is_active = False
-        self.pending, self._at, self._failed = {}, {0: {}}, {}
+        self.pending, self._at, self._failed, self._rebuilt = {}, {0: {}}, {}, {}
         self.to_send.clear()
         self._found.clear()
         self.found.clear()
@@ -136,11 +144,20 @@ class Settlement:
     def activate(self) -> None:
         """Start sending, beginning with the transactions that earlier runs or terms have left."""
         self.deactivate()
+        # This completes those of the replay, before any counts as new.
+        pending = self._database.pending()
         self.is_active = True
-        for transaction_id, record in self._database.pending().items():
-            sent = Sent(record.created, None, record.height)
+        for transaction_id, record in pending.items():
+            sent = Sent(record.created, None, record.height, rebuilt=record.rebuilt)
             self._note_failure(transaction_id, sent, record.failure)
             self.watch(transaction_id, sent)
+            if record.rebuilt:
+                self._note_rebuilt(transaction_id)
+
+    def _note_rebuilt(self, transaction_id: bytes) -> None:
+        transaction = self.outstanding(transaction_id)
+        if transaction is not None:
+            self._rebuilt[order_ids(transaction)] = transaction
 
     def watch(self, transaction_id: bytes, sent: Sent) -> None:
         """Start tracking a transaction."""
@@ -195,7 +212,7 @@ class Settlement:
                 continue
             inclusion = found.get(transaction_id, NOWHERE)
             if not sent.height:
-                if not self.note_found(transaction_id, sent, inclusion):
+                if not self.note_found(transaction_id, sent, inclusion) and not sent.rebuilt:
                     self.queue(transaction_id, sent)
             elif not 0 < inclusion.height <= self.height:
                 self._lose(transaction_id, sent)
@@ -205,13 +222,67 @@ class Settlement:
             inclusion = found.get(each.transaction_id or b"", NOWHERE)
             if inclusion.height and not inclusion.failure:
                 self._database.put_unsettled(each, gone=True)
+        await self._find_earlier()
         await self._forget_deep()
+
+    async def _find_earlier(self) -> None:
+        """Search the chain for transactions that an earlier run, or another matcher, has sent for
+        the executions whose transactions were made again; raises ``NodeUnavailable``.
+        """
+        missing = {
+            orders: transaction
+            for orders, transaction in self._rebuilt.items()
+            if transaction.id in self.off_chain
+        }
+        self._rebuilt = missing
+        if not missing:
+            return
+        before = self.rollbacks
+        since = min(self._window.settled_since(each.timestamp) for each in missing.values())
+        found = await self._node.find_exchanges(self._address, missing.keys(), since)
+        if before != self.rollbacks:
+            raise NodeUnavailable("the chain has changed while it was searched for exchanges")
+        self._rebuilt = {}
+        for orders, transaction in missing.items():
+            exchange = found.get(orders)
+            sent = self.off_chain.get(transaction.id)
+            if sent is None:
+                # It was seen in the pool meanwhile.
+                continue
+            if exchange is not None and exchange.inclusion.height <= self.height:
+                self.replace(transaction, exchange.transaction, exchange.inclusion, _OTHER)
+                continue
+            sent.rebuilt = False
+            self._database.note_seen(transaction.id, PendingRecord(sent.created))
+            self.queue(transaction.id, sent)
+
+    def replace(
+        self, old: AnyTransaction, new: AnyTransaction, inclusion: Inclusion, why: str
+    ) -> None:
+        """Settle an execution with another transaction, which the chain has, or which is sent."""
+        if new.id == old.id:
+            self.note_found(old.id, self.pending[old.id], inclusion)
+            return
+        _log.warning(
+            "the exchange %s %s: %s takes its place",
+            *(base58.encode(old.id), why, base58.encode(new.id)),
+        )
+        self.unwatch(old.id)
+        self._database.replace_transaction(old, new, order_ids(old))
+        self._session.given_up(old.id)
+        sent = Sent(new.timestamp, new)
+        self.watch(new.id, sent)
+        if inclusion.height:
+            self.note_inclusion(new.id, sent, inclusion)
+        else:
+            self._session.lost(new)
+            self.queue(new.id, sent)
 
     def add(self, transaction: AnyTransaction) -> None:
         """Record a new transaction, and send it if active."""
         if transaction.id in self.pending:
             return
-        self._database.put_transaction(transaction)
+        self._database.put_transaction(transaction, rebuilt=not self.is_active)
         if self.is_active:
             sent = Sent(transaction.timestamp, transaction)
             self.watch(transaction.id, sent)
@@ -233,6 +304,9 @@ class Settlement:
                 )
             await self._roll_back(update.rolled_back_to)
         for transaction in update.appeared:
+            earlier = self._rebuilt.pop(order_ids(transaction), None) if self._rebuilt else None
+            if earlier is not None and earlier.id in self.off_chain:
+                self._note_sent_earlier(earlier, transaction)
             self._see_in_pool(transaction.id, present=True)
         # Before those that left the pool, so that mined ones are not sent again.
         async for transaction_id, height in in_slices(update.confirmed):
@@ -246,6 +320,15 @@ class Settlement:
             await self.reconcile()
         if higher:
             await self._forget_deep()
+
+    def _note_sent_earlier(self, old: AnyTransaction, new: AnyTransaction) -> None:
+        """The pool has a transaction of an execution whose transaction was made again."""
+        sent = self.off_chain[old.id]
+        if new.id != old.id:
+            self.replace(old, new, NOWHERE, _OTHER)
+        else:
+            sent.rebuilt = False
+            self._database.note_seen(old.id, PendingRecord(sent.created))
 
     def _see_in_pool(self, transaction_id: bytes, *, present: bool) -> None:
         sent = self.pending.get(transaction_id)
@@ -275,7 +358,7 @@ class Settlement:
         sent.in_pool = False
         self._found.pop(transaction_id, None)
         if height:
-            sent.transaction = None
+            sent.transaction, sent.rebuilt = None, False
         if failure and failure != sent.failure:
             _log.error(
                 "the exchange %s is in block %d, but was not executed (%s): nobody has received "
@@ -330,8 +413,8 @@ class Settlement:
             self._database.put_unsettled(described(failed, _failed_in(inclusion), given_up=True))
 
     def queue(self, transaction_id: bytes, sent: Sent) -> None:
-        """Send a transaction as soon as possible."""
-        if not sent.queued:
+        """Send a transaction as soon as possible, unless the chain must be searched before."""
+        if not sent.queued and not sent.rebuilt:
             sent.queued = True
             self.to_send.append(transaction_id)
             self.wake.set()
