@@ -14,9 +14,9 @@ _PLACES = {
     "ethereum": "EthereumAccount",
     "events": "Event",
     "errors": (
-        "AmountError ApprovalNeeded ClientError NodeBroken NodeRefused NodeTimeout "
-        "NodeUnreachable NotFound OutcomeUnknown ScriptFailed ScriptRefused StillWaiting "
-        "TransactionLost"
+        "AmountError ApprovalNeeded ClientError ClockTooFar FeeTooHigh NodeBroken NodeRefused "
+        "NodeTimeout NodeUnreachable NotFound OtherChain OutcomeUnknown ScriptFailed "
+        "ScriptRefused StillWaiting TransactionLost"
     ),
     "async_matcher": "AsyncMatcher",
     "async_node": "AsyncNode AsyncSent",

@@ -12,11 +12,14 @@ from soliton.client.async_signer import AsyncSigner as AsyncSigner
 from soliton.client.errors import AmountError as AmountError
 from soliton.client.errors import ApprovalNeeded as ApprovalNeeded
 from soliton.client.errors import ClientError as ClientError
+from soliton.client.errors import ClockTooFar as ClockTooFar
+from soliton.client.errors import FeeTooHigh as FeeTooHigh
 from soliton.client.errors import NodeBroken as NodeBroken
 from soliton.client.errors import NodeRefused as NodeRefused
 from soliton.client.errors import NodeTimeout as NodeTimeout
 from soliton.client.errors import NodeUnreachable as NodeUnreachable
 from soliton.client.errors import NotFound as NotFound
+from soliton.client.errors import OtherChain as OtherChain
 from soliton.client.errors import OutcomeUnknown as OutcomeUnknown
 from soliton.client.errors import ScriptFailed as ScriptFailed
 from soliton.client.errors import ScriptRefused as ScriptRefused

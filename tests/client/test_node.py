@@ -9,6 +9,7 @@ import pytest
 from soliton import (
     Account,
     ClientError,
+    FeeTooHigh,
     Node,
     NodeRefused,
     NodeUnreachable,
@@ -112,7 +113,11 @@ def test_a_node_that_refuses(node: Node, alice: Account, bob: Account) -> None:
 def test_fees_follow_scripts(node: Node, accounts: list[Account], dapp: Account) -> None:
     """What a call issues, a verifier, an asset with a script: each adds to the fee."""
     costly, alice = accounts[3], accounts[0]
-    assert node.send(alice.invoke(dapp, "mint", 3)).transaction.fee == 100_500_000
+    mint = alice.invoke(dapp, "mint", 3)
+    with pytest.raises(FeeTooHigh) as dear:
+        node.send(mint)
+    assert (dear.value.fee, dear.value.limit) == (100_500_000, mint.max_fee)
+    assert node.send(mint, max_fee="1.1").transaction.fee == 100_500_000
     script = node.compile(PICKY).script
     asset = node.send(alice.issue("Picky", 100, script=script)).wait().asset_id
     assert node.send(alice.transfer(costly, 10, asset)).transaction.fee == 500_000
@@ -121,18 +126,27 @@ def test_fees_follow_scripts(node: Node, accounts: list[Account], dapp: Account)
     sent = node.send(costly.transfer(alice, 1, asset))
     assert sent.transaction.fee == 900_000
     assert sent.wait().application_status == "succeeded"
-    both = node.send(costly.invoke(dapp, "mint", 1))
+    both = node.send(costly.invoke(dapp, "mint", 1), max_fee="1.1")
     assert both.transaction.fee == 100_900_000
 
 
 def test_fees_in_a_sponsored_asset(node: Node, alice: Account, bob: Account) -> None:
-    paid = node.send(alice.issue("Paid", 10_000)).wait().asset_id
+    paid = node.send(alice.issue("Paid", 10_000)).id
+    node.wait(paid)
     node.send(alice.sponsor(paid, 7)).wait()
     node.send(alice.transfer(bob, 1_000, paid)).wait()
-    sent = node.send(bob.transfer(alice, 1, fee_asset=paid))
+    with pytest.raises(FeeTooHigh, match="no limit"):
+        node.send(bob.transfer(alice, 1, fee_asset=paid))
+    with pytest.raises(FeeTooHigh):
+        node.send(bob.transfer(alice, 1, fee_asset=paid), max_fee=6)
+    sent = node.send(bob.transfer(alice, 1, fee_asset=paid), max_fee=7)
     assert (sent.transaction.fee, sent.transaction.fee_asset) == (7, paid)
     sent.wait()
     assert node.balance(bob, paid) == 993
+    # The record of the asset has the sponsor's rate.
+    known = bob.transfer(alice, 1, fee_asset=node.asset(paid))
+    assert (known.fee, known.max_fee) == (7, 2 * 9 * 7)
+    node.send(known).wait()
 
 
 def test_sending_again_is_no_error(node: Node, alice: Account, bob: Account) -> None:

@@ -40,6 +40,14 @@ _SOURCES = click.option(
     help="A source file: errors and steps show its lines if a script was compiled from it.",
 )
 _FEE = click.option("--fee", type=click.IntRange(min=1), help="Default: what the node requires.")
+_MAX_FEE = click.option(
+    "--max-fee",
+    type=click.IntRange(min=1),
+    help="The limit on that. Default: twice the minimum of the network's rules.",
+)
+_CHAIN = click.option(
+    "--chain-id", help="The chain to sign for, a letter or number; required for a remote node."
+)
 
 
 def _signing(command: _Command) -> _Command:
@@ -61,7 +69,9 @@ def _signing(command: _Command) -> _Command:
 @SOURCE
 @_NODE
 @_signing
+@_CHAIN
 @_FEE
+@_MAX_FEE
 @click.option("--compact", is_flag=True, help="Shorten the names of a dApp's declarations.")
 @click.option("--remove-unused", is_flag=True, help="Leave out a dApp's unused declarations.")
 def deploy(
@@ -71,7 +81,9 @@ def deploy(
     key: str | None,
     store: Path,
     password_file: Path | None,
+    chain_id: str | None,
     fee: int | None,
+    max_fee: int | None,
     compact: bool,
     remove_unused: bool,
 ) -> None:
@@ -94,7 +106,7 @@ def deploy(
         )
     keys = _keys(account, key, store, password_file)
     with Remote(url) as remote, _printing_faults(remote, {source: known}):
-        sender = Sender(remote, keys)
+        sender = Sender(remote, keys, chain_id=_chain(chain_id), max_fee=max_fee)
         script = compiled.script.source
         sent = send(remote, sender.set_script(script, fee))
         remember_source(remote, encode_base64(script), known)
@@ -107,7 +119,9 @@ def deploy(
 @click.argument("call")
 @_NODE
 @_signing
+@_CHAIN
 @_FEE
+@_MAX_FEE
 @click.option("--payment", "payments", multiple=True, help="AMOUNT or AMOUNT:ASSET.")
 @click.option("--dry-run", is_flag=True, help="Show what would happen, and send nothing.")
 @_SOURCES
@@ -119,7 +133,9 @@ def invoke(
     key: str | None,
     store: Path,
     password_file: Path | None,
+    chain_id: str | None,
     fee: int | None,
+    max_fee: int | None,
     payments: tuple[str, ...],
     dry_run: bool,
     sources: tuple[Path, ...],
@@ -135,7 +151,8 @@ def invoke(
     parsed, paid = read_call(call), tuple(map(read_payment, payments))
     keys = _keys(account, key, store, password_file)
     with Remote(url) as remote, _printing_faults(remote, _source_texts(sources)):
-        transaction = Sender(remote, keys).invoke(dapp, parsed, paid, fee)
+        sender = Sender(remote, keys, chain_id=_chain(chain_id), max_fee=max_fee)
+        transaction = sender.invoke(dapp, parsed, paid, fee)
         result = validate(remote, transaction) if dry_run else send(remote, transaction)
         state = "would be taken" if dry_run else f"at height {result['height']}"
         status = result.get("applicationStatus", "succeeded")
@@ -172,6 +189,7 @@ def trace(transaction: str, url: str, sources: tuple[Path, ...]) -> None:
 @click.argument("call", required=False)
 @_NODE
 @_signing
+@_CHAIN
 @click.option("--payment", "payments", multiple=True, help="AMOUNT or AMOUNT:ASSET.")
 @_SOURCES
 def debug(
@@ -182,6 +200,7 @@ def debug(
     key: str | None,
     store: Path,
     password_file: Path | None,
+    chain_id: str | None,
     payments: tuple[str, ...],
     sources: tuple[Path, ...],
 ) -> None:
@@ -201,7 +220,8 @@ def debug(
         else:
             keys = _keys(account, key, store, password_file)
             paid = tuple(map(read_payment, payments))
-            signed = Sender(remote, keys).invoke(target, read_call(call), paid)
+            sender = Sender(remote, keys, chain_id=_chain(chain_id))
+            signed = sender.invoke(target, read_call(call), paid)
             request = {"transaction": to_json(signed)}
         record = _recorded(remote, request)
         if record is None:
@@ -280,6 +300,16 @@ def _keys(account: int | None, key: str | None, store: Path, password_file: Path
     if not seed:
         raise InputError(f"who signs? --key NAME, --account NUMBER, or {SEED_VARIABLE}")
     return key_pair(seed)
+
+
+def _chain(text: str | None) -> int | None:
+    from soliton.client.transaction import chain_number
+
+    if text is None:
+        return None
+    return chain_number(
+        int(text) if text.isascii() and text.isdecimal() and len(text) > 1 else text
+    )
 
 
 def _source_texts(paths: tuple[Path, ...]) -> dict[Path, SourceText]:

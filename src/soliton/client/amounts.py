@@ -18,6 +18,8 @@ from soliton.crypto.errors import Base58Error
 
 COIN_DECIMALS: Final = 8
 """Decimals of every chain's own coin."""
+MAX_DECIMALS: Final = 8
+"""The ledger's limit on the decimals of an asset."""
 MAX_TEXT: Final = 64
 _ASSET_BYTES: Final = 32
 _COIN_NAMES: Final = frozenset(("", "WAVES"))
@@ -48,6 +50,8 @@ class Asset(msgspec.Struct, frozen=True):
 
     asset_id: str
     decimals: int
+    min_sponsored_asset_fee: int | None = None
+    """How much of it replaces 0.001 coins of a fee, if it is sponsored."""
 
 
 AssetLike: TypeAlias = str | HasDecimals | None
@@ -80,10 +84,18 @@ def id_bytes(text: str) -> bytes:
 
 
 def decimals_of(asset: AssetLike) -> int | None:
-    """Return the decimals of an asset, ``None`` if they are not known."""
+    """Return the decimals of an asset, ``None`` if they are not known; raises ``AmountError``."""
     if isinstance(asset, str) or asset is None:
         return COIN_DECIMALS if asset is None or asset in _COIN_NAMES else None
+    if not 0 <= asset.decimals <= MAX_DECIMALS:
+        raise AmountError(f"an asset has 0 to {MAX_DECIMALS} decimals, not {asset.decimals}")
     return asset.decimals
+
+
+def sponsored_rate(asset: AssetLike) -> int | None:
+    """Return how much of an asset replaces 0.001 coins of a fee, ``None`` if that is not known."""
+    rate = getattr(asset, "min_sponsored_asset_fee", None)
+    return rate if isinstance(rate, int) and rate > 0 else None
 
 
 def units(amount: Amount, asset: AssetLike = None) -> int:

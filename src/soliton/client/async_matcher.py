@@ -16,6 +16,7 @@ from soliton.client.async_transport import AsyncTransport
 from soliton.client.binding import AsyncRunner, awaiting
 from soliton.client.errors import NodeBroken, NodeUnreachable
 from soliton.client.matcher import is_for_a_while, websocket_url
+from soliton.client.order import key_bytes
 from soliton.client.steps import Core
 from soliton.client.streams import (
     DEFAULT_DEPTH,
@@ -25,6 +26,7 @@ from soliton.client.streams import (
     Update,
 )
 from soliton.client.transport import ANSWER_SECONDS, CONNECT_SECONDS, USER_AGENT
+from soliton.crypto import base58
 
 
 class AsyncMatcher(AsyncRunner):
@@ -34,14 +36,24 @@ class AsyncMatcher(AsyncRunner):
     >>> await matcher.place(order)  # doctest: +SKIP
     """
 
-    def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS, retries: int = 3) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        public_key: str | None = None,
+        timeout: float = ANSWER_SECONDS,
+        retries: int = 3,
+    ) -> None:
         """``timeout`` is the time limit of a response in seconds, ``retries`` the limit on repeated
-        attempts. Raises ``InputError`` for an invalid URL. Nothing is sent yet.
+        attempts. With a ``public_key``, that of the matcher is not requested from it, and orders
+        for another matcher are not placed. Raises ``InputError`` for an invalid URL or key. Nothing
+        is sent yet.
         """
         self._transport = AsyncTransport(url, timeout=timeout)
         self._exchange = self._transport.exchange
         self._pause = asyncio.sleep
-        self._core = Core(retries=retries)
+        key = None if public_key is None else base58.encode(key_bytes(public_key))
+        self._core = Core(retries=retries, matcher_key=key)
         self.url = url
 
     async def stream(

@@ -47,6 +47,42 @@ class OutcomeUnknown(ClientError):
         self.id = name
 
 
+class FeeTooHigh(ClientError):
+    """The node requires a higher fee than the library may choose: ``fee`` in units of ``fee_asset``
+    (``None``: the coin), ``limit`` is the library's, ``None`` for an asset of which it has none.
+    Nothing with that fee was signed. Send with ``max_fee`` to allow it.
+    """
+
+    def __init__(self, fee: int, limit: int | None, fee_asset: str | None) -> None:
+        unit = "of the coin" if fee_asset is None else f"of {fee_asset}"
+        bound = "no limit is set" if limit is None else f"the limit is {limit}"
+        super().__init__(
+            f"the node wants a fee of {fee} units {unit}, and {bound}: send with max_fee if that "
+            "is right"
+        )
+        self.fee = fee
+        self.limit = limit
+        self.fee_asset = fee_asset
+
+
+class ClockTooFar(ClientError):
+    """The node's clock is further from the local one than ``Node(max_clock_offset=...)`` allows:
+    ``offset`` and ``limit`` are in milliseconds. Nothing with the node's time was signed.
+    """
+
+    def __init__(self, offset: int, limit: int) -> None:
+        super().__init__(
+            f"the node's clock differs by {offset} ms, and the limit is {limit} ms: correct the "
+            "local clock, or set max_clock_offset if that is right"
+        )
+        self.offset = offset
+        self.limit = limit
+
+
+class OtherChain(ClientError):
+    """The transaction, or the node, is of another chain than the client is for."""
+
+
 class NodeRefused(ClientError):
     """The node (or matcher) refused the request. ``code`` and ``message`` are its own, ``hint`` is
     its advice for a person or ``None``, ``status`` the HTTP status, ``details`` the whole response.

@@ -1,7 +1,7 @@
-"""The minimum fee of a transaction, as far as it is known without a node.
+"""The minimum fee of a transaction as far as it is known without a node, and the limit on more.
 
-What lives here: the networks' prices. What does not: the surcharges of scripts and sponsorship,
-which only a node knows (``sending``).
+What lives here: the networks' prices. What does not: which surcharges of scripts and sponsorship
+apply, which only a node knows (``sending``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/FeeValidation.scala``.
@@ -15,11 +15,22 @@ from typing import Final
 from soliton.chain import networks
 from soliton.chain.networks import Fees
 from soliton.chain.transactions.data import Data
+from soliton.chain.transactions.ethereum import Ethereum, EthereumCall
+from soliton.chain.transactions.invoke_script import InvokeScript
 from soliton.chain.transactions.issue import Issue
 from soliton.chain.transactions.mass_transfer import MassTransfer
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import entry_bytes, payload_size
 
+FEE_MULTIPLE: Final = 2
+"""The limit on fees that a node names is this multiple of the dearest that its network's rules give
+a transaction whatever it calls.
+"""
 _REISSUE: Final = 5
+_INVOKE: Final = 16
+_MOST_PAYMENTS: Final = 10
+"""The rules' limit on the payments of a call."""
+_ETHEREUM_TRANSFER: Final = 4
 _SPONSOR: Final = 14
 _BYTES_PER_UNIT: Final = 1_024
 _FIRST_DATA_BYTES: Final = 52
@@ -48,6 +59,34 @@ def least_fee(chain_id: int, type_id: int, version: int, payload: object) -> int
     if type_id == _SPONSOR:
         return fees.sponsor_fee_after_block_v5
     return base
+
+
+def most_fee(transaction: AnyTransaction) -> int:
+    """Return the limit on the fee of a transaction in the chain's coin: a multiple of its minimum
+    if its sender and all its assets have scripts.
+
+    What a dApp issues is not in it: that decides the dApp.
+    """
+    payload = transaction.payload
+    kind, assets = transaction.type_id, _ASSETS.get(transaction.type_id, 0)
+    if isinstance(payload, InvokeScript):
+        assets = len(payload.payments)
+    elif isinstance(payload, Ethereum):
+        is_call = isinstance(payload.action, EthereumCall)
+        kind, assets = (_INVOKE, _MOST_PAYMENTS) if is_call else (_ETHEREUM_TRANSFER, 1)
+    least = least_fee(transaction.chain_id, kind, transaction.version, payload)
+    return FEE_MULTIPLE * (least + (1 + assets) * _fees(transaction.chain_id).script_extra)
+
+
+def in_sponsored(fee: int, chain_id: int, min_sponsored_fee: int) -> int:
+    """Convert a fee in the coin to a sponsored asset, of which ``min_sponsored_fee`` replaces one
+    unit of fees.
+    """
+    return fee * min_sponsored_fee // _fees(chain_id).unit
+
+
+_ASSETS: Final = {4: 1, 5: 1, 6: 1, 7: 2, 11: 1, 14: 1, 15: 1, 17: 1}
+"""The number of assets whose scripts a transaction runs, by type."""
 
 
 @cache

@@ -6,7 +6,7 @@ that a node asks for when a transaction is sent (``sending``).
 An amount is an ``int`` in the smallest unit or decimal text; an asset is an id in base58 or a
 record with decimals (``amounts``); a recipient is an address, ``alias:R:name``, or an account. The
 default fee is the network's minimum; ``Node.send`` raises it where scripts or sponsorship require
-more.
+more, up to the transaction's ``max_fee``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,16 @@ from soliton.chain.transactions.table import type_by_id
 from soliton.chain.transactions.transfer import Transfer
 from soliton.chain.transactions.update_asset_info import UpdateAssetInfo
 from soliton.chain.values import DataEntry, DataValue
-from soliton.client.amounts import Amount, Asset, AssetLike, asset_bytes, id_bytes, units
-from soliton.client.fees import least_fee
+from soliton.client.amounts import (
+    Amount,
+    Asset,
+    AssetLike,
+    asset_bytes,
+    id_bytes,
+    sponsored_rate,
+    units,
+)
+from soliton.client.fees import in_sponsored, least_fee, most_fee
 from soliton.client.order import Order, OrderMaking
 from soliton.client.transaction import Transaction
 
@@ -337,8 +345,11 @@ class Making(OrderMaking):
         kind, key, chain_id = type_by_id(type_id), self.public_key_bytes, self.chain_id
         stamp = self._stamp() if timestamp is None else timestamp
         try:
+            rate = sponsored_rate(fee_asset)
             if fee is None:
                 amount = least_fee(chain_id, type_id, version, payload)
+                if rate is not None:
+                    amount = in_sponsored(amount, chain_id, rate)
             else:
                 amount = units(fee, fee_asset)
             made = codec.build(
@@ -357,7 +368,8 @@ class Making(OrderMaking):
         if self.can_sign:
             made = codec.with_proofs(made, (self.sign(made.body),))
         chosen = _BOTH if fee is None and timestamp is None else _chosen(fee, timestamp)
-        return Transaction(made, signer=self, chosen=chosen)
+        most = None if rate is None else in_sponsored(most_fee(made), chain_id, rate)
+        return Transaction(made, signer=self, chosen=chosen, max_asset_fee=most)
 
 
 _NO_TEXT: Final = "half of a character is no text that UTF-8 can write"

@@ -15,6 +15,7 @@ from soliton.client.account import Account
 from soliton.client.amounts import AssetLike
 from soliton.client.binding import Runner, blocking
 from soliton.client.errors import NodeBroken, NodeUnreachable
+from soliton.client.order import key_bytes
 from soliton.client.steps import BUSY, Core
 from soliton.client.streams import (
     DEFAULT_DEPTH,
@@ -31,6 +32,7 @@ from soliton.client.transport import (
     Transport,
     origin_of,
 )
+from soliton.crypto import base58
 
 if TYPE_CHECKING:
     from websockets.exceptions import InvalidHandshake
@@ -49,14 +51,24 @@ class Matcher(Runner):
     >>> matcher.place(order)  # doctest: +SKIP
     """
 
-    def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS, retries: int = 3) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        public_key: str | None = None,
+        timeout: float = ANSWER_SECONDS,
+        retries: int = 3,
+    ) -> None:
         """``timeout`` is the time limit of a response in seconds, ``retries`` the limit on repeated
-        attempts. Raises ``InputError`` for an invalid URL. Nothing is sent yet.
+        attempts. With a ``public_key``, that of the matcher is not requested from it, and orders
+        for another matcher are not placed. Raises ``InputError`` for an invalid URL or key. Nothing
+        is sent yet.
         """
         self._transport = Transport(url, timeout=timeout)
         self._exchange = self._transport.exchange
         self._pause = time.sleep
-        self._core = Core(retries=retries)
+        key = None if public_key is None else base58.encode(key_bytes(public_key))
+        self._core = Core(retries=retries, matcher_key=key)
         self.url = url
 
     def stream(

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from soliton.chain.errors import FormatError
 from soliton.client.account import Account
 from soliton.client.amounts import AssetLike
 from soliton.client.errors import (
@@ -35,7 +36,7 @@ from soliton.client.matcher_records import (
     Ticker,
     Trade,
 )
-from soliton.client.order import Order, pair_text
+from soliton.client.order import Order, key_bytes, pair_text
 from soliton.client.records import TransactionInfo, transaction_info
 from soliton.client.routes.accounts import address_of
 from soliton.client.steps import (
@@ -54,6 +55,7 @@ from soliton.client.steps import (
     segment,
 )
 from soliton.crypto import base58
+from soliton.errors import InputError
 
 Json = dict[str, Any]
 
@@ -100,8 +102,16 @@ def _market(kind: str, asset: AssetLike, price_asset: AssetLike) -> str:
 
 
 def public_key(core: Core) -> Steps[str]:
-    """The matcher's public key, which its orders have to name."""
-    return get(core, "/matcher", str)
+    """The matcher's public key, which its orders have to name. It is requested, unless the client
+    was made with it.
+    """
+    if core.matcher_key is not None:
+        return core.matcher_key
+    found = yield from get(core, "/matcher", str)
+    try:
+        return base58.encode(key_bytes(found))
+    except InputError as error:
+        raise NodeBroken(f"invalid response from the matcher: {error}") from error
 
 
 def settings(core: Core) -> Steps[MatcherSettings]:
@@ -196,6 +206,8 @@ def place(core: Core, order: Order, *, market: bool = False) -> Steps[str]:
     and never enters the book. Raises ``NodeRefused``, or ``OutcomeUnknown`` if it cannot be known
     whether the order arrived.
     """
+    if core.matcher_key not in (None, order.matcher_public_key):
+        raise FormatError(f"an order for the matcher {order.matcher_public_key}, not this one")
     path = "/matcher/orderbook/market" if market else "/matcher/orderbook"
     request = Request("POST", path, msgspec.json.encode(order.to_json()), JSON, repeatable=False)
     was_sent = False

@@ -13,6 +13,7 @@ from contextlib import closing
 import msgspec
 
 from soliton.client import sending
+from soliton.client.amounts import Amount, units
 from soliton.client.binding import Runner, blocking, iterating
 from soliton.client.errors import NodeBroken, NodeTimeout, NodeUnreachable
 from soliton.client.events import Event, EventStream
@@ -24,8 +25,8 @@ from soliton.client.routes import blocks as of_blocks
 from soliton.client.routes import network as of_network
 from soliton.client.routes import scripts as of_scripts
 from soliton.client.routes import transactions as of_transactions
-from soliton.client.steps import Core
-from soliton.client.transaction import Transaction
+from soliton.client.steps import MAX_CLOCK_OFFSET, Core
+from soliton.client.transaction import Transaction, chain_number
 from soliton.client.transport import ANSWER_SECONDS, Transport
 
 ISSUE = 3
@@ -85,17 +86,29 @@ class Node(Runner):
         api_key: str | None = None,
         timeout: float = ANSWER_SECONDS,
         retries: int = 3,
-        chain_id: int | None = None,
+        chain_id: int | str | None = None,
+        max_fee: Amount | None = None,
+        max_clock_offset: float = MAX_CLOCK_OFFSET,
     ) -> None:
         """``timeout`` is the time limit of a response in seconds, ``retries`` the limit on repeated
-        attempts. A given ``chain_id`` is not requested from the node. The ``api_key`` is sent on
-        the few routes for which a node may require it. Raises ``InputError`` for an invalid URL.
-        Nothing is sent yet.
+        attempts. The ``api_key`` is sent on the few routes for which a node may require it.
+
+        A node is not trusted in what is signed: with a ``chain_id``, the chain is not requested
+        from it, and transactions of other chains are not sent. ``max_fee``, an amount of the coin,
+        is the limit to which ``send`` raises fees, in place of each transaction's own;
+        ``max_clock_offset`` that on following the node's clock, in seconds. Raises ``InputError``
+        for an invalid URL. Nothing is sent yet.
         """
         self._transport = Transport(url, timeout=timeout)
         self._exchange = self._transport.exchange
         self._pause = time.sleep
-        self._core = Core(api_key=api_key, retries=retries, chain_id=chain_id)
+        self._core = Core(
+            api_key=api_key,
+            retries=retries,
+            chain_id=None if chain_id is None else chain_number(chain_id),
+            max_fee=None if max_fee is None else units(max_fee),
+            max_clock_offset=max_clock_offset,
+        )
         self.url = url
 
     @property
@@ -103,15 +116,17 @@ class Node(Runner):
         """The node's chain id. It is requested once and cached."""
         return self._run(of_network.chain_id(self._core))
 
-    def send(self, transaction: Transaction) -> Sent:
+    def send(self, transaction: Transaction, *, max_fee: Amount | None = None) -> Sent:
         """Broadcast a transaction and return once the node has accepted it.
 
         A default fee is raised to what scripts and sponsorship require, and a default timestamp is
-        adjusted to the node's clock, so the id may differ from that of the argument. Raises
-        ``ScriptRefused`` if a script rejects it, another ``NodeRefused``, or ``OutcomeUnknown`` if
-        it cannot be known whether it arrived.
+        adjusted to the node's clock, so the id may differ from that of the argument. ``max_fee``,
+        an amount of the fee's asset, is the limit on that; by default the client's own, or the
+        transaction's (``Transaction.max_fee``). Raises ``FeeTooHigh`` or ``ClockTooFar`` if the
+        node wants more, ``ScriptRefused`` if a script rejects it, another ``NodeRefused``, or
+        ``OutcomeUnknown`` if it cannot be known whether it arrived.
         """
-        return Sent(self, self._run(sending.send(self._core, transaction)))
+        return Sent(self, self._run(sending.send(self._core, transaction, max_fee)))
 
     def events(
         self,

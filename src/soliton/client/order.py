@@ -270,7 +270,7 @@ class OrderMaking:
             version=version,
             chain_id=self.chain_id,
             sender_public_key=self.public_key_bytes,
-            matcher_public_key=_key(matcher),
+            matcher_public_key=key_bytes(matcher),
             amount_asset=asset_bytes(asset),
             price_asset=asset_bytes(price_asset),
             side=_SIDES[side],
@@ -325,7 +325,8 @@ def pair_text(asset: AssetLike, price_asset: AssetLike) -> tuple[str, str]:
     return asset_text(asset) or "WAVES", asset_text(price_asset) or "WAVES"
 
 
-def _key(key: str | bytes) -> bytes:
+def key_bytes(key: str | bytes) -> bytes:
+    """Return the public key of a matcher in bytes; raises ``InputError``."""
     try:
         data = base58.decode(key) if isinstance(key, str) else key
     except Base58Error as error:

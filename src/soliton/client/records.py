@@ -102,6 +102,12 @@ class BalanceRecord(Record, frozen=True):
     balance: int
 
 
+class TimeRecord(Record, frozen=True):
+    """The time of a node's clock."""
+
+    ntp: int = msgspec.field(name="NTP")
+
+
 class AliasRecord(Record, frozen=True):
     """The address of an alias or a public key."""
 

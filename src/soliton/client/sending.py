@@ -2,7 +2,8 @@
 
 A fee or a timestamp that the library chose is corrected from the node's refusal: a node rejects a
 fee that is too low, or a timestamp too far off, and says so; the transaction is then signed again
-and resent. What a node may have accepted is never resent before its status has been queried.
+and resent, if that fee and that time are within limits. What a node may have accepted is never
+resent before its status has been queried.
 
 What lives here: both, as steps. What does not: transactions (``transaction``) and connections.
 """
@@ -16,12 +17,16 @@ from typing import Any, Final
 
 import msgspec
 
+from soliton.client.amounts import Amount, units
 from soliton.client.errors import (
     ClientError,
+    ClockTooFar,
+    FeeTooHigh,
     NodeBroken,
     NodeRefused,
     NodeTimeout,
     NotFound,
+    OtherChain,
     OutcomeUnknown,
     ScriptFailed,
     StillWaiting,
@@ -54,8 +59,8 @@ from soliton.client.steps import (
 from soliton.client.transaction import Transaction, clock
 from soliton.crypto import base58
 
-MAX_RENEWALS: Final = 4
-"""Limit on corrections of fee and timestamp: one for each reason there is."""
+MAX_RENEWALS: Final = 3
+"""Limit on corrections: one of the timestamp, one of the fee for scripts, one for what they do."""
 LONGEST_WAIT: Final = 60
 FIRST_POLL: Final = 0.1
 LAST_POLL: Final = 1.0
@@ -68,59 +73,102 @@ _INVOKE: Final = 16
 _ETHEREUM: Final = 18
 _SERVER_ERROR: Final = 500
 _LEAST: Final = re.compile(r"minimal value of ([0-9]{1,19}) ")
-_OR: Final = re.compile(r" or ([0-9]{1,19}) ")
+_OR: Final = re.compile(r" or ([0-9]{1,19}) ([1-9A-HJ-NP-Za-km-z]{32,44})")
 
 
-def send(core: Core, sent: Transaction) -> Steps[Transaction]:
+def send(core: Core, sent: Transaction, max_fee: Amount | None = None) -> Steps[Transaction]:
     """Broadcast a transaction and return it as accepted, with corrected fee and timestamp."""
-    sent = yield from _prepared(core, sent)
-    for _ in range(MAX_RENEWALS):
+    if core.chain_id is not None and sent.chain_id != core.chain_id:
+        raise OtherChain(f"a transaction of chain {sent.chain_id} for a node of {core.chain_id}")
+    correction = _Correction(core, sent, max_fee)
+    sent = yield from correction.before(sent)
+    while True:
         try:
             yield from broadcast(core, sent)
         except NodeRefused as error:
-            renewed = yield from _renewed(core, sent, error)
+            renewed = yield from correction.after(sent, error)
             if renewed is None:
                 raise
             sent = renewed
         else:
             return sent
-    yield from broadcast(core, sent)
-    return sent
 
 
-def _prepared(core: Core, sent: Transaction) -> Steps[Transaction]:
-    if not sent.can_be_renewed:
+class _Correction:
+    """The corrections of one transaction. What the node says of a fee and of the time decides only
+    within limits, and no more than ``MAX_RENEWALS`` other versions are signed.
+    """
+
+    def __init__(self, core: Core, sent: Transaction, max_fee: Amount | None) -> None:
+        self._core = core
+        if max_fee is not None:
+            self._limit: int | None = units(max_fee, sent.fee_asset)
+        elif sent.fee_asset is None and core.max_fee is not None:
+            self._limit = core.max_fee
+        else:
+            self._limit = sent.max_fee
+        self._left = MAX_RENEWALS
+        self._may_set_time = True
+
+    def before(self, sent: Transaction) -> Steps[Transaction]:
+        """Correct what is known to be wrong before the transaction is sent."""
+        core = self._core
+        if not sent.can_be_renewed:
+            return sent
+        if core.clock_offset and "timestamp" in sent.chosen:
+            stamp = core.clock.next(sent.timestamp + core.clock_offset)
+            sent = sent.renewed(timestamp=stamp, is_choice=True)
+        if sent.fee_asset is not None and "fee" in sent.chosen:
+            fee = yield from self._asked_fee(sent)
+            sent = sent.renewed(fee=self._checked_fee(sent, fee), is_choice=True)
         return sent
-    if core.clock_offset and "timestamp" in sent.chosen:
-        stamp = core.clock.next(sent.timestamp + core.clock_offset)
-        sent = sent.renewed(timestamp=stamp, is_choice=True)
-    if sent.fee_asset is not None and "fee" in sent.chosen:
-        least = yield from least_fee(core, sent)
-        sent = sent.renewed(fee=least.fee_amount, is_choice=True)
-    return sent
 
-
-def _renewed(core: Core, sent: Transaction, error: NodeRefused) -> Steps[Transaction | None]:
-    """The corrected transaction, or ``None`` if the library may not correct it."""
-    if not sent.can_be_renewed:
+    def after(self, sent: Transaction, error: NodeRefused) -> Steps[Transaction | None]:
+        """The corrected transaction, or ``None`` if the library may not correct it. Raises
+        ``FeeTooHigh`` or ``ClockTooFar``.
+        """
+        if not sent.can_be_renewed or not self._left:
+            return None
+        self._left -= 1
+        if error.code == _MISTIMING and "timestamp" in sent.chosen and self._may_set_time:
+            self._may_set_time = False
+            return sent.renewed(timestamp=(yield from self._node_time()), is_choice=True)
+        if "fee" in sent.chosen and _LEAST.search(error.message):
+            fee = _named_fee(sent, error.message)
+            if fee is None:
+                fee = yield from self._asked_fee(sent)
+            if fee > sent.fee:
+                return sent.renewed(fee=self._checked_fee(sent, fee), is_choice=True)
         return None
-    if error.code == _MISTIMING and "timestamp" in sent.chosen:
+
+    def _node_time(self) -> Steps[int]:
+        core = self._core
         now = yield from time(core)
-        core.clock_offset = now - clock.next()
-        return sent.renewed(timestamp=core.clock.next(now), is_choice=True)
-    if "fee" in sent.chosen and _LEAST.search(error.message):
-        fee = _named_fee(sent, error.message)
-        if fee is None:
-            fee = (yield from least_fee(core, sent)).fee_amount
-        if fee > sent.fee:
-            return sent.renewed(fee=fee, is_choice=True)
-    return None
+        offset = now - clock.next()
+        if abs(offset) > core.max_clock_offset:
+            raise ClockTooFar(offset, core.max_clock_offset)
+        core.clock_offset = offset
+        return core.clock.next(now)
+
+    def _asked_fee(self, sent: Transaction) -> Steps[int]:
+        fee = yield from least_fee(self._core, sent)
+        if fee.fee_asset_id != sent.fee_asset:
+            raise NodeBroken("invalid response from the node: a fee in another asset")
+        return fee.fee_amount
+
+    def _checked_fee(self, sent: Transaction, fee: int) -> int:
+        if self._limit is None or fee > self._limit:
+            raise FeeTooHigh(fee, self._limit, sent.fee_asset)
+        return fee
 
 
 def _named_fee(sent: Transaction, message: str) -> int | None:
     """The fee that a refusal names, in the asset that the transaction pays with."""
-    found = (_LEAST if sent.fee_asset is None else _OR).search(message)
-    return None if found is None else int(found[1])
+    if sent.fee_asset is None:
+        found = _LEAST.search(message)
+        return None if found is None else int(found[1])
+    other = _OR.search(message)
+    return int(other[1]) if other is not None and other[2] == sent.fee_asset else None
 
 
 def broadcast(core: Core, sent: Transaction | Mapping[str, Any]) -> Steps[str]:

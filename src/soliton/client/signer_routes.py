@@ -14,6 +14,7 @@ import msgspec
 from soliton.client.account import Account
 from soliton.client.errors import ApprovalNeeded, ClientError, NodeBroken, StillWaiting
 from soliton.client.order import Order
+from soliton.client.routes.network import chain_id_in
 from soliton.client.steps import (
     JSON,
     Answer,
@@ -28,7 +29,7 @@ from soliton.client.steps import (
     segment,
 )
 from soliton.client.transaction import Transaction
-from soliton.crypto import base58
+from soliton.errors import InputError
 
 Json = dict[str, Any]
 Signable = Transaction | Order | Mapping[str, Any]
@@ -224,12 +225,19 @@ def _needs_approval(pending: Pending) -> NoReturn:
 
 
 def _one(thing: Signable, signed: Any) -> Any:  # noqa: ANN401 - of the same kind as the thing
-    if isinstance(thing, Transaction):
-        return Transaction.from_json(signed, thing.chain_id)
-    if isinstance(thing, Order):
-        chain_id = thing.inner.chain_id
-        return Order.from_json(signed, chain_id)
-    return signed
+    found: Transaction | Order
+    try:
+        if isinstance(thing, Transaction):
+            found = Transaction.from_json(signed, thing.chain_id)
+        elif isinstance(thing, Order):
+            found = Order.from_json(signed, thing.inner.chain_id)
+        else:
+            return signed
+    except InputError as error:
+        raise NodeBroken(f"invalid response from the signer: {error}") from error
+    if found.body != thing.body:
+        raise NodeBroken(f"the signer returned another {type(thing).__name__.lower()}: {found.id}")
+    return found
 
 
 # --- approvals ------------------------------------------------------------------------------------
@@ -306,9 +314,13 @@ def account(core: Core, name: str) -> Steps[Account]:
     """
     for key in (yield from keys(core)):
         if name in (key.name, key.address, key.public_key):
-            # The second byte of an address is the chain id.
-            chain_id = base58.decode(key.address)[1]
-            return Account.from_public_key(key.public_key, chain_id)
+            try:
+                found = Account.from_public_key(key.public_key, chain_id_in(key.address))
+            except InputError as error:
+                raise NodeBroken(f"invalid response from the signer: {error}") from error
+            if found.address != key.address:
+                raise NodeBroken(f"the signer's address {key.address} is not that of its key")
+            return found
     raise ClientError("the signer has no such key")
 
 

@@ -36,6 +36,10 @@ UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 MAX_PAUSE: Final = 10.0
 """A request is not retried if the server asks for a longer pause, in seconds."""
 FIRST_PAUSE: Final = 0.1
+MAX_CLOCK_OFFSET: Final = 4 * 60 * 60.0
+"""The default limit on following a node's clock, in seconds: twice what the network's rules let a
+timestamp be away from a block's.
+"""
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
@@ -74,14 +78,27 @@ Pages = Callable[[Any], Steps[tuple[Sequence[T], Any]]]
 class Core:
     """The state of a client that its requests depend on."""
 
-    __slots__ = ("api_key", "chain_id", "clock", "clock_offset", "is_soliton", "now", "retries")
+    __slots__ = (
+        *("api_key", "chain_id", "clock", "clock_offset", "is_soliton"),
+        *("matcher_key", "max_clock_offset", "max_fee", "now", "retries"),
+    )
 
     def __init__(
-        self, *, api_key: str | None = None, retries: int = 3, chain_id: int | None = None
+        self,
+        *,
+        api_key: str | None = None,
+        retries: int = 3,
+        chain_id: int | None = None,
+        max_fee: int | None = None,
+        max_clock_offset: float = MAX_CLOCK_OFFSET,
+        matcher_key: str | None = None,
     ) -> None:
         self.api_key = api_key
         self.retries = retries
         self.chain_id = chain_id
+        self.max_fee = max_fee
+        self.max_clock_offset = int(max_clock_offset * 1_000)
+        self.matcher_key = matcher_key
         self.is_soliton: bool | None = None
         self.clock_offset = 0
         self.clock = Clock()

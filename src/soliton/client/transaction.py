@@ -17,6 +17,7 @@ from soliton.chain.errors import ChainError, FormatError, ValueRuleError
 from soliton.chain.transactions import codec, ethereum, json_reader
 from soliton.chain.transactions.model import MAX_PROOFS, AnyTransaction
 from soliton.chain.transactions.table import type_by_id
+from soliton.client.fees import most_fee
 from soliton.crypto import base58
 
 MAX_JSON_BYTES: Final = 1_048_576
@@ -84,7 +85,7 @@ class Transaction:
     True
     """
 
-    __slots__ = ("_renewer", "_signer", "chosen", "inner")
+    __slots__ = ("_max_asset_fee", "_renewer", "_signer", "chosen", "inner")
 
     def __init__(
         self,
@@ -93,6 +94,7 @@ class Transaction:
         signer: Signer | None = None,
         renewer: Renewer | None = None,
         chosen: frozenset[str] = frozenset(),
+        max_asset_fee: int | None = None,
     ) -> None:
         """Wrap a ``soliton.chain`` transaction; not for users of the library."""
         self.inner = inner
@@ -101,6 +103,7 @@ class Transaction:
         """The members that the library chose (``fee``, ``timestamp``); sending may change them."""
         self._signer = signer
         self._renewer = renewer
+        self._max_asset_fee = max_asset_fee
 
     @property
     def id(self) -> str:
@@ -147,6 +150,16 @@ class Transaction:
         """The asset of the fee; ``None`` is the chain's coin."""
         asset = self.inner.fee_asset_id
         return None if asset is None else base58.encode(asset)
+
+    @property
+    def max_fee(self) -> int | None:
+        """The limit to which sending raises a fee that the library chose, in units of
+        ``fee_asset``: twice the minimum of the network's rules if the sender and all its assets
+        have scripts. ``None`` for an asset of which the sponsor's rate is not known.
+        """
+        if self.inner.fee_asset_id is not None:
+            return self._max_asset_fee
+        return most_fee(self.inner)
 
     @property
     def timestamp(self) -> int:
@@ -224,7 +237,7 @@ class Transaction:
         )
         if signer is not None and signer.can_sign:
             made = codec.with_proofs(made, (signer.sign(made.body),))
-        return Transaction(made, signer=signer, chosen=chosen)
+        return Transaction(made, signer=signer, chosen=chosen, max_asset_fee=self._max_asset_fee)
 
     def _still_chosen(
         self, fee: int | None, timestamp: int | None, *, is_choice: bool

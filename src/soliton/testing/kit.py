@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from soliton.chain.addresses import Address
+from soliton.chain.values import MAX_I64
 from soliton.client.account import Account
 from soliton.client.amounts import Amount, units
 from soliton.client.matcher import Matcher
@@ -23,7 +24,7 @@ from soliton.devnet.options import API_KEY
 from soliton.devnet.players import Player
 from soliton.testing.chain import Chain
 from soliton.testing.dapps import Dapp, compiled_of, source_of
-from soliton.testing.local import LocalChain, LocalNode
+from soliton.testing.local import ANY_CLOCK, LocalChain, LocalNode
 from soliton.testing.orders import NotingMatcher
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ class Kit:
         """A kit for a running devnet or private node, on which the account of ``seed`` has coins
         for all; and for its matcher, if there is one.
         """
-        kit = cls(Node(url, api_key=api_key), seed, Funding(), None)
+        node = Node(url, api_key=api_key, max_fee=MAX_I64, max_clock_offset=ANY_CLOCK)
+        kit = cls(node, seed, Funding(), None)
         if matcher_url is not None:
             kit._matcher = NotingMatcher(matcher_url)
         kit._give_coins()

@@ -22,6 +22,7 @@ from soliton.api.context import NO_LIMITS
 from soliton.api.sources import Sources
 from soliton.api.text_jobs import Refused, Work, answer, decode_result, encode_work
 from soliton.api.texts import Texts
+from soliton.chain.values import MAX_I64
 from soliton.cli.rest_api import api_context
 from soliton.client.node import Node as ClientNode
 from soliton.client.steps import Answer, Request
@@ -47,6 +48,8 @@ Served = TypeVar("Served", bound=ServiceRequest)
 START_MS: Final = 1_735_689_600_000
 """The time at the start of a chain: 1 January 2025."""
 URL: Final = "http://soliton.in.this.process"
+ANY_CLOCK: Final = 1e12
+"""Tests move the time of their chains at will; seconds."""
 _LOCAL: Final = "127.0.0.1"
 _WAITS: Final = ("/transactions/wait/", "/blocks/wait/")
 
@@ -198,7 +201,13 @@ class LocalNode(ClientNode):
 
     def __init__(self, local: LocalChain) -> None:
         """Opens no connection."""
-        super().__init__(URL, api_key=API_KEY, chain_id=local.node.network.chain_id)
+        super().__init__(
+            URL,
+            api_key=API_KEY,
+            chain_id=local.node.network.chain_id,
+            max_fee=MAX_I64,
+            max_clock_offset=ANY_CLOCK,
+        )
         self._local = local
         self._seconds = 0.0
         self._exchange = self._ask

@@ -1,7 +1,8 @@
 """Sending scripts and calls to a node: ``soliton ride deploy`` and ``invoke``.
 
-What lives here: parsing a call, making, signing and broadcasting the transaction, waiting for it,
-and mapping errors to local files. What does not: requests (``remote``), options (``soliton.cli``).
+What lives here: parsing a call, making and signing the transaction, and mapping errors to local
+files. What does not: requests (``remote``), broadcasting (``soliton.client``), options
+(``soliton.cli``).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -24,9 +26,16 @@ from soliton.chain.errors import AddressError
 from soliton.chain.function_calls import Argument, FunctionCall
 from soliton.chain.transactions import codec, invoke_script, set_script
 from soliton.chain.transactions.model import AnyTransaction, TransactionType
+from soliton.client.errors import FeeTooHigh, NodeBroken, NodeRefused, ScriptFailed
+from soliton.client.fees import most_fee
+from soliton.client.node import Node
+from soliton.client.records import Fee
+from soliton.client.routes.network import chain_id_in
+from soliton.client.transaction import Transaction
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
 from soliton.errors import InputError
+from soliton.node.rest_settings import is_local
 from soliton.ride.compiler import CompileError, compile_value
 from soliton.ride.compiler.errors import Source, bounded
 from soliton.ride.compiler.parser import parse_expression
@@ -37,18 +46,32 @@ from soliton.ride.script import parse_script_text
 from soliton.ride.source_map import SourceMap, map_known_source
 from soliton.ride.values import RideList, Value
 from soliton.workshop.no_chain import NoChain, no_transaction
-from soliton.workshop.remote import Remote, RemoteRefusal, refusal_of
+from soliton.workshop.remote import Remote, RemoteRefusal, RemoteTrouble, refusal_of
 
 WAIT_SECONDS: Final = 120.0
-POLL_SECONDS: Final = 0.2
 MAX_CALL_CHARS: Final = 20_000
 _LANGUAGE: Final = 8
 
 
-def chain_id_of(remote: Remote) -> int:
-    """The chain id of a node, from the address of its last generator."""
-    generator = base58.decode(remote.get("/blocks/headers/last")["generator"])
-    return generator[1]
+def chain_id_of(remote: Remote, expected: int | None = None) -> int:
+    """The chain of a node, from the address of its last generator. A node on another machine does
+    not decide for which chain we sign: raises ``InputError`` unless its chain is the ``expected``
+    one, which may be left out only for a node on this machine.
+    """
+    generator = str(remote.get("/blocks/headers/last")["generator"])
+    try:
+        found = chain_id_in(generator)
+    except NodeBroken as error:
+        raise RemoteTrouble(f"{remote.url}: {error}") from error
+    if expected is None and not is_local(urlsplit(remote.url).hostname or ""):
+        raise InputError(f"{remote.url} is of chain {_shown(found)}: --chain-id if that is right")
+    if expected is not None and found != expected:
+        raise InputError(f"{remote.url} is of chain {_shown(found)}, not {_shown(expected)}")
+    return found
+
+
+def _shown(chain_id: int) -> str:
+    return chr(chain_id) if chr(chain_id).isprintable() else str(chain_id)
 
 
 def read_call(text: str) -> FunctionCall:
@@ -107,10 +130,21 @@ def read_recipient(text: str, chain_id: int) -> Recipient:
 class Sender:
     """Makes signed transactions of an account for a node."""
 
-    def __init__(self, remote: Remote, keys: KeyPair) -> None:
+    def __init__(
+        self,
+        remote: Remote,
+        keys: KeyPair,
+        *,
+        chain_id: int | None = None,
+        max_fee: int | None = None,
+    ) -> None:
+        """``chain_id`` as for ``chain_id_of``; ``max_fee`` is the limit on the fee that the node
+        names, by default that of the library (``Transaction.max_fee``).
+        """
         self._remote = remote
         self._keys = keys
-        self.chain_id: Final = chain_id_of(remote)
+        self._max_fee = max_fee
+        self.chain_id: Final = chain_id_of(remote, chain_id)
 
     @property
     def address(self) -> Address:
@@ -135,9 +169,22 @@ class Sender:
     def _signed(self, kind: TransactionType, payload: object, fee: int | None) -> AnyTransaction:
         draft = self._draft(kind, payload, 1 if fee is None else fee)
         if fee is None:
-            answer = self._remote.post("/transactions/calculateFee", codec.to_json(draft))
-            draft = self._draft(kind, payload, int(answer["feeAmount"]))
+            draft = self._draft(kind, payload, self._fee_of(draft))
         return codec.sign(draft, self._keys.private_key)
+
+    def _fee_of(self, draft: AnyTransaction) -> int:
+        """The node's minimum fee; raises ``FeeTooHigh``."""
+        answer = self._remote.post("/transactions/calculateFee", codec.to_json(draft))
+        try:
+            found = msgspec.convert(answer, Fee)
+        except msgspec.ValidationError as error:
+            raise RemoteTrouble(f"{self._remote.url}: no fee: {error}") from error
+        if found.fee_asset_id is not None:
+            raise RemoteTrouble(f"{self._remote.url}: a fee in an asset, not in the coin")
+        limit = most_fee(draft) if self._max_fee is None else self._max_fee
+        if found.fee_amount > limit:
+            raise FeeTooHigh(found.fee_amount, limit, None)
+        return found.fee_amount
 
     def _draft(self, kind: TransactionType, payload: object, fee: int) -> AnyTransaction:
         return codec.build(
@@ -154,17 +201,23 @@ class Sender:
 def send(remote: Remote, transaction: AnyTransaction) -> dict[str, Any]:
     """Broadcast a transaction, wait until it is confirmed, and return the node's JSON of it.
 
-    Raises ``RemoteRefusal``, with the position in a script if the node reports it.
+    Raises ``RemoteRefusal``, with the position in a script if the node reports it, also when the
+    transaction has failed in its block; the library's errors (``ClientError``) if it is not known
+    what has become of it.
     """
-    remote.post("/transactions/broadcast?trace=true", codec.to_json(transaction))
-    name = base58.encode(transaction.id)
-    deadline = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < deadline:
-        found = remote.find(f"/transactions/info/{name}")
-        if found is not None:
-            return dict(found)
-        time.sleep(POLL_SECONDS)
-    raise InputError(f"{name} was taken and is in no block after {WAIT_SECONDS:.0f} s: look later")
+    sent = Transaction(transaction)
+    with Node(remote.url, chain_id=sent.chain_id) as node:
+        try:
+            node.broadcast(sent)
+            node.wait(sent.id, WAIT_SECONDS)
+            return node.transaction(sent.id).json
+        except ScriptFailed as failure:
+            message = f"{sent.id} is in a block and has failed: {failure.message}"
+            raise refusal_of({**failure.details, "message": message}) from failure
+        except NodeRefused as refused:
+            raise refusal_of(
+                {**refused.details, "error": refused.code, "message": refused.message}
+            ) from refused
 
 
 def validate(remote: Remote, transaction: AnyTransaction) -> dict[str, Any]:

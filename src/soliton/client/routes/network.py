@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from soliton.chain.addresses import MAX_ADDRESS_CHARS, check_address
+from soliton.chain.errors import AddressError
+from soliton.client.errors import NodeBroken
 from soliton.client.records import (
     BlockHeader,
     Feature,
@@ -12,9 +15,11 @@ from soliton.client.records import (
     Peer,
     PeerList,
     Reward,
+    TimeRecord,
 )
 from soliton.client.steps import Core, Request, Steps, ask, call, get, key_headers
 from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
 
 _CHAIN_ID_PLACE: Final = 1
 """The index of the chain id in the bytes of an address."""
@@ -24,11 +29,20 @@ Json = dict[str, Any]
 
 
 def chain_id(core: Core) -> Steps[int]:
-    """The node's chain id. It is requested once and cached."""
+    """The node's chain id. It is requested once and cached, unless the client was made with it."""
     if core.chain_id is None:
         header = yield from get(core, "/blocks/headers/last", BlockHeader)
-        core.chain_id = base58.decode(header.generator)[_CHAIN_ID_PLACE]
+        core.chain_id = chain_id_in(header.generator)
     return core.chain_id
+
+
+def chain_id_in(address: str) -> int:
+    """Return the chain id in an address that a server has answered with; raises ``NodeBroken``."""
+    try:
+        found = base58.decode(address, MAX_ADDRESS_CHARS)
+        return check_address(found, found[_CHAIN_ID_PLACE])[_CHAIN_ID_PLACE]
+    except (Base58Error, AddressError, LookupError) as error:
+        raise NodeBroken(f"invalid response: {address[:60]!r} is no address") from error
 
 
 def is_soliton(core: Core) -> Steps[bool]:
@@ -52,8 +66,8 @@ def node_status(core: Core) -> Steps[NodeStatus]:
 
 def time(core: Core) -> Steps[int]:
     """The time of the node's clock, in milliseconds."""
-    reply = yield from get(core, "/utils/time", Json)
-    return int(reply["NTP"])
+    reply = yield from get(core, "/utils/time", TimeRecord)
+    return reply.ntp
 
 
 def features(core: Core) -> Steps[list[Feature]]:
