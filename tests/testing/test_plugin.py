@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+# pytester forgets modules that a run in this process was the first to import, and a second instance
+# of one is another.
+import soliton.testing.kit
+import soliton.testing.matching
+import soliton.testing.plugin  # noqa: F401 - see above
 from soliton.testing.frames import FRAMES, Frames
 from tests.amounts import only_long
 from tests.blocks import blocks

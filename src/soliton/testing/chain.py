@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -33,6 +33,17 @@ DataValue: TypeAlias = int | bool | str | bytes | None
 Json = dict[str, Any]
 
 _MS: Final = 1_000
+_CONTROLS: Final = ("resets", "clock", "mining", "impersonated")
+"""What the controls of a devnet can change outside of blocks."""
+
+
+class State(NamedTuple):
+    """A state of a chain: ``restore`` moves the chain there, any number of times, from an older or
+    a newer one; ``forget`` ends that.
+    """
+
+    restore: Callable[[], object]
+    forget: Callable[[], object]
 
 
 class NotObeying(SolitonError):
@@ -124,23 +135,37 @@ class Chain:
     @contextmanager
     def isolated(self) -> Iterator[None]:
         """Revert everything that happens in the ``with`` block."""
-        leave = self.enter()
+        state = self.state()
         try:
             yield
         finally:
-            leave()
+            state.restore()
+            state.forget()
 
-    def enter(self) -> Callable[[], None]:
-        """Take a snapshot; return a function that reverts to it, once."""
+    def state(self) -> State:
+        """The present state of the chain and of the client's clock; takes a snapshot."""
         if self._local is not None:
-            return partial(self._local.restore, self._local.mark())
-        # The client's clock offset is restored as well.
-        return partial(self._leave, self.snapshot(), self.node._core.clock_offset)
+            moment = self._local.mark()
+            return State(partial(self._local.restore, moment), partial(self._local.forget, moment))
+        snapshot, offset = self.snapshot(), self.node._core.clock_offset
 
-    def _leave(self, snapshot: str, clock_offset: int) -> None:
-        self.revert(snapshot)
-        self._control("DELETE", f"/devnet/snapshots/{segment(snapshot)}")
-        self.node._core.clock_offset = clock_offset
+        def restore() -> None:
+            self.revert(snapshot)
+            self.node._core.clock_offset = offset
+
+        path = f"/devnet/snapshots/{segment(snapshot)}"
+        return State(restore, partial(self._control, "DELETE", path))
+
+    def token(self) -> object:
+        """A value that differs where the chain or its controls have changed."""
+        if self._local is not None:
+            return self._local.token()
+        header = self._ask(Request("GET", "/blocks/headers/last"))
+        waiting = self._ask(Request("GET", "/transactions/unconfirmed/size"))
+        if not self.obeys:
+            return header["id"], waiting["size"]
+        controls = self._ask(Request("GET", "/devnet"))
+        return header["id"], waiting["size"], [controls[each] for each in _CONTROLS]
 
     def reorganize(
         self,

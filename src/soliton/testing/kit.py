@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +22,7 @@ from soliton.crypto.keys import key_pair
 from soliton.devnet.accounts import RICH_SEED, Funding
 from soliton.devnet.options import API_KEY
 from soliton.devnet.players import Player
-from soliton.testing.chain import Chain
+from soliton.testing.chain import Chain, State
 from soliton.testing.dapps import Dapp, compiled_of, source_of
 from soliton.testing.local import ANY_CLOCK, LocalChain, LocalNode
 from soliton.testing.orders import NotingMatcher
@@ -108,20 +108,31 @@ class Kit:
             self._matcher = LocalMatcher(matching)
         return self._matcher
 
-    def enter(self) -> Callable[[], None] | None:
-        """Take a snapshot; return a function that reverts to it, as far as the chain can."""
-        leave_chain = self.chain.enter() if self.chain.obeys else None
+    @property
+    def can_jump(self) -> bool:
+        """Whether states can be restored in any order: orders on a matcher elsewhere cannot."""
+        return self.chain.obeys and not isinstance(self._matcher, NotingMatcher)
+
+    def state(self) -> State:
+        """The present state; to restore it goes as far as the chain can."""
+        state = self.chain.state() if self.chain.obeys else None
         matcher = self._matcher
         if not isinstance(matcher, NotingMatcher):
-            return leave_chain
+            return state or State(_do_nothing, _do_nothing)
         placed = len(matcher.placed)
 
-        def leave() -> None:
+        def restore() -> None:
             matcher.take_back(placed, self._everybody)
-            if leave_chain is not None:
-                leave_chain()
+            if state is not None:
+                state.restore()
 
-        return leave
+        return State(restore, _do_nothing if state is None else state.forget)
+
+    def token(self) -> object:
+        """A value that differs where the chain, its controls, or its matcher have changed."""
+        matcher = self._matcher
+        placed = len(matcher.placed) if isinstance(matcher, NotingMatcher) else 0
+        return placed, self.chain.token()
 
     def _account(self, seed: str) -> Account:
         if self._local is not None:
@@ -174,3 +185,7 @@ class Kit:
             self._matcher.close()
         if self._local is not None:
             self._local.close()
+
+
+def _do_nothing() -> None:
+    pass

@@ -31,6 +31,7 @@ from soliton.controls.control import Controls
 from soliton.controls.mining import INSTANT
 from soliton.crypto.keys import key_pair
 from soliton.devnet.accounts import RICH_SEED, Funding, network_with
+from soliton.devnet.matcher_journal import Mark
 from soliton.devnet.options import API_KEY
 from soliton.errors import InvariantBroken
 from soliton.node.node import Node
@@ -130,12 +131,27 @@ class LocalChain:
         return Moment(self.controls.snapshots.take(), self.now, self.made)
 
     def restore(self, moment: Moment) -> None:
-        """Revert to a snapshot and delete it."""
+        """Move the chain to a snapshot, which may be older or newer than its state."""
         # Not through ``Controls``, which would log it for each test.
         self.controls.snapshots.revert(moment.snapshot)
         self.controls.chain.allow_drift(self.controls.clock.drift)
-        self.controls.snapshots.forget(moment.snapshot)
         self.now, self.made = moment.now, moment.made
+
+    def forget(self, moment: Moment) -> None:
+        """Delete a snapshot."""
+        self.controls.snapshots.forget(moment.snapshot)
+
+    def token(self) -> object:
+        """A value that differs where the chain, its controls, or its matcher have changed."""
+        controls, chain = self.controls, self.controls.chain
+        companion = controls.snapshots.companion
+        mark = None if companion is None else companion.mark()
+        return (
+            chain.last_block.id,
+            tuple(each.id for each in self.node.pool.transactions()),
+            (controls.clock.state, controls.mining.mode, chain.waived, self.now, self.made),
+            (mark.length, dict(mark.rates)) if isinstance(mark, Mark) else (0, {}),
+        )
 
     # --- requests ---------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """The plugin for pytest: a chain in the tests' own process, and fixtures for it.
 
-The chain is reverted after each test, module, class and session, and after each example of
-hypothesis. It is created for the first test that uses it, so a run without such tests costs
-nothing. With pytest-xdist each process has its own chain.
+What a fixture, a test or an example of hypothesis did to the chain is reverted when it ends
+(``frames``). The chain is created for the first test that uses it, so a run without such tests
+costs nothing. With pytest-xdist each process has its own chain.
 
 What lives here: options, fixtures and hooks. What does not: the objects of the fixtures (``kit``).
 """
@@ -10,12 +10,12 @@ What lives here: options, fixtures and hooks. What does not: the objects of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from soliton.testing.frames import FRAMES
+from soliton.testing.frames import FRAMES, Layer
 
 if TYPE_CHECKING:
     from soliton.client.account import Account
@@ -116,14 +116,14 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _soliton_session() -> Iterator[None]:
-    with FRAMES.frame():
+def _soliton_session(request: pytest.FixtureRequest) -> Iterator[None]:
+    with FRAMES.frame(_depth(request)):
         yield
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _soliton_module() -> Iterator[None]:
-    with FRAMES.frame():
+def _soliton_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    with FRAMES.frame(_depth(request)):
         yield
 
 
@@ -133,17 +133,66 @@ def _soliton_class(request: pytest.FixtureRequest) -> Iterator[None]:
         # pytest treats such a function as a class of its own.
         yield
         return
-    with FRAMES.frame():
+    with FRAMES.frame(_depth(request)):
         yield
 
 
 @pytest.fixture(autouse=True)
 def _soliton_test(request: pytest.FixtureRequest) -> Iterator[None]:
-    if request.node.get_closest_marker(SHARED) is not None:
+    with FRAMES.test(_depth(request), shared=_is_shared(request.node)):
         yield
+
+
+def _depth(request: pytest.FixtureRequest) -> int:
+    return len(request.node.listchain())
+
+
+def _is_shared(node: pytest.Item) -> bool:
+    return node.get_closest_marker(SHARED) is not None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """End the fixtures that this test requests with another parameter."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    if not parameters:
         return
-    with FRAMES.frame():
-        yield
+    names = getattr(item, "fixturenames", ())
+    FRAMES.end_others(
+        lambda layer: (
+            layer.name in names
+            and layer.name in parameters
+            and not _is_same(layer.parameter, parameters[layer.name])
+        )
+    )
+
+
+def _is_same(one: object, other: object) -> bool:
+    """As pytest compares parameters: some have no truth value when they are compared."""
+    try:
+        return bool(one == other)
+    except (ValueError, RuntimeError):
+        return one is other
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Keep what a fixture does to the chain exactly as long as the fixture."""
+    is_own = getattr(fixturedef.func, "__module__", "") == __name__
+    is_of_a_test = fixturedef.scope == "function" or (
+        isinstance(request.node, pytest.Item) and _is_shared(request.node)
+    )
+    if is_own or is_of_a_test:
+        return (yield)
+    layer = Layer(
+        _depth(request),
+        fixturedef.argname,
+        partial(fixturedef.finish, request),  # type: ignore[arg-type]  # that of a fixture
+        getattr(request, "param", None),
+    )
+    return (yield from FRAMES.set_up(layer, request.addfinalizer))
 
 
 @pytest.hookimpl(wrapper=True)
