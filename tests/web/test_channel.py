@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from soliton.web import channel as channel_module
 from soliton.web.channel import (
     MAX_FRAME_BYTES,
     Channel,
@@ -65,7 +66,7 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written: list[bytes] = []
-        self.is_open = True
+        self.is_open = self.reads = True
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written.append(bytes(data))
@@ -75,6 +76,12 @@ class Wire(asyncio.Transport):
 
     def abort(self) -> None:
         self.is_open = False
+
+    def pause_reading(self) -> None:
+        self.reads = False
+
+    def resume_reading(self) -> None:
+        self.reads = True
 
 
 class Pair:
@@ -181,3 +188,38 @@ async def test_questions_and_answers_over_a_socket(tmp_path: Path) -> None:
     server.close()
     await asyncio.wait_for(channel.lost.wait(), 60)
     assert await channel.ask(1) == "unknown"
+
+
+# --- slices ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each slice is over after one item."""
+    monkeypatch.setattr(channel_module, "SLICE_SECONDS", -1.0)
+
+
+@pytest.mark.usefixtures("no_time")
+async def test_answers_that_come_together_are_handled_in_slices() -> None:
+    pair, passes = Pair(NUMBERS), 0
+    pair.submit(*range(10))
+    await asyncio.sleep(0)
+    for group in pair.sent():
+        pair.answer(group, at_once=True)
+    assert len(pair.answers) == 1 and not pair.wire.reads
+    while not pair.wire.reads:
+        passes += 1
+        await asyncio.sleep(0)
+    assert pair.answers == [str(number) for number in range(10)] and passes >= 9
+
+
+@pytest.mark.usefixtures("no_time")
+async def test_answers_that_have_come_before_the_end_are_not_unknown() -> None:
+    pair = Pair(NUMBERS)
+    pair.submit(*range(6))
+    await asyncio.sleep(0)
+    first, _ = pair.sent()
+    pair.answer(first, at_once=True)
+    pair.wire.abort()
+    pair.channel.connection_lost(None)
+    assert pair.answers == ["0", "1", "2", "3", "unknown", "unknown"]

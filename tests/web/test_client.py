@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
+from soliton import turns
 from soliton.errors import InputError
 from soliton.web.client import (
     ClientLimits,
@@ -276,4 +277,71 @@ async def test_streams_give_lines_as_they_come() -> None:
             assert await anext(lines) == b"id: 1"
             go_on.set()
             assert [line async for line in lines] == [b"data: x", b""]
+        client.close()
+
+
+CHUNKS = 50_000
+
+
+async def test_an_answer_in_the_smallest_chunks_is_read_in_slices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "ARRIVAL_SECONDS", 0.0)
+    passes = 0
+
+    async def count() -> None:
+        nonlocal passes
+        while True:
+            passes += 1
+            await asyncio.sleep(0)
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        writer.write(b"1\r\nx\r\n" * CHUNKS + b"0\r\n\r\n")
+        await writer.drain()
+
+    counting = asyncio.create_task(count())
+    async with serving(handler) as url:
+        client = HttpClient(url)
+        found = await client.request("GET", "/")
+        client.close()
+    counting.cancel()
+    assert found.body == b"x" * CHUNKS
+    assert passes > CHUNKS * 6 // (8 * 1024)
+
+
+async def test_what_came_before_the_end_of_the_connection_is_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where much of it still waits for its turn then."""
+    monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "ARRIVAL_SECONDS", 0.0)
+    body = bytes(range(256)) * 4_000
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body)
+        await writer.drain()
+
+    async with serving(handler) as url:
+        client = HttpClient(url)
+        assert (await client.request("GET", "/")).body == body
+        client.close()
+
+
+async def test_lines_in_any_pieces() -> None:
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        for piece in (b"a", b"b\n", b"\nc\nd", b"e", b"\nnot a line"):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    async with serving(handler) as url:
+        client = HttpClient(url)
+        async with client.stream("/") as (_, lines):
+            assert [line async for line in lines] == [b"ab", b"", b"c", b"de"]
         client.close()

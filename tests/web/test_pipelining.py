@@ -12,10 +12,12 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
+from soliton import turns
 from soliton.api.app import build_app
 from soliton.api.application import Application
 from soliton.api.http import Request
 from soliton.api.routes import GET, Route
+from soliton.web import connection as connections
 from soliton.web import request as web
 from soliton.web.answers import Answer, Awaited, Upgrade, Whole
 from soliton.web.server import RunningServer, ServerLimits, serve
@@ -280,3 +282,42 @@ async def test_what_was_made_for_an_answer_is_freed_behind_it() -> None:
         await running.stop()
     assert all(b"200 OK" in answer for answer in answers)
     assert left < 5
+
+
+async def test_a_body_of_the_smallest_chunks_is_read_in_slices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its pieces take turns, so that the loop serves others meanwhile."""
+    monkeypatch.setattr(connections, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
+    passes, bodies = 0, list[bytes]()
+
+    async def count() -> None:
+        nonlocal passes
+        while True:
+            passes += 1
+            await asyncio.sleep(0)
+
+    def take(request: web.Request) -> Answer:
+        bodies.append(request.body)
+        return Whole(b"")
+
+    running = await serve(Simple(take), "127.0.0.1", 0)
+    counting = asyncio.create_task(count())
+    reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+    chunks = 50_000
+    try:
+        writer.write(
+            b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + b"1\r\nx\r\n" * chunks
+            + b"0\r\n\r\n"
+        )
+        async with asyncio.timeout(60):
+            await reader.readuntil(b"\r\n\r\n")
+    finally:
+        counting.cancel()
+        writer.close()
+        await running.stop()
+    assert bodies == [b"x" * chunks]
+    assert passes > chunks * 6 // (8 * 1024)
+    assert running._shared.debts._paid_at, "the client is charged for it"

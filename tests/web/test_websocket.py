@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import gc
 import os
 import socket
@@ -16,12 +17,13 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.protocol import Protocol
 
+from soliton.turns import PIECE_BYTES
 from soliton.web.answers import Answer, Upgrade, Whole
 from soliton.web.connection import HttpConnection
 from soliton.web.http1 import RequestParser
 from soliton.web.request import Request
 from soliton.web.server import RunningServer, ServerLimits, serve
-from soliton.web.websocket import WebSocket
+from soliton.web.websocket import CONTROL_FRAMES, MAX_FRAGMENTS, WebSocket
 from tests.web.services import Simple
 
 
@@ -241,6 +243,118 @@ async def test_without_websocket_the_request_is_a_plain_one() -> None:
         with pytest.raises(InvalidStatus) as refused:
             await connect(f"ws://127.0.0.1:{running.port}/plain", proxy=None)
         assert refused.value.response.status_code == 200
+    finally:
+        await running.stop()
+
+
+def handshake(port: int) -> socket.socket:
+    """A WebSocket that says nothing yet."""
+    plug = socket.create_connection(("127.0.0.1", port), timeout=60)
+    plug.sendall(HANDSHAKE.encode("ascii"))
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += plug.recv(1)
+    return plug
+
+
+def rest_of(plug: socket.socket, data: bytes) -> bytes:
+    """What the server says to these bytes, to the end."""
+    with plug, contextlib.suppress(ConnectionError):
+        received = b""
+        plug.sendall(data)
+        while chunk := plug.recv(65536):
+            received += chunk
+    return received
+
+
+EMPTY = b"\x00\x80\0\0\0\0"
+PING, PONG = b"\x89\x80\0\0\0\0", b"\x8a\x80\0\0\0\0"
+FLOODS = {
+    "empty fragments": (b"\x01\x80\0\0\0\0" + EMPTY * 20_000, 1009),
+    "pings": (PING * 20_000, 1008),
+    "pongs": (PONG * 20_000, 1008),
+    "pings between fragments": (b"\x01\x80\0\0\0\0" + (PING + EMPTY) * 20_000, 1008),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+async def test_frames_that_are_almost_nothing_are_limited_in_number(
+    server: RunningServer, flood: str
+) -> None:
+    data, code = FLOODS[flood]
+    plug = await asyncio.to_thread(handshake, server.port)
+    received = await asyncio.to_thread(rest_of, plug, data)
+    # Each ping before the limit has its answer.
+    closing = received.replace(b"\x8a\x00", b"")
+    assert closing[:1] == b"\x88" and closing[2:4] == code.to_bytes(2, "big")
+    assert received.count(b"\x8a\x00") <= CONTROL_FRAMES + PIECE_BYTES // len(PING)
+    async with connect(f"ws://127.0.0.1:{server.port}/echo", proxy=None) as connection:
+        await connection.send("still here")
+        assert await connection.recv() == "still here"
+
+
+async def test_a_message_may_have_many_fragments_and_a_client_many_pings(
+    server: RunningServer,
+) -> None:
+    plug = await asyncio.to_thread(handshake, server.port)
+    fragments = b"\x01\x80\0\0\0\0" + EMPTY * (MAX_FRAGMENTS - 2) + b"\x80\x81\0\0\0\0z"
+    pongs = b"\x8a\x00" * (CONTROL_FRAMES - 1)
+    with plug:
+        plug.sendall(PING * (CONTROL_FRAMES - 1) + fragments)
+        received = b""
+        while len(received) < len(pongs) + 3:
+            received += await asyncio.to_thread(plug.recv, 65536)
+    assert received == pongs + b"\x81\x01z"
+
+
+async def test_messages_that_come_together_are_taken_in_turns() -> None:
+    """However many of them are in a packet: between two of them the loop serves the others."""
+    passes, seen, all_came = 0, list[int](), asyncio.Event()
+
+    async def count() -> None:
+        nonlocal passes
+        while True:
+            passes += 1
+            await asyncio.sleep(0)
+
+    async def listen(socket: WebSocket) -> None:
+        while True:
+            await socket.receive()
+            seen.append(passes)
+            if len(seen) == 1_200:
+                all_came.set()
+
+    running = await serve(Simple(lambda _: Upgrade(listen)), "127.0.0.1", 0)
+    counting = asyncio.create_task(count())
+    try:
+        plugs = [await asyncio.to_thread(handshake, running.port) for _ in range(3)]
+        for plug in plugs:
+            plug.sendall(b"\x81\x81\0\0\0\0x" * 400)
+        async with asyncio.timeout(60):
+            await all_came.wait()
+        for plug in plugs:
+            plug.close()
+    finally:
+        counting.cancel()
+        await running.stop()
+    # Those of a packet that come first may be taken at once, one of each connection.
+    assert max(Counter(seen).values()) <= 2 * len(plugs)
+
+
+async def test_who_comes_back_has_the_debts_of_its_earlier_connections() -> None:
+    limits = ServerLimits(counts_local_clients=True)
+    running = await serve(ECHO, "127.0.0.1", 0, limits)
+    url = f"ws://127.0.0.1:{running.port}/echo"
+    try:
+        async with connect(url, proxy=None) as connection:
+            await connection.send("first")
+            assert await connection.recv() == "first"
+        running._shared.debts.charge("", 1_000)
+        async with connect(url, proxy=None, close_timeout=0) as connection:
+            await connection.send("second")
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await connection.recv()
     finally:
         await running.stop()
 

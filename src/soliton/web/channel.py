@@ -4,6 +4,8 @@ Requests and responses are sent as lists in frames: the requests of one turn of 
 sent together, in groups small enough that both sides work at the same time. Responses have the
 numbers of their requests, since they come in any order.
 
+Either end works through what has arrived in slices of time, and reads no further meanwhile.
+
 What lives here: frames (sans-I/O), and both ends. What does not: the messages (``ChannelSpec``
 names their types), and HTTP requests (``upstream``).
 """
@@ -12,7 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from functools import cached_property
 from types import GenericAlias
@@ -21,6 +26,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 import msgspec
 
 from soliton.errors import EnvironmentProblem
+from soliton.turns import SLICE_SECONDS
 
 MAX_FRAME_BYTES: Final = 64 * 1024 * 1024
 """Far larger than a group of requests or responses."""
@@ -101,6 +107,13 @@ class _End(asyncio.Protocol, ABC, Generic[Q, A]):
     def __init__(self, decode: Callable[[bytes], list[tuple[int, Q]]]) -> None:
         self._decode = decode
         self._frames = Frames()
+        self._arrived: deque[bytes] = deque()
+        """Frames that are not decoded yet."""
+        self._items: deque[tuple[int, Q]] = deque()
+        """The items of the frame that is being worked through."""
+        self._broken: FrameError | None = None
+        """Why nothing behind these frames can be read."""
+        self._is_working = False
         self._transport: asyncio.Transport | None = None
         self._gathered: list[tuple[int, A]] = []
 
@@ -109,12 +122,51 @@ class _End(asyncio.Protocol, ABC, Generic[Q, A]):
 
     def data_received(self, data: bytes) -> None:
         try:
-            for frame in self._frames.receive(data):
-                for number, item in self._decode(frame):
-                    self._take(number, item)
+            self._arrived.extend(self._frames.receive(data))
+        except FrameError as error:
+            self._broken = error
+        if not self._is_working:
+            self._work()
+
+    def _work(self) -> None:
+        """Handle items until the slice is over; the rest follows in the next turn of the loop."""
+        was_working, transport = self._is_working, self._transport
+        self._is_working = self._handle(time.perf_counter() + SLICE_SECONDS)
+        if transport is None or transport.is_closing():
+            return
+        if self._is_working:
+            asyncio.get_running_loop().call_soon(self._work)
+            if not was_working:
+                transport.pause_reading()
+        elif was_working:
+            transport.resume_reading()
+        self._after_work()
+
+    def _handle(self, ends_at: float) -> bool:
+        """Handle items until a time of ``perf_counter``; return whether there are more."""
+        try:
+            while self._items or self._arrived:
+                if not self._items:
+                    self._items.extend(self._decode(self._arrived.popleft()))
+                    continue
+                self._take(*self._items.popleft())
+                if time.perf_counter() > ends_at:
+                    return bool(self._items or self._arrived or self._broken)
+            if self._broken is not None:
+                raise self._broken
         except (FrameError, msgspec.MsgspecError) as error:
             _log.error("a process at the other end of a channel is not understood: %s", error)
+            self._drop_rest()
             self.abort()
+        return False
+
+    def _drop_rest(self) -> None:
+        self._items.clear()
+        self._arrived.clear()
+        self._broken = None
+
+    def _after_work(self) -> None:
+        """Continue after a slice of work."""
 
     @abstractmethod
     def _take(self, number: int, item: Q) -> None:
@@ -208,12 +260,13 @@ class Channel(_End[A, Q], Generic[Q, A]):
         self._under_way -= 1
         on_answer(item)
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+    def _after_work(self) -> None:
         self._flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
+        # These answers have come.
+        self._handle(math.inf)
         self.lost.set()
         waiting, self._waiting = self._waiting, {}
         self._gathered.clear()
@@ -286,6 +339,7 @@ class _Answering(_End[Q, A]):
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
         self._transport = None
+        self._drop_rest()
         self._others.discard(self)
 
     def _take(self, number: int, item: Q) -> None:

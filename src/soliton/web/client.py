@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from soliton.errors import EnvironmentProblem, InputError
+from soliton.turns import Debts, Intake, Rounds
 from soliton.web.client_http1 import (
     Data,
     End,
@@ -37,6 +38,8 @@ MAX_LINE_BYTES: Final = 4 * 1024 * 1024
 """The longest line of a stream: a block of transactions."""
 MAX_UNREAD_BYTES: Final = 256 * 1024
 """Size of the read buffer of a body that is read in chunks."""
+_PIECE_BYTES: Final = 8 * 1024
+"""Of a response, parsed in one go; may contain a thousand chunks."""
 _PORTS: Final = {"http": 80, "https": 443}
 _UNIX: Final = "unix:"
 _JSON: Final = b"Content-Type: application/json\r\n"
@@ -94,8 +97,9 @@ class ClientLimits(msgspec.Struct, frozen=True):
 class _Connection(asyncio.Protocol):
     """One connection, with one request at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, rounds: Rounds, debts: Debts) -> None:
         self.transport: asyncio.Transport | None = None
+        self._intake = Intake(rounds, debts, self._work, piece_bytes=_PIECE_BYTES)
         self.head: Head | None = None
         self.end: End | None = None
         self.trouble: Exception | None = None
@@ -110,22 +114,31 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # That of uvloop has all of the methods, but not the class.
         self.transport = cast("asyncio.Transport", transport)
+        self._intake.begin(self.transport, object())
 
     def connection_lost(self, exc: Exception | None) -> None:
         # The request could not be sent completely.
         self.is_unsent = isinstance(exc, BrokenPipeError)
+        # What has arrived before is still a part of the response, or all of it.
+        self._intake.end(partial(self._end, exc))
+
+    def _end(self, exc: Exception | None) -> None:
+        self._intake.close()
         if exc is None and self._reader.ends_here():
             self.end = End(keeps_alive=False)
         self.trouble = self.trouble or exc or ConnectionResetError("the server hung up")
         self._notify()
 
     def data_received(self, data: bytes) -> None:
+        self._intake.receive(data)
+
+    def _work(self, data: bytes) -> None:
         try:
             self._take(self._reader.receive(data))
         except ProtocolError as error:
             self.abort(error)
-        if self._unread > MAX_UNREAD_BYTES and self.transport is not None:
-            self.transport.pause_reading()
+        if self._unread > MAX_UNREAD_BYTES:
+            self._intake.hold()
         self._notify()
 
     def _notify(self) -> None:
@@ -134,14 +147,17 @@ class _Connection(asyncio.Protocol):
             self._waiter.set_result(None)
 
     def _take(self, events: Iterable[Head | Data | End]) -> None:
+        body = bytearray()
         for event in events:
             if isinstance(event, Data):
-                self._pieces.append(event.data)
-                self._unread += len(event.data)
+                body += event.data
             elif isinstance(event, Head):
                 self.head = event
             else:
                 self.end = event
+        if body:
+            self._pieces.append(bytes(body))
+            self._unread += len(body)
 
     def send(self, request: bytes, *, has_body: bool) -> None:
         """Send a request."""
@@ -165,9 +181,8 @@ class _Connection(asyncio.Protocol):
         """Return the bytes of the body received since the last call."""
         pieces, self._pieces = self._pieces, []
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        if self._unread > MAX_UNREAD_BYTES and self.transport is not None:
-            self.transport.resume_reading()
         self._unread = 0
+        self._intake.release()
         return data
 
     @property
@@ -179,6 +194,7 @@ class _Connection(asyncio.Protocol):
     def abort(self, trouble: Exception) -> None:
         """Close at once."""
         self.trouble = self.trouble or trouble
+        self._intake.close()
         if self.transport is not None:
             self.transport.abort()
         self._notify()
@@ -216,11 +232,13 @@ class Response:
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield the lines of the body, without line ends; raises ``HttpBroken``."""
-        rest = b""
+        rest = bytearray()
         async for chunk in self.chunks():
-            *lines, rest = (rest + chunk).split(b"\n")
+            first, *lines = chunk.split(b"\n")
+            rest += first
             for line in lines:
-                yield line
+                yield bytes(rest)
+                rest = bytearray(line)
             if len(rest) > MAX_LINE_BYTES:
                 raise HttpBroken(f"no usable answer: a line of more than {MAX_LINE_BYTES} bytes")
 
@@ -266,6 +284,7 @@ class HttpClient:
         self._lines = header_lines((name.encode(), value.encode()) for name, value in lines.items())
         self._idle: list[_Connection] = []
         self._open: set[_Connection] = set()
+        self._rounds, self._debts = Rounds(), Debts()
         self._slots = asyncio.Semaphore(self._limits.connections)
 
     async def request(
@@ -366,7 +385,7 @@ class HttpClient:
     async def _connect(self) -> _Connection:
         try:
             async with asyncio.timeout(self._limits.connect_seconds):
-                connection = await self._dial(_Connection)
+                connection = await self._dial(lambda: _Connection(self._rounds, self._debts))
         except TimeoutError:
             raise HttpUnreachable("the server cannot be reached in time") from None
         except (OSError, UnicodeError) as error:

@@ -16,6 +16,7 @@ from time import perf_counter, time
 from typing import Any, Final, Generic, TypeVar, cast
 
 from soliton.errors import EnvironmentProblem
+from soliton.turns import SLICE_SECONDS, SMALL_PIECE_BYTES, Debts, Rounds, Slice
 from soliton.web import http1
 from soliton.web.answers import (
     Answer,
@@ -33,9 +34,8 @@ from soliton.web.in_order import InOrder, Place
 from soliton.web.limits import RETRY_AFTER_SECONDS, ServerLimits
 from soliton.web.peers import host_of, peer_of
 from soliton.web.request import Request
-from soliton.web.rounds import SLICE_SECONDS, SMALL_PIECE_BYTES, Rounds, Slice
 from soliton.web.shared_counters import CONNECTIONS, SharedCounters
-from soliton.web.types import HandedOver
+from soliton.web.types import HandedOver, WhenLost
 from soliton.web.websocket import WebSocket, accept_key, handshake_bytes
 
 R = TypeVar("R", bound=Request)
@@ -64,6 +64,7 @@ class Shared(Generic[R]):
         self.service = service
         self.limits = limits
         self.rounds = Rounds()
+        self.debts = Debts()
         self.connections: set[HandedOver] = set()
         self.all_left = asyncio.Event()
         self.tasks: set[asyncio.Task[None]] = set()
@@ -89,6 +90,12 @@ class Shared(Generic[R]):
         self.connections.discard(connection)
         if not self.connections:
             self.all_left.set()
+
+    def payer(self, client: str) -> str | None:
+        """Return who is charged for what a client sends; ``None`` for each connection by itself,
+        since the programs of this machine are no one client.
+        """
+        return client if self._counts(client) else None
 
     def _counts(self, client: str) -> bool:
         return client != LOCAL or self.limits.counts_local_clients
@@ -141,6 +148,9 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._ends_with_client = False
         self._is_going_on = False
         self._waits_for_turn = False
+        self._used = 0.0
+        """The time that bodies have taken since the client was charged for them last."""
+        self._rest_timer: asyncio.TimerHandle | None = None
         self._slice = Slice()
         self._is_ending = False
         self._reads = True
@@ -182,7 +192,8 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._was_active = True
         ends_at = perf_counter() + SLICE_SECONDS
         is_busy = self._current is not None or self._beside.is_full
-        if is_busy or self._events or self._rest or len(data) > _PIECE_BYTES:
+        waits = is_busy or self._waits_for_turn or self._events or self._rest
+        if waits or len(data) > _PIECE_BYTES:
             self._rest += data
             if not (is_busy or self._events or self._waits_for_turn):
                 self._go_on(ends_at)
@@ -190,7 +201,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
                 self._reads = False
                 self._transport.pause_reading()
             return
-        self._events.extend(self._parser.feed(data))
+        self._feed(data)
         self._go_on(ends_at)
 
     def pause_writing(self) -> None:
@@ -244,6 +255,8 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             self._watch(self._parser.state)
 
     def _take_turn(self) -> None:
+        if self._rest_timer is not None:
+            return
         self._waits_for_turn = False
         self._go_on(self._shared.rounds.ends_at)
         if self._current is not None:
@@ -260,6 +273,8 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         if not self._reads and len(self._rest) <= _PIECE_BYTES and not self._is_ending:
             self._reads = True
             self._transport.resume_reading()
+        if self._used:
+            self._charge()
         state = self._parser.state
         if self._timer is not None or state is not http1.State.BETWEEN:
             self._watch(state)
@@ -267,24 +282,57 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
     def _answer_some(self, ends_at: float) -> None:
         turn = self._slice
         turn.begin(ends_at)
+        pieces = 0
         while self._may_begin:
             if self._events:
                 if self._beside and not _is_plain(self._events[0]):
                     return
                 if not turn.has_time():
-                    self._is_going_on = False
-                    self._wait_for_turn()
-                    return
+                    break
                 turn.answered += 1
                 self._take(self._events.popleft())
             elif self._rest:
-                in_body = self._parser.state in (http1.State.BODY, http1.State.UNREAD_BODY)
-                length = _PIECE_BYTES if in_body else SMALL_PIECE_BYTES
+                if pieces and perf_counter() >= ends_at:
+                    break
+                length = _PIECE_BYTES if self._is_in_body else SMALL_PIECE_BYTES
                 piece = bytes(self._rest[:length])
                 del self._rest[:length]
-                self._events.extend(self._parser.feed(piece))
+                self._feed(piece)
+                pieces += 1
             else:
                 return
+        else:
+            return
+        self._is_going_on = False
+        self._wait_for_turn()
+
+    @property
+    def _is_in_body(self) -> bool:
+        return self._parser.state in (http1.State.BODY, http1.State.UNREAD_BODY)
+
+    def _feed(self, data: bytes) -> None:
+        """Parse bytes. The time of a body, which may consist of the smallest chunks, is noted: only
+        requests are charged by the service.
+        """
+        if not self._is_in_body:
+            self._events.extend(self._parser.feed(data))
+            return
+        began = perf_counter()
+        self._events.extend(self._parser.feed(data))
+        self._used += perf_counter() - began
+
+    def _charge(self) -> None:
+        """Charge the client for its bodies; it rests when it has used more than its share."""
+        used, self._used = self._used, 0.0
+        rest = self._shared.debts.charge(self._shared.payer(client_key(self._host)) or self, used)
+        if rest and self._rest_timer is None and not self._is_ending:
+            self._waits_for_turn = True
+            self._rest_timer = self._loop.call_later(rest, self._end_rest)
+
+    def _end_rest(self) -> None:
+        self._rest_timer = None
+        self._waits_for_turn = False
+        self._wait_for_turn()
 
     @property
     def _may_begin(self) -> bool:
@@ -453,11 +501,24 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             return
         self._transport.write(handshake_bytes(key, self._shared.date()))
 
-        made = self._hand_over(request, HandOver(WebSocket.on))
+        rest = self._parser.unparsed + bytes(self._rest)
+        made = self._hand_over(request, HandOver(partial(self._open_websocket, request.host)))
         assert isinstance(made, WebSocket)
         self._shared.start(_run(made, answer, request))
-        if rest := self._parser.unparsed + bytes(self._rest):
+        if rest:
             made.data_received(rest)
+
+    def _open_websocket(
+        self,
+        host: str,
+        transport: asyncio.Transport,
+        _sent: bytes,
+        limits: ServerLimits,
+        when_lost: WhenLost,
+    ) -> WebSocket:
+        shared = self._shared
+        payer = shared.payer(client_key(host))
+        return WebSocket(transport, limits, when_lost, shared.rounds, shared.debts, payer)
 
     def _hand_over(self, request: R, answer: HandOver) -> HandedOver:
         """Pass the connection to another owner. It still counts."""
@@ -526,7 +587,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         """Release the connection, which has ended or has another owner."""
         self._is_ending = True
         self._shared.forget(self)
-        for timer in (self._timer, self._idle_timer, self._write_timer):
+        for timer in (self._timer, self._idle_timer, self._write_timer, self._rest_timer):
             if timer is not None:
                 timer.cancel()
         self._parser.close()

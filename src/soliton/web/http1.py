@@ -109,7 +109,7 @@ class RequestParser(Generic[R]):
         self._fed = self._length = 0
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
-        self._body: list[bytes] = []
+        self._body = bytearray()
         self._request: R | None = None
 
     def feed(self, data: bytes) -> Sequence[Event[R]]:
@@ -173,7 +173,7 @@ class RequestParser(Generic[R]):
             return
         request = self._request = self._take_request()
         self.state = State.BODY
-        self._body = []
+        self._body = bytearray()
         self._length = 0
         headers = request.headers
         declared = headers.get(_LENGTH)
@@ -187,7 +187,7 @@ class RequestParser(Generic[R]):
     def on_body(self, body: bytes) -> None:
         """Bytes of a body."""
         if self._request is not None:
-            self._body.append(body)
+            self._body += body
             self._length += len(body)
             if self._length > self._max_body:
                 self._refuse_body(self._request)
@@ -195,7 +195,8 @@ class RequestParser(Generic[R]):
     def on_message_complete(self) -> None:
         """A request is complete."""
         if self._request is not None:
-            self._request.body = b"".join(self._body)
+            self._request.body = bytes(self._body)
+            self._body = bytearray()
             self._events.append(self._request)
             self._request = None
         if self.state is not State.HEAD:
@@ -212,7 +213,7 @@ class RequestParser(Generic[R]):
     def _refuse_body(self, request: R) -> None:
         self.state = State.UNREAD_BODY
         self._request = None
-        self._body = []
+        self._body = bytearray()
         self._events.append(Refused(request, Unread.TOO_LONG))
 
     def _take_request(self) -> R:

@@ -2,7 +2,8 @@
 
 Unsent data is limited in bytes and in time: ``send`` waits until the client has read earlier
 messages, and answers to pings, which do not wait, fill a buffer whose limit ends the connection.
-Reading pauses after each message until the application takes it.
+Frames are processed in turns (``soliton.turns``), and not behind a message until the application
+has taken it. Fragments of a message and control frames are limited in number: they may be empty.
 
 What lives here: the handshake, frames (with ``websockets``), closing. What does not: the request
 (``connection``), and the messages.
@@ -16,9 +17,10 @@ import asyncio
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Final, cast
 
+from soliton.turns import Debts, Intake, Rounds
 from soliton.web.limits import ServerLimits
 from soliton.web.request import Request
 from soliton.web.types import WhenLost
@@ -28,15 +30,28 @@ if TYPE_CHECKING:
 
 MAX_UNREAD_BYTES: Final = 4 * 1024 * 1024
 """Limit of unsent bytes; larger than the longest single message."""
+MAX_FRAGMENTS: Final = 1_024
+"""Frames of one message, at most."""
+CONTROL_FRAMES: Final = 100
+"""Pings and pongs of a client at once, at most;"""
+CONTROL_FRAMES_A_SECOND: Final = 20
+"""and on average."""
 CLOSE_SECONDS: Final = 10.0
 """The timeout of the closing handshake."""
+CLOSE_BYTES: Final = 1024 * 1024
+"""What is still read, and ignored, of a client that has broken the rules: closing a socket with
+unread input would discard the frame that gives the reason.
+"""
 GOING_AWAY: Final = 1012
 NOT_TEXT: Final = 1007
+POLICY_VIOLATION: Final = 1008
+TOO_BIG: Final = 1009
 _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _KEY_BYTES: Final = 16
 _CONTINUED: Final = 0
 _TEXT: Final = 1
 _BINARY: Final = 2
+_CLOSE: Final = 8
 _VERSION: Final = b"13"
 
 
@@ -68,8 +83,15 @@ class WebSocket(asyncio.Protocol):
     """One connection; ``when_lost`` is called at its end."""
 
     def __init__(
-        self, transport: asyncio.Transport, limits: ServerLimits, when_lost: WhenLost
+        self,
+        transport: asyncio.Transport,
+        limits: ServerLimits,
+        when_lost: WhenLost,
+        rounds: Rounds,
+        debts: Debts,
+        payer: Hashable = None,
     ) -> None:
+        """``payer`` is charged for the client's frames; ``None`` is this connection alone."""
         # Most servers start without a client that needs it.
         from websockets.protocol import OPEN, SERVER, Protocol
 
@@ -79,32 +101,34 @@ class WebSocket(asyncio.Protocol):
         # Applications have their own pings. Compression would cost more than it saves on messages
         # this short.
         self._frames = Protocol(SERVER, state=OPEN, max_size=limits.websocket_message_bytes)
+        self._rounds = rounds
+        self._intake = Intake(rounds, debts, self._work)
+        self._loop = asyncio.get_running_loop()
+        self._calm_at = 0.0
+        """When the client's control frames are made up for, at the permitted pace."""
         self._parts: list[bytes] = []
         self._is_text = True
         self._messages: asyncio.Queue[str | bytes | None] = asyncio.Queue()
         self._is_closing = False
+        self._ignored: int | None = None
+        """Bytes of a client that has broken the rules, since then."""
         self._writable = asyncio.Event()
         self._writable.set()
         self._timer: asyncio.TimerHandle | None = None
-
-    @classmethod
-    def on(
-        cls,
-        transport: asyncio.Transport,
-        _sent: bytes,
-        limits: ServerLimits,
-        when_lost: WhenLost,
-    ) -> WebSocket:
-        """Take over the transport of a request that has been answered."""
-        made = cls(transport, limits, when_lost)
-        transport.set_protocol(made)
-        return made
+        transport.set_protocol(self)
+        self._intake.begin(transport, object() if payer is None else payer)
 
     # --- for the application ----------------------------------------------------------------------
 
     async def receive(self) -> str | bytes:
-        """Return the next message; raises ``WebSocketClosed``."""
-        self._transport.resume_reading()
+        """Return the next message; raises ``WebSocketClosed``.
+
+        Messages that have arrived together are returned in different turns.
+        """
+        if self._messages.empty():
+            self._intake.release()
+        else:
+            await self._rounds.turn()
         message = await self._messages.get()
         if message is None:
             self._messages.put_nowait(None)
@@ -129,7 +153,7 @@ class WebSocket(asyncio.Protocol):
             self._frames.send_close(code, reason)
             self._flush()
             self._messages.put_nowait(None)
-            self._transport.resume_reading()
+            self._intake.release()
             self._give_time(CLOSE_SECONDS, self._transport.close)
 
     def finish(self) -> None:
@@ -151,22 +175,42 @@ class WebSocket(asyncio.Protocol):
     # --- asyncio.Protocol -------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
+        """Process frames, at once or in a later turn."""
+        if self._ignored is None:
+            self._intake.receive(data)
+            return
+        self._ignored += len(data)
+        if self._ignored > CLOSE_BYTES:
+            self._transport.abort()
+
+    def _work(self, data: bytes) -> None:
         """Parse frames, and queue messages."""
         frames = self._frames
         frames.receive_data(data)
         for frame in cast("list[Frame]", frames.events_received()):
             if frame.opcode in (_TEXT, _BINARY, _CONTINUED):
                 self._add(frame)
+            elif frame.opcode != _CLOSE and not self._is_calm():
+                frames.fail(POLICY_VIOLATION, "too many control frames")
         self._flush()
         if self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
             self._transport.abort()
         elif frames.eof_sent:
             self._end()
 
+    def _is_calm(self) -> bool:
+        """Count a control frame; return whether the client keeps to the permitted pace."""
+        now = self._loop.time()
+        self._calm_at = max(self._calm_at, now) + 1 / CONTROL_FRAMES_A_SECOND
+        return self._calm_at - now <= CONTROL_FRAMES / CONTROL_FRAMES_A_SECOND
+
     def _add(self, frame: Frame) -> None:
         """Add a frame of a message."""
         if frame.opcode != _CONTINUED:
             self._parts, self._is_text = [], frame.opcode == _TEXT
+        if len(self._parts) >= MAX_FRAGMENTS:
+            self._frames.fail(TOO_BIG, f"a message of more than {MAX_FRAGMENTS} fragments")
+            return
         self._parts.append(bytes(frame.data))
         if not frame.fin or self._is_closing:
             return
@@ -176,7 +220,9 @@ class WebSocket(asyncio.Protocol):
             self._messages.put_nowait(data.decode() if self._is_text else data)
         except UnicodeDecodeError:
             self._frames.fail(NOT_TEXT)
-        self._transport.pause_reading()
+        self._intake.hold()
+        # The application works on the message in this turn.
+        self._rounds.end()
 
     def _flush(self) -> None:
         data = b"".join(self._frames.data_to_send())
@@ -186,8 +232,16 @@ class WebSocket(asyncio.Protocol):
     def _end(self) -> None:
         """Close, and ignore further input."""
         self._is_closing = True
+        self._intake.close()
         self._messages.put_nowait(None)
-        self._transport.close()
+        transport = self._transport
+        if self._frames.close_rcvd is not None or not transport.can_write_eof():
+            transport.close()
+        elif not transport.is_closing():
+            self._ignored = 0
+            transport.write_eof()
+            transport.resume_reading()
+            self._give_time(CLOSE_SECONDS, transport.abort)
 
     def eof_received(self) -> None:
         """The client has closed its side; the transport closes."""
@@ -206,6 +260,7 @@ class WebSocket(asyncio.Protocol):
         """Clean up, and wake up the application."""
         del exc
         self._is_closing = True
+        self._intake.close()
         self._stop_timer()
         self._writable.set()
         self._messages.put_nowait(None)
@@ -215,7 +270,7 @@ class WebSocket(asyncio.Protocol):
 
     def _give_time(self, seconds: float, end: Callable[[], None]) -> None:
         self._stop_timer()
-        self._timer = asyncio.get_running_loop().call_later(seconds, end)
+        self._timer = self._loop.call_later(seconds, end)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

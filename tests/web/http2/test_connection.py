@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from soliton.turns import Rounds
 from soliton.web.http2 import connection as connections
 from soliton.web.http2 import limits as named
 from soliton.web.http2.connection import Http2Connection
 from soliton.web.http2.limits import Http2Limits
 from soliton.web.http2.server import Http2Server, serve
-from soliton.web.rounds import Rounds
 from soliton.web.server import bind
 from soliton.web.shared_counters import SharedCounters
 from tests.web.http2.client import (

@@ -11,21 +11,16 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Final, cast
 
+from soliton.turns import PIECE_BYTES, Rounds
 from soliton.web.clients import LOCAL, client_key
 from soliton.web.http2 import frames
 from soliton.web.http2.limits import MAX_UNREAD_BYTES, Http2Limits
 from soliton.web.http2.machine import Handler, Machine
 from soliton.web.peers import host_of
-from soliton.web.rounds import Rounds
 from soliton.web.shared_counters import CONNECTIONS, SharedCounters
 
-PASS_SECONDS: Final = 0.005
-"""Of each pass of the event loop in which the input of all connections is processed as it arrives.
-"""
 TURN_SECONDS: Final = 0.0005
 """Of a connection whose input, or calls, wait for their turn: others wait for theirs."""
-PIECE_BYTES: Final = 512
-"""Input that is processed in one go: a few requests, or one that takes long to read."""
 CLOSE_SECONDS: Final = 5.0
 """How long a closing connection may take to read the rest."""
 CLOSE_BYTES: Final = 8 * 1024 * 1024
@@ -51,20 +46,6 @@ class Shared:
         self.connections: set[Http2Connection] = set()
         self.all_left = asyncio.Event()
         self._open = counters.counts(CONNECTIONS)
-        self._loop = asyncio.get_running_loop()
-        self._pass_ends_at = 0.0
-
-    def pass_ends_at(self) -> float:
-        """When the time is over in which this pass of the event loop processes input as it arrives,
-        in the seconds of ``perf_counter``.
-        """
-        if not self._pass_ends_at:
-            self._pass_ends_at = perf_counter() + PASS_SECONDS
-            self._loop.call_soon(self._end_pass)
-        return self._pass_ends_at
-
-    def _end_pass(self) -> None:
-        self._pass_ends_at = 0.0
 
     def opens(self, connection: Http2Connection) -> bool:
         """Count a connection; return whether its client exceeds its limit."""
@@ -177,7 +158,7 @@ class Http2Connection(asyncio.Protocol):
             self._input += data
             return
         self._input, self._at = data, 0
-        self.ends_at = self.shared.pass_ends_at()
+        self.ends_at = self.shared.rounds.arrivals_end_at()
         if not self.is_late():
             self._process()
         if self._input:
