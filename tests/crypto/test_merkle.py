@@ -96,3 +96,16 @@ def test_vectors() -> None:
     report.ran("merkle", kinds["root"] + kinds["rebuild"])
     legacy = len(vectors) - kinds["root"] - kinds["rebuild"]
     report.skipped("merkle", legacy, "the tree with prefixes: tested with the RIDE functions")
+
+
+@given(st.lists(st.integers(0, 40) | st.lists(st.binary(max_size=8), max_size=9), max_size=20))
+def test_a_tree_that_grows_and_is_cut_has_the_same_root(script: list[int | list[bytes]]) -> None:
+    tree, leaves = merkle.GrowingTree(), list[bytes]()
+    for each in script:
+        if isinstance(each, int):
+            del leaves[each:]
+            tree.cut(each)
+        else:
+            leaves += each
+            tree.append(each)
+        assert (len(tree), tree.root()) == (len(leaves), merkle.root(leaves))

@@ -317,7 +317,7 @@ class Growing:
             self.hear(Tick(), now + passed * AN_AGE)
         made = self.made
         assert made.wake_at is None
-        assert not any((made._announced, made._of_peer, made._next, made._request, made._done))
+        assert not any((made._announced, made._of_peer, made._next, made._search, made._done))
         assert not made._applying
 
 

@@ -167,12 +167,12 @@ async def test_a_microblock_that_cannot_be_written_is_not_there(
         assert remembered(chain) == stored(chain) == first
         # Nor can it be made shorter.
         with pytest.raises(StoreFull):
-            node.chain.shorten(node.chain._liquid[0].block.id)
+            node.chain.shorten(node.chain.liquid_ids()[0])
         assert remembered(chain) == stored(chain) == first
     seconds.now += LONGEST_PAUSE_SECONDS
     # The block grows as if nothing had been.
     assert forging.mine_micro(node, RICH) == 1
-    assert len(node.chain.shorten(node.chain._liquid[0].block.id)) == 2
+    assert len(node.chain.shorten(node.chain.liquid_ids()[0])) == 2
     assert remembered(chain) == stored(chain)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import BlockAppended, BlockExtended, RolledBack
 from soliton.storage import indexes
-from soliton.storage.store import Store
+from soliton.storage.store import Store, _Step
 from tests.node import forging
 
 RICH = key_pair("waves private node seed with waves tokens")
@@ -218,3 +219,52 @@ def test_after_a_restart_the_last_block_is_closed(tmp_path: Path) -> None:
     _key_block(chain)
     assert chain.height == 3
     chain.store.close()
+
+
+def test_forms_are_kept_as_differences(chain: ChainWriter) -> None:
+    """What is kept of a microblock does not grow with the block."""
+    _key_block(chain)
+    forms = [chain.last_block]
+    for amount in range(1, 121):
+        _micro(chain, _transfer(chain, amount))
+        forms.append(chain.last_block)
+    assert chain.liquid_ids() == tuple(each.id for each in forms)
+    kept = [_kept_bytes(each) for each in chain.store._steps]
+    assert max(kept[100:]) < 1.2 * max(kept[:20])
+    for number in (0, 1, 60, 120):
+        assert chain.liquid_form(forms[number].id) == forms[number]
+
+
+def _kept_bytes(step: _Step) -> int:
+    values = (each for pair in step.values.items() for each in pair if each is not None)
+    return sum(map(len, (*values, step.block.head, step.block.tail)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_block_that_grows_and_shrinks_equals_the_same_block_at_once(
+    chain: ChainWriter, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    _key_block(chain)
+    _key_block(chain)
+    for amount in range(1, 40):
+        _micro(
+            chain, *(_transfer(chain, amount * 10 + each) for each in range(chance.randrange(1, 4)))
+        )
+        if chance.random() < 0.4:
+            chain.shorten(chance.choice(chain.liquid_ids()[-4:]))
+    other = next(_chain(tmp_path / "two"))
+    other.append(chain.block_at(2))
+    other.append(chain.last_block)
+    other.store.flush()
+    assert _state(other) == _state(chain)
+    assert other.meta(3) == chain.meta(3)
+    assert other.store.block_data(3) == chain.store.block_data(3)
+    progress, expected = chain.liquid_progress(), other.liquid_progress()
+    assert progress is not None and expected is not None
+    assert progress.overlay.changes == expected.overlay.changes
+    assert progress._originals == expected._originals
+    for each in (chain, other):
+        each.rollback(2)
+    assert _state(other) == _state(chain)
+    other.store.close()

@@ -67,7 +67,7 @@ def grow(node: Node, clock: Clock, *pauses: int) -> list[bytes]:
         sent = transfer(node.chain, RICH, ANN, 1 + clock.time % 1_000_000)
         node.broadcast(sent)
         assert forging.mine_micro(node, RICH) == 1
-    return [form.id for form in node.chain.liquid_forms()]
+    return list(node.chain.liquid_ids())
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_key_block_stands_on_the_youngest_microblock_that_is_old_enough(
     clock.time += since
     events: list[NodeEvent] = []
     node.events.subscribe(lambda event: events.append(event))
-    lost = [each for form in node.chain.liquid_forms()[-1:] for each in form.transactions]
+    lost = node.chain.last_block.transactions
     block = mine_key_block(node, RICH)
     assert block.header.reference == forms[expected]
     node.pool.settle()
@@ -178,7 +178,7 @@ def test_what_was_cut_off_is_there_again_when_no_block_comes_of_it(
     forms = grow(node, clock, 10_000, 2_000)
     with pytest.raises(InputError, match="generating balance"):
         mine_key_block(node, ANN)
-    assert [form.id for form in node.chain.liquid_forms()] == forms
+    assert list(node.chain.liquid_ids()) == forms
     assert len(node.pool) == 0
     # It goes on growing.
     grow(node, clock, 2_000)
@@ -308,7 +308,7 @@ async def test_only_the_node_that_has_made_a_block_lets_it_grow(
         await until(lambda: bool(node.chain.last_block.transactions))
         task.cancel()
         assert node.chain.height == 3
-        assert len(node.chain.liquid_forms()) == 2
+        assert len(node.chain.liquid_ids()) == 2
     finally:
         maker.close()
         node.close()

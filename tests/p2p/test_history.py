@@ -38,17 +38,17 @@ def test_snapshots_of_the_last_block_in_each_form_and_of_stored_ones(tmp_path: P
     chain = peer.node.chain
     try:
         peer.mine(peer.transfer(1), peer.transfer(2))
-        key, whole = chain.liquid_forms()
-        assert ask(peer, key.id) == (0, None)
-        assert ask(peer, whole.id) == (2, 2)
+        key, whole = chain.liquid_ids()
+        assert ask(peer, key) == (0, None)
+        assert ask(peer, whole) == (2, 2)
         peer.mine(peer.transfer(3))
-        assert ask(peer, whole.id) == (2, None)
+        assert ask(peer, whole) == (2, None)
         assert ask(peer, bytes(32)) == (None, None)
         assert ask(peer, chain.meta(1).id) == (4, None)
-        before = NodeHistory(chain).answer(messages.GetBlockSnapshot(whole.id), VERSION)
+        before = NodeHistory(chain).answer(messages.GetBlockSnapshot(whole), VERSION)
         for _ in range(120):
             peer.mine()
         # Later ones do not change what is told of it.
-        assert NodeHistory(chain).answer(messages.GetBlockSnapshot(whole.id), VERSION) == before
+        assert NodeHistory(chain).answer(messages.GetBlockSnapshot(whole), VERSION) == before
     finally:
         peer.node.close()

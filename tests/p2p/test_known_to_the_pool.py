@@ -101,10 +101,23 @@ def test_what_the_pool_has_is_not_verified_again(
     for each in sent[:known]:
         pair.taker.node.broadcast(each)
     verified.clear()
-    _, outcome = pair.receiver.microblock(data)
+    _, outcome = done(pair.receiver.microblock(data))
     assert outcome.verdict is APPLIED
     assert pair.taker.tip() == pair.maker.tip()
     assert verified == [each.proofs[0] for each in sent[known:]]
+
+
+def test_a_microblock_is_applied_in_steps(pair: Pair) -> None:
+    """Between them other work is done; a key block that comes meanwhile takes its place."""
+    taker = pair.taker
+    data = pair.grow(*(pair.maker.transfer(amount) for amount in range(1, 201)))
+    steps = pair.receiver.microblock(data)
+    assert sum(1 for _ in zip(range(20), steps, strict=False)) == 20
+    assert not taker.node.chain.last_block.transactions
+    taker.node.mine(taker.owner, empty=True)
+    micro, outcome = done(steps)
+    assert (micro is not None, outcome.verdict) == (True, Verdict.MOVED)
+    assert taker.node.chain.height == 3
 
 
 def test_another_signature_than_that_in_the_pool_is_verified(pair: Pair) -> None:
@@ -123,7 +136,7 @@ def test_another_signature_than_that_in_the_pool_is_verified(pair: Pair) -> None
     micro = microblocks.decode(data, pair.taker.node.network.chain_id)
     assert microblocks.signature_is_valid(micro)
     before = pair.taker.tip()
-    _, outcome = pair.receiver.microblock(data)
+    _, outcome = done(pair.receiver.microblock(data))
     assert outcome.verdict is Verdict.INVALID
     assert "Proof doesn't validate" in outcome.reason or "signature" in outcome.reason
     assert pair.taker.tip() == before
@@ -149,7 +162,7 @@ def test_what_a_block_does_not_touch_is_not_checked_again(pair: Pair, applied: l
     sent = pair.transfers()
     micro = pair.grow(*sent)
     applied.clear()
-    assert pair.receiver.microblock(micro)[1].verdict is APPLIED
+    assert done(pair.receiver.microblock(micro))[1].verdict is APPLIED
     pair.maker.node.mine(pair.maker.owner, empty=True)
     key_block = pair.maker.node.chain.last_block
     assert done(pair.receiver.block(key_block.data)).verdict is APPLIED
@@ -168,7 +181,7 @@ def test_what_a_block_takes_the_coins_of_falls_out(pair: Pair) -> None:
     waiting, rival = taker.transfer(left - 2 * FEE), taker.transfer(left - 2 * FEE - 1)
     taker.node.broadcast(waiting)
     micro = pair.grow(rival)
-    assert pair.receiver.microblock(micro)[1].verdict is APPLIED
+    assert done(pair.receiver.microblock(micro))[1].verdict is APPLIED
     assert taker.node.pool.is_settled
     assert taker.node.pool.transactions() == []
     assert maker.tip() == taker.tip()

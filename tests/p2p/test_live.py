@@ -99,13 +99,13 @@ def test_a_bad_block_of_a_better_fork_leaves_everything_as_it_was(tmp_path: Path
             good.mine(good.transfer())
             good.node.broadcast(good.transfer(7))
             forging.mine_micro(good.node, good.owner)
-            before = good.tip(), [form.id for form in good.node.chain.liquid_forms()]
+            before = good.tip(), good.node.chain.liquid_ids()
             for _ in range(4):
                 liar.mine(liar.transfer())
             spoil(liar.node, height=4)
             join(good, liar)
             await until(lambda: bool(good.service.blacklisted()), "the blame")
-            assert (good.tip(), [f.id for f in good.node.chain.liquid_forms()]) == before
+            assert (good.tip(), good.node.chain.liquid_ids()) == before
             (alarm,) = good.service.faulty_forks.values()
             assert (alarm.height, "signature" in alarm.reason) == (4, True)
             # It goes on growing.

@@ -124,7 +124,7 @@ async def test_a_node_without_keys_makes_blocks_and_microblocks(tmp_path: Path) 
         inv = MicroblockInv(
             HOT.public_key,
             grown.id,
-            it.node.chain.liquid_forms()[-2].id,
+            it.node.chain.liquid_ids()[-2],
             it.key.announcements[grown.id],
         )
         assert inv.is_signed(CHAIN_ID)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from soliton.crypto.keys import key_pair
+
 
 def block_id(number: int, branch: str = "a") -> bytes:
     """A block's id that says where it is."""
@@ -16,6 +18,7 @@ class Ids:
     def __init__(self, count: int) -> None:
         self.ids = [block_id(number) for number in range(1, count + 1)]
         self.extra = 0
+        self.maker = key_pair("miner").public_key
 
     def score(self) -> int:
         return len(self.ids) + self.extra
@@ -28,3 +31,6 @@ class Ids:
 
     def last_id(self) -> bytes:
         return self.ids[-1]
+
+    def generator(self) -> bytes:
+        return self.maker

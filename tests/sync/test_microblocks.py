@@ -74,18 +74,87 @@ def test_what_comes_later_waits_for_its_turn() -> None:
     assert micro.handle(ChainMoved(), 11) == []
 
 
-def test_another_one_is_asked_after_two_seconds_and_then_nobody() -> None:
+def test_others_are_asked_after_two_seconds_and_then_nobody() -> None:
     micro, _ = machine()
-    micro.handle(Received(1, INVS[4]), 0)
-    micro.handle(Received(2, INVS[4]), 0)
-    micro.handle(Received(3, INVS[4]), 0)
+    for peer in (1, 2, 3, 4):
+        micro.handle(Received(peer, INVS[4]), 0)
     assert micro.wake_at == 2_000
     assert micro.handle(Tick(), 1_999) == []
-    assert micro.handle(Tick(), 2_000) == [Send(2, GetMicroblock(block_id(4)))]
-    assert micro.handle(Tick(), 4_000) == []
-    assert micro.handle(came(4), 4_001) == []
+    wanted = GetMicroblock(block_id(4))
+    assert micro.handle(Tick(), 2_000) == [Send(2, wanted), Send(3, wanted)]
+    assert micro.handle(Tick(), 4_000) == [Send(4, wanted)]
+    assert micro.handle(Tick(), 6_000) == []
+    assert micro.handle(came(4), 6_001) == []
     # Another announcement begins anew.
-    assert micro.handle(Received(3, INVS[4]), 4_002) == [Send(3, GetMicroblock(block_id(4)))]
+    assert micro.handle(Received(3, INVS[4]), 6_002) == [Send(3, wanted)]
+
+
+def test_announcements_of_other_keys_are_not_followed() -> None:
+    micro, history = machine()
+    stranger = key_pair("stranger")
+
+    def foreign(number: int, branch: str) -> MicroblockInv:
+        total, before = block_id(number, branch), block_id(number - 1)
+        return messages.announce(
+            stranger.private_key, stranger.public_key, total, before, R, bytes(64)
+        )
+
+    for number in range(300):
+        assert micro.handle(Received(1, foreign(4, f"x{number}-")), 0) == []
+    # On a form that is not here yet nobody knows whose key is the right one.
+    assert micro.handle(Received(1, foreign(5, "x")), 0) == []
+    assert micro.handle(Received(1, INVS[4]), 0) == [Send(1, GetMicroblock(block_id(4)))]
+    assert micro.handle(Received(1, INVS[5]), 0) == []
+    micro.handle(came(4), 1)
+    history.ids[-1] = block_id(4)
+    micro.handle(MicroblockApplied(block_id(4)), 2)
+    assert micro.handle(ChainMoved(), 2) == [Send(1, GetMicroblock(block_id(5)))]
+
+
+def test_announced_and_withheld_ones_delay_a_true_one_little() -> None:
+    """Of one peer a few are followed, and each time twice as many are asked for."""
+    micro, _ = machine()
+    sent = []
+    for number in range(300):
+        sent += micro.handle(Received(1, inv(4, branch=f"x{number}-")), 0)
+    sent += micro.handle(Received(2, INVS[4]), 0)
+    waits = 0
+    while Send(2, GetMicroblock(block_id(4))) not in sent:
+        waits += 1
+        assert micro.wake_at == 2_000 * waits
+        sent += micro.handle(Tick(), micro.wake_at)
+    assert waits == 2
+    assert micro.handle(came(4, peer=2), 4_001) == [ApplyMicroblock(came(4, peer=2))]
+
+
+def test_who_withholds_is_asked_after_the_others() -> None:
+    micro, history = machine()
+    for each in INVS.values():
+        micro.handle(Received(1, each), 0)
+        micro.handle(Received(2, each), 0)
+    assert micro.handle(Tick(), 2_000) == [Send(2, GetMicroblock(block_id(4)))]
+    micro.handle(came(4, peer=2), 2_001)
+    history.ids[-1] = block_id(4)
+    micro.handle(MicroblockApplied(block_id(4)), 2_002)
+    assert micro.handle(ChainMoved(), 2_002) == [Send(2, GetMicroblock(block_id(5)))]
+
+
+def test_microblocks_are_requested_at_a_bounded_pace() -> None:
+    micro, history = machine(burst=2, pace=100)
+    now = 1_000
+    times = []
+    for number in range(4, 9):
+        asked = micro.handle(Received(1, INVS[number]), now)
+        while not asked:
+            assert micro.wake_at is not None
+            now = micro.wake_at
+            asked = micro.handle(Tick(), now)
+        assert asked == [Send(1, GetMicroblock(block_id(number)))]
+        times.append(now)
+        micro.handle(came(number), now)
+        history.ids[-1] = block_id(number)
+        micro.handle(MicroblockApplied(block_id(number)), now)
+    assert times == [1_000, 1_000, 1_000, 1_100, 1_200]
 
 
 def test_what_nobody_asked_for_is_not_applied() -> None:

@@ -13,7 +13,7 @@ Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/seria
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -23,13 +23,14 @@ from soliton.chain.addresses import PUBLIC_KEY_LENGTH
 from soliton.chain.errors import FormatError, WrongChainId
 from soliton.chain.fields import Field, Kind, MessageKind
 from soliton.chain.layouts import SIGNATURE_LENGTH, take
-from soliton.chain.proto import block_pb2
+from soliton.chain.proto import block_pb2, transaction_pb2
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import merkle
 from soliton.crypto.curve25519 import is_weak, verify
 from soliton.crypto.curve25519 import sign as sign_bytes
 from soliton.crypto.hashes import blake2b256
+from soliton.steps import Steps, run_steps
 
 GENESIS_VERSION: Final = 1
 PLAIN_VERSION: Final = 2
@@ -51,6 +52,9 @@ MAX_BLOCK_BYTES: Final = 4_194_304
 """The limit for parsing, far above the megabyte of transactions that a block may contain."""
 MAX_TRANSACTIONS: Final = 65_535
 """The limit for parsing; the limit of a valid block is a rule (``soliton.ledger.apply``)."""
+
+DECODED_IN_STEP: Final = 64
+"""Transactions that are decoded in one step, some two milliseconds."""
 
 _CONSENSUS_LENGTH: Final = 40
 _HEADER: Final = struct.Struct(">Bq64siq32si")
@@ -127,11 +131,17 @@ def decode(data: bytes, chain_id: int) -> Block:
 
     Raises a ``ChainError`` (``FormatError``, ``UnsupportedTransaction``, ``WrongChainId`` …).
     """
+    return run_steps(decoding(data, chain_id))
+
+
+def decoding(data: bytes, chain_id: int) -> Steps[Block]:
+    """Do the same in steps of some transactions."""
     if len(data) > MAX_BLOCK_BYTES:
         raise FormatError(f"{len(data)} bytes are more than a block can have ({MAX_BLOCK_BYTES})")
     if not data:
         raise FormatError("no block in 0 bytes")
-    return (_decode_protobuf if data[0] == _PROTOBUF_FIRST_BYTE else _decode_legacy)(data, chain_id)
+    decoding_form = _decoding_protobuf if data[0] == _PROTOBUF_FIRST_BYTE else _decoding_legacy
+    return (yield from decoding_form(data, chain_id))
 
 
 def decode_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes]:
@@ -176,11 +186,11 @@ def id_of(header: BlockHeader, signature: bytes) -> bytes:
 # --- versions 1 to 4 ------------------------------------------------------------------------------
 
 
-def _decode_legacy(data: bytes, chain_id: int) -> Block:
+def _decoding_legacy(data: bytes, chain_id: int) -> Steps[Block]:
     header, signature, length = _read_legacy_header(data, chain_id)
     content = take(data, _HEADER.size, length)
     width = _count_width(header.version)
-    transactions = read_transactions(content, width, MAX_TRANSACTIONS, chain_id)
+    transactions = yield from reading_transactions(content, width, MAX_TRANSACTIONS, chain_id)
     return Block(header, signature, transactions, signature, data[:-SIGNATURE_LENGTH], data)
 
 
@@ -223,11 +233,11 @@ def _read_legacy_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes,
     return header, signature, length
 
 
-def read_transactions(
+def reading_transactions(
     data: bytes, width: int, limit: int, chain_id: int
-) -> tuple[AnyTransaction, ...]:
-    """Decode the transactions of a legacy block or microblock, at most ``limit``: a count of
-    ``width`` bytes, and each transaction with its length. Raises a ``ChainError``.
+) -> Steps[tuple[AnyTransaction, ...]]:
+    """Decode the transactions of a legacy block or microblock, at most ``limit``, in steps: a count
+    of ``width`` bytes, and each transaction with its length. Raises a ``ChainError``.
     """
     count = int.from_bytes(take(data, 0, width), "big")
     if not count and len(data) == width:
@@ -236,23 +246,22 @@ def read_transactions(
         raise FormatError(f"{count} transactions are more than {limit}")
     offset = width
     transactions = []
-    for _ in range(count):
+    for number in range(1, count + 1):
         length = int.from_bytes(take(data, offset, 4), "big", signed=True)
         offset += 4
         transactions.append(codec.decode_legacy(take(data, offset, length), chain_id))
         offset += length
+        if number % DECODED_IN_STEP == 0:
+            yield
     if offset != len(data):
         raise FormatError(f"{len(data) - offset} bytes after the transactions")
     return tuple(transactions)
 
 
-def write_transactions(
-    transactions: Sequence[AnyTransaction], width: int, write: Callable[[AnyTransaction], bytes]
-) -> bytes:
-    """The inverse of ``read_transactions``; ``write`` encodes a transaction."""
-    parts = [len(transactions).to_bytes(width, "big")]
-    for transaction in transactions:
-        data = write(transaction)
+def write_transactions(encoded: Sequence[bytes], width: int) -> bytes:
+    """The inverse of ``reading_transactions``, of ``encoded`` transactions."""
+    parts = [len(encoded).to_bytes(width, "big")]
+    for data in encoded:
         parts += (len(data).to_bytes(4, "big"), data)
     return b"".join(parts)
 
@@ -277,7 +286,8 @@ def _read_feature_votes(data: bytes, offset: int) -> tuple[tuple[int, ...], int]
 
 
 def _legacy_signed_bytes(header: BlockHeader, transactions: tuple[AnyTransaction, ...]) -> bytes:
-    body = write_transactions(transactions, _count_width(header.version), codec.encode)
+    encoded = tuple(map(codec.encode, transactions))
+    body = write_transactions(encoded, _count_width(header.version))
     start = _HEADER.pack(
         header.version,
         header.timestamp,
@@ -299,7 +309,23 @@ def _legacy_signed_bytes(header: BlockHeader, transactions: tuple[AnyTransaction
 # --- version 5 ------------------------------------------------------------------------------------
 
 
-def _decode_protobuf(data: bytes, chain_id: int) -> Block:
+def reading_messages(
+    messages: Iterable[transaction_pb2.SignedTransaction], chain_id: int
+) -> Steps[tuple[tuple[AnyTransaction, ...], Encoded]]:
+    """Convert the transactions of a block or microblock of version 5 in steps, and encode them in
+    deterministic form, whatever the order of fields in a peer's message. Raises a ``ChainError``.
+    """
+    transactions, encoded = [], []
+    for number, each in enumerate(messages, 1):
+        transaction = codec.from_message(each, chain_id)
+        transactions.append(transaction)
+        encoded.append(codec.encode_protobuf(transaction))
+        if number % DECODED_IN_STEP == 0:
+            yield
+    return tuple(transactions), tuple(encoded)
+
+
+def _decoding_protobuf(data: bytes, chain_id: int) -> Steps[Block]:
     message = protobuf.parse(block_pb2.Block, data)
     if message.header.chain_id != chain_id:
         raise WrongChainId(chain_id, message.header.chain_id)
@@ -308,12 +334,11 @@ def _decode_protobuf(data: bytes, chain_id: int) -> Block:
             f"{len(message.transactions)} transactions are more than {MAX_TRANSACTIONS}"
         )
     header = _read_header(message.header)
-    transactions = tuple(codec.from_message(item, chain_id) for item in message.transactions)
     signature = message.signature
     if len(signature) != SIGNATURE_LENGTH:
         raise FormatError(f"signature of {len(signature)} bytes")
-    # Store the deterministic form, regardless of the order of fields in a peer's message.
-    return assemble(header, transactions, signature)
+    transactions, encoded = yield from reading_messages(message.transactions, chain_id)
+    return assemble(header, transactions, signature, encoded)
 
 
 _ANY: Final = Kind()
@@ -399,14 +424,15 @@ def transactions_root(
     return merkle.root([codec.merkle_leaf(each, data) for each, data in pairs])
 
 
-def transaction_spans(data: bytes) -> list[tuple[int, int]]:
-    """Return offset and length of each transaction in a block's bytes, in block order.
+def transaction_spans(data: bytes, start: int = 0) -> list[tuple[int, int]]:
+    """Return offset and length of each transaction in a block's bytes, in block order; with
+    ``start`` only those whose members of the message begin there or behind.
 
     The pieces can be decoded by ``codec.decode_legacy`` or ``codec.decode_protobuf``. Raises
     ``FormatError``.
     """
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
-        return list(_protobuf_spans(data))
+        return list(_protobuf_spans(data, start))
     offset = _HEADER.size
     width = _count_width(take(data, 0, 1)[0])
     count = int.from_bytes(take(data, offset, width), "big")
@@ -414,13 +440,13 @@ def transaction_spans(data: bytes) -> list[tuple[int, int]]:
     spans = []
     for _ in range(count):
         length = int.from_bytes(take(data, offset, 4), "big")
-        spans.append((offset + 4, length))
+        if offset >= start:
+            spans.append((offset + 4, length))
         offset += 4 + length
     return spans
 
 
-def _protobuf_spans(data: bytes) -> Iterator[tuple[int, int]]:
-    offset = 0
+def _protobuf_spans(data: bytes, offset: int = 0) -> Iterator[tuple[int, int]]:
     while offset < len(data):
         tag = data[offset]
         length, offset = protobuf.read_length(data, offset + 1)
@@ -493,6 +519,40 @@ def extended(
             header, transactions_root=transactions_root(longer, encoded), state_hash=state_hash
         )
     return assemble(header, longer, signature, encoded)
+
+
+def grown(
+    block: Block,
+    transactions: tuple[AnyTransaction, ...],
+    encoded: Iterable[bytes],
+    root: bytes,
+    state_hash: bytes | None,
+    signature: bytes,
+) -> Block:
+    """Do the same for a block of version 5, in time proportional to the appended transactions:
+    ``encoded`` are these alone, ``root`` is that of all.
+    """
+    header = msgspec.structs.replace(block.header, transactions_root=root, state_hash=state_hash)
+    signed = header_bytes(header)
+    start, end = transactions_part(block.data)
+    pieces = [protobuf.delimited(_HEADER_FIELD, signed)]
+    pieces += (protobuf.delimited(_SIGNATURE_FIELD, signature), block.data[start:end])
+    pieces += [protobuf.delimited(_TRANSACTIONS_FIELD, data) for data in encoded]
+    longer = block.transactions + transactions
+    return Block(header, signature, longer, blake2b256(signed), signed, b"".join(pieces))
+
+
+def transactions_part(data: bytes) -> tuple[int, int]:
+    """Return where a stored block's transactions, without their number, begin and end in its bytes.
+
+    Raises ``FormatError``.
+    """
+    if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
+        length, start = protobuf.read_length(data, 1)
+        length, start = protobuf.read_length(data, start + length + 1)
+        return start + length, len(data)
+    length = int.from_bytes(take(data, _HEADER.size - 4, 4), "big")
+    return _HEADER.size + _count_width(data[0]), _HEADER.size + length
 
 
 def shortened_header(

@@ -24,8 +24,10 @@ from soliton.chain.blocks import (
     MAX_BLOCK_BYTES,
     NG_VERSION,
     PROTOBUF_VERSION,
+    Encoded,
     check_lengths,
-    read_transactions,
+    reading_messages,
+    reading_transactions,
     write_transactions,
 )
 from soliton.chain.errors import FormatError
@@ -35,6 +37,7 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.curve25519 import is_weak, verify
 from soliton.crypto.curve25519 import sign as sign_bytes
+from soliton.steps import Steps, run_steps
 
 MAX_TRANSACTIONS: Final = 500
 """The limit of a microblock that is made, or read in binary form; messages are not counted.
@@ -70,11 +73,16 @@ class Microblock(msgspec.Struct, frozen=True, gc=False):
 
 def decode(data: bytes, chain_id: int) -> Microblock:
     """Decode a microblock as peers send it, legacy or protobuf; raise a ``ChainError``."""
+    return run_steps(decoding(data, chain_id))
+
+
+def decoding(data: bytes, chain_id: int) -> Steps[Microblock]:
+    """Do the same in steps of some transactions."""
     if len(data) > MAX_BLOCK_BYTES:
         raise FormatError(f"{len(data)} bytes are more than a block can have ({MAX_BLOCK_BYTES})")
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
-        return _decode_protobuf(data, chain_id)
-    return _decode_legacy(data, chain_id)
+        return (yield from _decoding_protobuf(data, chain_id))
+    return (yield from _decoding_legacy(data, chain_id))
 
 
 def encode(microblock: Microblock) -> bytes:
@@ -99,12 +107,18 @@ def assemble(
     signature: bytes = b"",
     total_block_id: bytes = b"",
     state_hash: bytes | None = None,
+    encoded: Encoded | None = None,
 ) -> Microblock:
-    """Assemble a microblock, with its signed bytes."""
+    """Assemble a microblock, with its signed bytes; ``encoded`` are its transactions in protobuf,
+    if they are known.
+    """
     if version < PROTOBUF_VERSION:
         total_block_id = total_signature
-    write = codec.encode if version < PROTOBUF_VERSION else codec.encode_protobuf
-    body = write_transactions(transactions, _COUNT_WIDTH, write)
+    if version < PROTOBUF_VERSION:
+        encoded = tuple(map(codec.encode, transactions))
+    elif encoded is None:
+        encoded = tuple(map(codec.encode_protobuf, transactions))
+    body = write_transactions(encoded, _COUNT_WIDTH)
     signed = b"".join(
         (
             bytes((version,)),
@@ -145,7 +159,7 @@ def signature_is_valid(microblock: Microblock) -> bool:
 # --- versions 3 and 4 -----------------------------------------------------------------------------
 
 
-def _decode_legacy(data: bytes, chain_id: int) -> Microblock:
+def _decoding_legacy(data: bytes, chain_id: int) -> Steps[Microblock]:
     version = take(data, 0, 1)[0]
     if not NG_VERSION <= version < PROTOBUF_VERSION:
         raise FormatError(f"no legacy microblock has version {version}")
@@ -160,12 +174,15 @@ def _decode_legacy(data: bytes, chain_id: int) -> Microblock:
     offset += _KEY_LENGTH + SIGNATURE_LENGTH
     if offset != len(data):
         raise FormatError(f"{len(data) - offset} bytes after the microblock")
+    transactions = yield from reading_transactions(
+        content, _COUNT_WIDTH, MAX_TRANSACTIONS, chain_id
+    )
     return Microblock(
         version,
         reference,
         total_signature,
         generator,
-        read_transactions(content, _COUNT_WIDTH, MAX_TRANSACTIONS, chain_id),
+        transactions,
         signature,
         total_signature,
         None,
@@ -176,7 +193,7 @@ def _decode_legacy(data: bytes, chain_id: int) -> Microblock:
 # --- protobuf -------------------------------------------------------------------------------------
 
 
-def _decode_protobuf(data: bytes, chain_id: int) -> Microblock:
+def _decoding_protobuf(data: bytes, chain_id: int) -> Steps[Microblock]:
     outer = protobuf.parse(block_pb2.SignedMicroBlock, data)
     message = outer.micro_block
     check_lengths(
@@ -191,15 +208,17 @@ def _decode_protobuf(data: bytes, chain_id: int) -> Microblock:
     )
     if not NG_VERSION <= message.version <= MAX_VERSION:
         raise FormatError(f"no protobuf microblock has version {message.version}")
+    transactions, encoded = yield from reading_messages(message.transactions, chain_id)
     return assemble(
         version=message.version,
         reference=message.reference,
         total_signature=message.updated_block_signature,
         generator=message.sender_public_key,
-        transactions=tuple(codec.from_message(item, chain_id) for item in message.transactions),
+        transactions=transactions,
         signature=outer.signature,
         total_block_id=outer.total_block_id,
         state_hash=message.state_hash or None,
+        encoded=encoded,
     )
 
 

@@ -61,7 +61,9 @@ class NodeSide:
         self._node = node
         self._notes: deque[Note] = deque(maxlen=MAX_NOTES)
         self._last = 0
-        self._forms = [_form(each) for each in node.chain.liquid_forms()]
+        self._forms = [
+            _form(each) for each in map(node.chain.liquid_form, node.chain.liquid_ids()) if each
+        ]
         self._more = asyncio.Event()
         self._pool = PoolSide(node)
         node.events.subscribe(self._on_event)

@@ -71,6 +71,7 @@ LEAST_BYTES: Final = 109
 SnapshotsOfBlock = Sequence[Snapshot] | LazySnapshots
 """One for each transaction of a block or microblock."""
 _ELIDED: Final = Snapshot(status=SnapshotStatus.ELIDED)
+_ABSENT: Final = object()
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -135,8 +136,9 @@ def checking_block(
         raise BlockRejected(height, "invalid signature of the generator")
     encoded: Encoded | None = None
     if header.version >= blocks.PROTOBUF_VERSION:
-        encoded = tuple(map(codec.encode_protobuf, block.transactions))
+        encoded = yield from _encoding(block.transactions)
         root = blocks.transactions_root(block.transactions, encoded)
+        yield
         if root != header.transactions_root:
             raise BlockRejected(height, f"transactions root is not {root.hex()}")
     if header.challenged is not None:
@@ -152,6 +154,15 @@ def checking_block(
             encoded=encoded,
         )
     )
+
+
+def _encoding(transactions: Sequence[AnyTransaction]) -> Steps[Encoded]:
+    encoded = []
+    for number, each in enumerate(transactions, 1):
+        encoded.append(codec.encode_protobuf(each))
+        if number % blocks.DECODED_IN_STEP == 0:
+            yield
+    return tuple(encoded)
 
 
 def check_block(
@@ -217,6 +228,22 @@ def apply_block(
 ) -> BlockInProgress:
     """Apply a block without interruption; see ``applying_block``."""
     return run_steps(applying_block(state, block, environment, verify_signatures=verify_signatures))
+
+
+class Replaced(msgspec.Struct, frozen=True):
+    """What a part of a block replaced in its application: the values of the keys that the part has
+    written (``_ABSENT`` where there was none), and the numbers and the hash before it. ``count`` is
+    the number of transactions before it.
+    """
+
+    count: int
+    values: Changes
+    carry: dict[AssetId | None, int]
+    complexity: int
+    encoded: int
+    total_fee: int
+    transactions_bytes: int
+    snapshot_hash: bytes
 
 
 class BlockFull(InputError):
@@ -294,6 +321,45 @@ class BlockInProgress:
         twin._step.merge(self._step)
         twin.overlay.merge(self.overlay)
         return twin
+
+    def replaced_by(self, changes: Changes) -> Replaced:
+        """Return what a part of the block with these changes, which follows now, will replace."""
+        before = self.overlay.changes
+        return Replaced(
+            len(self.overlay.transaction_ids),
+            {
+                table: {key: before.get(table, {}).get(key, _ABSENT) for key in written}
+                for table, written in changes.items()
+            },
+            dict(self._carry),
+            self._complexity,
+            len(self._encoded),
+            self._total_fee,
+            self._transactions_bytes,
+            self.snapshot_hash,
+        )
+
+    def take_back(self, replaced: Replaced) -> None:
+        """Remove the last part of the block, which replaced this; it has been finished."""
+        for table, values in replaced.values.items():
+            written, originals = self.overlay.changes[table], self._originals.get(table, {})
+            for key, value in values.items():
+                if value is _ABSENT:
+                    del written[key]
+                    originals.pop(key, None)
+                else:
+                    written[key] = value
+            if not written:
+                del self.overlay.changes[table]
+                self._originals.pop(table, None)
+        ids = self.overlay.transaction_ids
+        while len(ids) > replaced.count:
+            self._applied.pop(ids.popitem()[0], None)
+        del self._encoded[replaced.encoded :]
+        self._carry = dict(replaced.carry)
+        self._complexity, self._total_fee = replaced.complexity, replaced.total_fee
+        self._transactions_bytes = replaced.transactions_bytes
+        self.snapshot_hash = replaced.snapshot_hash
 
     @property
     def height(self) -> int:

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Final
 
 from soliton.chain import blocks
-from soliton.chain.blocks import Block, SignedHeader
+from soliton.chain.blocks import Block, Encoded, SignedHeader
 from soliton.chain.genesis import genesis_block
 from soliton.chain.networks.model import Network
 from soliton.chain.transactions import codec
@@ -49,20 +48,13 @@ from soliton.node.blockchain import Blockchain
 from soliton.node.by_hand import by_hand_of
 from soliton.node.call_records import call_record
 from soliton.node.events import BlockAppended, BlockExtended, ChainEvent, RolledBack
+from soliton.node.liquid import LiquidBlock
 from soliton.node.settings import Settings
 from soliton.steps import Steps, run_steps
 from soliton.storage.below import Below
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.errors import StorageProblem
 from soliton.storage.store import UNDO_DEPTH, Store
-
-
-class _LiquidStep(NamedTuple):
-    """A form of the last block, its application so far, and the outcomes of new transactions."""
-
-    block: Block
-    progress: BlockInProgress
-    outcomes: tuple[Outcome, ...]
 
 
 def open_store(
@@ -81,6 +73,10 @@ def open_store(
     )
 
 
+ENCODED_IN_STEP: Final = 64
+"""Transactions of a microblock that are encoded in one step, some two milliseconds."""
+
+
 class ChainWriter(Blockchain):
     """A chain on a store, from its genesis block on."""
 
@@ -90,8 +86,10 @@ class ChainWriter(Blockchain):
         """
         super().__init__(network, store, rules)
         self._store: Store = store
-        self._liquid: list[_LiquidStep] = []
-        self._liquid_stored: list[_LiquidStep] | None = None
+        self._liquid: LiquidBlock | None = None
+        # The one before blocks that are not flushed yet.
+        self._liquid_stored: LiquidBlock | None = None
+        self._is_flushed = True
         self._events: list[ChainEvent] = []
         self.requires_proof_of_stake = store.below is None
         """Whether blocks made here need a valid proof of stake: not on top of another node's chain,
@@ -179,9 +177,9 @@ class ChainWriter(Blockchain):
         """Append a block that the caller has checked."""
         applied = progress.finish()
         self._record(block, applied, progress.environment)
-        if self._liquid_stored is None:
-            self._liquid_stored = self._liquid
-        self._liquid = [_LiquidStep(block, progress, applied.outcomes)]
+        if self._is_flushed:
+            self._liquid_stored, self._is_flushed = self._liquid, False
+        self._liquid = LiquidBlock(block, progress, applied)
         self.on_change(BlockAppended(self.height, block, edited_accounts(applied.edited)))
         return applied
 
@@ -190,18 +188,15 @@ class ChainWriter(Blockchain):
         """``shorten`` in order to append another block: if that is refused, the last block gets its
         microblocks back. Yields the removed transactions.
         """
-        forms = self._liquid[:]
-        taken = self.shorten(block_id) if forms else ()
+        liquid = self._liquid
+        removed = [] if liquid is None else liquid.parts_above(block_id)
+        taken = () if liquid is None else self.shorten(block_id)
         try:
             yield taken
         except InputError:
-            for before, step in pairwise(forms[len(self._liquid) - 1 :] if taken else ()):
-                added = step.block.transactions[len(before.block.transactions) :]
+            for part in removed:
                 self.extend(
-                    added,
-                    step.block.header.state_hash,
-                    step.block.signature,
-                    verify_signatures=False,
+                    part.transactions, part.state_hash, part.signature, verify_signatures=False
                 )
             raise
 
@@ -211,7 +206,7 @@ class ChainWriter(Blockchain):
         environment = genesis_environment(block, self.network, self.rules)
         progress = apply_block(self.store, block, environment)
         self._record(block, progress.finish(), environment)
-        self._liquid = []
+        self._liquid = None
 
     def _record(self, block: Block, applied: AppliedBlock, environment: BlockEnvironment) -> None:
         height, meta = applied.height, meta_of(block, applied, environment)
@@ -241,31 +236,60 @@ class ChainWriter(Blockchain):
         ``snapshots`` these are applied instead. Raises ``BlockRejected`` and leaves the block
         unchanged.
         """
-        height = self.height
-        if not self._liquid:
+        total, progress = run_steps(
+            self.extending(
+                transactions,
+                state_hash,
+                total_signature,
+                verify_signatures=verify_signatures,
+                verified=verified,
+                snapshots=snapshots,
+            )
+        )
+        return self.extend_own(total, progress, micro_signature)
+
+    def extending(
+        self,
+        transactions: tuple[AnyTransaction, ...],
+        state_hash: bytes | None,
+        total_signature: bytes,
+        *,
+        verify_signatures: bool = True,
+        verified: Collection[bytes] = (),
+        snapshots: SnapshotsOfBlock | None = None,
+    ) -> Steps[tuple[Block, BlockInProgress]]:
+        """Make the longer form of the last block and its application in steps, as ``extend`` does,
+        but do not replace the last block: ``extend_own`` does, if that is the same as before.
+        """
+        height, liquid = self.height, self._liquid
+        if liquid is None:
             raise BlockRejected(height, "the last block takes no more transactions")
-        last, progress, _ = self._liquid[-1]
         if not self.rules.at(height - 1).ng:
             raise BlockRejected(height, "microblocks are not activated")
-        if last.header.challenged is not None:
+        if liquid.block.header.challenged is not None:
             raise BlockRejected(height, "a challenging block takes no microblocks")
-        known = progress.encoded if last.header.version >= blocks.PROTOBUF_VERSION else None
-        # Transactions of earlier forms are not encoded again with each microblock.
-        encoded = None if known is None else (*known, *map(codec.encode_protobuf, transactions))
-        total = blocks.extended(last, transactions, state_hash, total_signature, encoded)
+        encoded: list[bytes] | None = None
+        if liquid.block.header.version >= blocks.PROTOBUF_VERSION:
+            encoded = []
+            for number, each in enumerate(transactions, 1):
+                encoded.append(codec.encode_protobuf(each))
+                if number % ENCODED_IN_STEP == 0:
+                    yield
+        total = liquid.longer(transactions, state_hash, total_signature, encoded)
         if verify_signatures and not blocks.signature_is_valid(total):
             raise BlockRejected(height, "invalid signature of the total block")
-        progress = progress.copy()
+        progress = liquid.progress.copy()
         if snapshots is None:
-            run_steps(
-                progress.adding(
-                    transactions, verify_signatures=verify_signatures, verified=verified
-                )
+            yield from progress.adding(
+                transactions,
+                verify_signatures=verify_signatures,
+                verified=verified,
+                encoded=None if encoded is None else tuple(encoded),
             )
         else:
-            run_steps(progress.adding_snapshots(transactions, snapshots))
+            yield from progress.adding_snapshots(transactions, snapshots)
         progress.check_state_hash(state_hash)
-        return self.extend_own(total, progress, micro_signature)
+        return total, progress
 
     def extend_own(self, total: Block, progress: BlockInProgress, micro: bytes = b"") -> Block:
         """Replace the last block by a longer form made here from ``progress``.
@@ -275,14 +299,17 @@ class ChainWriter(Blockchain):
         height, added = self.height, len(total.transactions) - len(self.last_block.transactions)
         applied = progress.finish()
         self._replace(total, applied, self.meta(height))
-        self._liquid.append(_LiquidStep(total, progress, applied.outcomes))
+        assert self._liquid is not None, "the last block can grow"
+        self._liquid.grow(total, progress, applied)
         self.on_change(BlockExtended(height, total, added, micro))
         return total
 
     def _replace(self, total: Block, applied: AppliedBlock, meta: BlockMeta) -> None:
         first = meta.transaction_count
+        start, end = blocks.transactions_part(self.last_block.data)
+        behind = blocks.transactions_part(total.data)[0] + end - start
         meta = grown_meta(meta, total, applied)
-        index = _index(total, applied, self.state, first)
+        index = _index(total, applied, self.state, first, behind)
         try:
             self._store.extend(
                 NewBlock(applied.height, total.data, meta, applied.changes, index, first)
@@ -295,34 +322,51 @@ class ChainWriter(Blockchain):
 
     def knows_liquid(self, block_id: bytes) -> bool:
         """Whether a form of the last block has this id."""
-        return any(step.block.id == block_id for step in self._liquid)
+        return self._liquid is not None and block_id in self._liquid
 
-    def liquid_forms(self) -> tuple[Block, ...]:
-        """Return the forms of the last block, the shortest first; none if it cannot grow."""
-        return tuple(step.block for step in self._liquid)
+    def liquid_ids(self) -> tuple[bytes, ...]:
+        """Return the ids of the forms of the last block, the shortest first; none if it cannot
+        grow.
+        """
+        return () if self._liquid is None else self._liquid.ids
 
     def liquid_form(self, block_id: bytes) -> Block | None:
         """Return the form of the last block with this id."""
-        return next((step.block for step in self._liquid if step.block.id == block_id), None)
+        return None if self._liquid is None else self._liquid.form(block_id)
 
     def liquid_outcomes(self, block_id: bytes) -> list[tuple[Outcome, ...]]:
         """Return the outcomes of the last block's transactions up to the form with this id, by form
         and microblock; empty if there is no such form.
         """
-        ids = [step.block.id for step in self._liquid]
-        count = ids.index(block_id) + 1 if block_id in ids else 0
-        return [step.outcomes for step in self._liquid[:count]]
+        return [] if self._liquid is None else self._liquid.outcomes(block_id)
 
-    def liquid_changes(self) -> Changes | None:
-        """Return the changes of the last block with its microblocks, ``None`` if it cannot grow.
-        Read-only.
+    def last_changes(self) -> Changes | None:
+        """Return the changes of the last microblock, or of the last block if it has none; ``None``
+        if it cannot grow. Read-only.
         """
-        return self._liquid[-1].progress.overlay.changes if self._liquid else None
+        return None if self._liquid is None else self._liquid.last_changes()
+
+    def changes_above(self, block_id: bytes) -> list[Changes]:
+        """Return the changes of each microblock behind a form of the last block. Read-only."""
+        return [] if self._liquid is None else self._liquid.changes_above(block_id)
 
     def liquid_progress(self) -> BlockInProgress | None:
         """Return a copy of the last block's application, ``None`` if it takes no microblocks."""
         grows = self.rules.at(self.height - 1).ng and self.last_block.header.challenged is None
-        return self._liquid[-1].progress.copy() if self._liquid and grows else None
+        return self._liquid.progress.copy() if self._liquid is not None and grows else None
+
+    def longer(
+        self,
+        transactions: tuple[AnyTransaction, ...],
+        state_hash: bytes | None,
+        signature: bytes,
+        encoded: Encoded | None = None,
+    ) -> Block:
+        """Return the last block, which can grow, with appended transactions; ``encoded`` are these
+        in protobuf, if they are known. The chain is not changed.
+        """
+        assert self._liquid is not None, "the last block can grow"
+        return self._liquid.longer(transactions, state_hash, signature, encoded)
 
     def shorten(self, block_id: bytes) -> tuple[AnyTransaction, ...]:
         """Return the last block to the form with this id, and return the removed transactions.
@@ -335,9 +379,10 @@ class ChainWriter(Blockchain):
         before = self.last_block.transactions
         try:
             while self.last_block.id != block_id:
+                assert self._liquid is not None, "it has this form"
                 self._store.shorten()
-                self._liquid.pop()
-                self._last = self._liquid[-1].block
+                self._liquid.shorten()
+                self._last = self._liquid.block
         finally:
             self._metas.pop(self.height, None)
             if len(self.last_block.transactions) < len(before):
@@ -407,15 +452,15 @@ class ChainWriter(Blockchain):
         except StorageProblem:
             self._go_back()
             raise
-        self._liquid_stored = None
+        self._liquid_stored, self._is_flushed = None, True
 
     def _go_back(self) -> None:
         """Revert to what the store holds; a liquid last block stays liquid."""
-        steps = self._liquid if self._liquid_stored is None else self._liquid_stored
+        liquid = self._liquid if self._is_flushed else self._liquid_stored
         self._forget()
-        if steps and steps[-1].block.id == self.meta(self.height).id:
-            self._liquid = steps
-            self._last = steps[-1].block
+        if liquid is not None and liquid.block.id == self.meta(self.height).id:
+            self._liquid = liquid
+            self._last = liquid.block
 
     def discard_pending(self) -> None:
         """Revert to the last flush."""
@@ -424,8 +469,7 @@ class ChainWriter(Blockchain):
 
     def _forget(self) -> None:
         super()._forget()
-        self._liquid = []
-        self._liquid_stored = None
+        self._liquid, self._liquid_stored, self._is_flushed = None, None, True
 
 
 def _stored(
@@ -449,12 +493,14 @@ def _stored(
 
 
 def _index(
-    block: Block, applied: AppliedBlock, before: State, first: int = 0
+    block: Block, applied: AppliedBlock, before: State, first: int = 0, start: int = 0
 ) -> list[NewTransaction]:
-    """Return the records to store for a block's transactions from index ``first`` on."""
+    """Return the records to store for a block's transactions from index ``first`` on, which begins
+    in its bytes at ``start``.
+    """
     if not applied.outcomes:
         return []
-    spans = blocks.transaction_spans(block.data)[first:]
+    spans = blocks.transaction_spans(block.data, start)
     # Aliases may have been made in this very block.
     after = Overlay(before, applied.height)
     after.changes = applied.changes

@@ -34,9 +34,9 @@ class Forms:
 
     def settled(self, chain: ChainWriter, age: int) -> bytes:
         """Return the id of the longest form of the last block that is at least so old (ms)."""
-        forms = chain.liquid_forms() or (chain.last_block,)
+        forms = chain.liquid_ids() or (chain.last_block.id,)
         latest = self._clock() - age
         return next(
-            (each.id for each in reversed(forms[1:]) if self._arrivals.get(each.id, 0) <= latest),
-            forms[0].id,
+            (each for each in reversed(forms[1:]) if self._arrivals.get(each, 0) <= latest),
+            forms[0],
         )

@@ -24,7 +24,6 @@ from soliton.node.node import Node
 from soliton.node.remote_keys import AccountKey
 from soliton.steps import run_steps
 
-_ABSENT: Final = object()
 LATEST_TURN_MS: Final = 60_000
 """How far in the past the timestamp of a late block may be: otherwise it is that of its slot."""
 
@@ -70,10 +69,9 @@ def _forged(node: Node, chain: ChainWriter, account: AccountKey) -> Forged:
 
 def _put(node: Node, form: bytes, put: Callable[[], tuple[Block, AppliedBlock]]) -> Block:
     taken: tuple[AnyTransaction, ...] = ()
-    longer = node.chain.liquid_changes() or {}
+    longer = node.chain.changes_above(form)
     try:
         with node.writing(), node.chain.shortened(form) as taken:
-            shorter = node.chain.liquid_changes() or {}
             block, applied = put()
             node.chain.flush()
     except SolitonError:
@@ -81,21 +79,18 @@ def _put(node: Node, form: bytes, put: Callable[[], tuple[Block, AppliedBlock]])
         raise
     changes = applied.changes
     if taken:
-        changes = _with_removed(node.chain, longer, shorter, changes)
+        changes = _with_removed(node.chain, longer, changes)
     node.follow_chain((), None, taken, changes)
     return block
 
 
-def _with_removed(
-    chain: ChainWriter, longer: Changes, shorter: Changes, applied: Changes
-) -> Changes:
+def _with_removed(chain: ChainWriter, removed: list[Changes], applied: Changes) -> Changes:
     """Return the changes of the block (``applied``), plus the present values of all entries that
-    only the longer form of its parent had changed.
+    the removed microblocks had changed.
     """
     found = {table: dict(written) for table, written in applied.items()}
-    for table, written in longer.items():
-        before = shorter.get(table, {})
-        for key, value in written.items():
-            if before.get(key, _ABSENT) is not value:
+    for changes in removed:
+        for table, written in changes.items():
+            for key in written:
                 found.setdefault(table, {})[key] = chain.state.get(table, key)
     return found

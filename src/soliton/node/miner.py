@@ -354,12 +354,12 @@ def forging_micro(
     if not taken:
         return None
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash
-    encoded = progress.encoded
-    unsigned = blocks.extended(last, taken, state_hash, _UNSIGNED, encoded)
+    encoded = None if progress.encoded is None else progress.encoded[-len(taken) :]
+    unsigned = chain.longer(taken, state_hash, _UNSIGNED, encoded)
     if isinstance(account, RemoteKey):
         return Forged(unsigned, progress, invalid)
     signature = sign(account.private_key, unsigned.signed)
-    block = blocks.extended(last, taken, state_hash, signature, encoded)
+    block = chain.longer(taken, state_hash, signature, encoded)
     micro = microblock_of(block, last.id, len(taken))
     return Forged(block, progress, invalid, sign(account.private_key, micro.signed))
 

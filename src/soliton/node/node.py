@@ -287,8 +287,7 @@ class Node:
         added = forged.block.transactions[len(self.chain.last_block.transactions) :]
         with self.writing():
             self.chain.extend_own(forged.block, forged.progress, forged.micro_signature)
-        # Changes of the whole block: a superset is correct, too.
-        self.follow_chain(added, forged.invalid, changes=forged.progress.overlay.changes)
+        self.follow_chain(added, forged.invalid, changes=self.chain.last_changes())
         return len(added)
 
     async def roll_back_in_steps(self, height: int, *, keep: bool) -> None:

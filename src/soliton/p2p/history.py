@@ -75,13 +75,19 @@ class NodeHistory:
         """Return the present id of the last block."""
         return self._chain.last_block.id
 
+    def generator(self) -> bytes:
+        """Return the public key of the last block's generator."""
+        return self._chain.last_block.header.generator
+
     def keep_microblock(self, total_id: bytes, message: Message) -> None:
         """Keep a microblock of the last block for peers, and drop those of older blocks."""
         height = self._chain.height
-        if height != self._microblocks_height or len(self._microblocks) >= MAX_MICROBLOCKS:
+        if height != self._microblocks_height:
             self._microblocks.clear()
             self._microblocks_height = height
         self._microblocks[total_id] = message
+        if len(self._microblocks) > MAX_MICROBLOCKS:
+            del self._microblocks[next(iter(self._microblocks))]
 
     def answer(self, request: ChainRequest, version: Version) -> Message | None:
         """Return the answer for a peer of this version; ``None`` where the reference sends none."""

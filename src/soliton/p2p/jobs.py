@@ -172,10 +172,10 @@ class Jobs:
         block, added, signature = event.block, event.added, event.micro_signature
         generator = block.header.generator
         chain_id = self._node.network.chain_id
-        pair, forms = mining_account(self._node, generator), self._node.chain.liquid_forms()
+        pair, forms = mining_account(self._node, generator), self._node.chain.liquid_ids()
         if pair is None or len(forms) < 2:
             return
-        reference = forms[-2].id
+        reference = forms[-2]
         if isinstance(pair, RemoteKey):
             message = own_microblock(block, reference, added, b"", signature)
             announced = pair.announcements.get(block.id, b"")
@@ -342,7 +342,7 @@ class Jobs:
     def _microblock(self, job: ApplyMicroblock) -> Work[None]:
         received, snapshot = job.microblock, job.snapshot
         last = self._node.chain.last_block
-        micro, outcome = self.receiver.microblock(
+        micro, outcome = yield from self.receiver.microblock(
             received.message.data, None if snapshot is None else snapshot.message.data
         )
         now = self._now()

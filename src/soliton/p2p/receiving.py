@@ -402,7 +402,7 @@ class Receiver:
         except BlockRejected as error:
             raise _Stop(_refusal(height, received.head, received.head.id, error)) from error
         try:
-            block = blocks.decode(received.data, self._chain.network.chain_id)
+            block = yield from blocks.decoding(received.data, self._chain.network.chain_id)
         except ChainError as error:
             raise _Stop(_unreadable(error, height)) from error
         if block.header != received.head.header or block.signature != received.head.signature:
@@ -437,11 +437,11 @@ class Receiver:
 
     def microblock(
         self, data: bytes, snapshots: bytes | None = None
-    ) -> tuple[Microblock | None, Outcome]:
+    ) -> Work[tuple[Microblock | None, Outcome]]:
         """Apply a requested microblock, with its ``snapshots`` on a light node."""
         chain, node = self._chain, self._node
         try:
-            micro = microblocks.decode(data, chain.network.chain_id)
+            micro = yield from microblocks.decoding(data, chain.network.chain_id)
         except ChainError as error:
             return None, Outcome(Verdict.INVALID, f"it cannot be read: {error}")
         # First, as in the reference: whatever it builds on, a forged one is the sender's fault.
@@ -455,15 +455,17 @@ class Receiver:
         try:
             node.disk.check()
             unread = None if snapshots is None else self._unread(snapshots)
+            total, progress = yield from chain.extending(
+                micro.transactions,
+                micro.state_hash,
+                micro.total_signature,
+                verified=self._verified(micro),
+                snapshots=unread,
+            )
+            if chain.last_block.id != last.id:
+                return micro, Outcome(Verdict.MOVED, "our chain has moved meanwhile")
             with node.writing():
-                chain.extend(
-                    micro.transactions,
-                    micro.state_hash,
-                    micro.total_signature,
-                    micro.signature,
-                    verified=self._verified(micro),
-                    snapshots=unread,
-                )
+                chain.extend_own(total, progress, micro.signature)
         except StorageProblem as problem:
             return micro, Outcome(Verdict.NOT_WRITTEN, str(problem))
         except WrongStateHash as error:
@@ -472,7 +474,7 @@ class Receiver:
             return micro, Outcome(Verdict.WRONG_STATE_HASH, str(error), chain.height)
         except InputError as error:
             return micro, Outcome(Verdict.INVALID, str(error), chain.height, micro.total_block_id)
-        node.follow_chain(micro.transactions, changes=chain.liquid_changes())
+        node.follow_chain(micro.transactions, changes=chain.last_changes())
         node.settle_in_turns()
         return micro, Outcome(Verdict.APPLIED, height=chain.height)
 

@@ -14,8 +14,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+import msgspec
+
+from soliton.chain.blocks import transactions_part
+from soliton.chain.errors import FormatError
 from soliton.errors import InvariantBroken
 from soliton.storage import layout
 from soliton.storage.below import Below
@@ -32,6 +36,46 @@ UNDO_DEPTH: Final = 10_000
 """Blocks that can be removed again; the network itself never rolls back more than 100."""
 ROLLBACK_STEP: Final = 200
 """Blocks removed in one atomic step."""
+
+
+class _KeptBlock(NamedTuple):
+    """The bytes of a block before it was extended, apart from its transactions, and where these are
+    in the longer one.
+    """
+
+    head: bytes
+    start: int
+    end: int
+    tail: bytes
+
+    def rebuilt(self, longer: bytes) -> bytes:
+        """Return the bytes of the block before."""
+        return b"".join((self.head, longer[self.start : self.end], self.tail))
+
+
+def _kept_block(data: bytes, longer: bytes) -> _KeptBlock:
+    """Return what must be kept of a block's bytes to rebuild them from those of the longer one."""
+    try:
+        start, end = transactions_part(data)
+        behind = transactions_part(longer)[0]
+    except FormatError:
+        return _KeptBlock(data, 0, 0, b"")
+    kept = _KeptBlock(data[:start], behind, behind + end - start, data[end:])
+    return kept if kept.rebuilt(longer) == data else _KeptBlock(data, 0, 0, b"")
+
+
+class _Step(NamedTuple):
+    """How to take back the last ``extend``: the values before it, except for those records that
+    are as long as the block: the block itself, its undo record, which consisted of the first
+    ``undone`` members of the present one and the ``id_key`` of the shorter form, and the record of
+    replaced values, of which the first ``replaced`` members were there.
+    """
+
+    values: dict[bytes, bytes | None]
+    block: _KeptBlock
+    undone: int
+    id_key: bytes
+    replaced: int
 
 
 class Store(StoreReader):
@@ -58,7 +102,7 @@ class Store(StoreReader):
         ``StorageProblem``.
         """
         self._undo_depth = undo_depth
-        self._steps: list[dict[bytes, bytes | None]] = []
+        self._steps: list[_Step] = []
         self._steps_height = 0
         self._moment = 0
         database = Database(directory, durable=durable, exclusive=exclusive, outgrows=outgrows)
@@ -105,19 +149,46 @@ class Store(StoreReader):
         self._dry_run(block, undo)
         # Only the id of the block's last version is indexed.
         previous = self.meta(block.height)
-        if previous is not None:
-            undo.pop(layout.BLOCK_HEIGHT + previous.id, None)
-            self._pending[layout.BLOCK_HEIGHT + previous.id] = None
+        if previous is None:
+            raise DamagedStore(f"the records of block {block.height} are missing")
+        id_key = layout.BLOCK_HEIGHT + previous.id
+        undo.pop(id_key, None)
+        undone = len(undo)
+        self._pending[id_key] = None
         self._put_block(block, undo)
-        step = {key: self._db.get(key) for key in self._pending}
+        step = self._step(block, id_key, undone)
         self.flush()
         self._steps.append(step)
         self._steps_height = block.height
 
+    def _step(self, block: NewBlock, id_key: bytes, undone: int) -> _Step:
+        """Return how to take back the batch that extends a block; see ``_Step``."""
+        block_key, undo_key, replaced_key = _long_keys(block.height)
+        values = {key: self._db.get(key) for key in self._pending if key != undo_key}
+        before, replaced = values.pop(block_key), values.pop(replaced_key)
+        if before is None or replaced is None:
+            raise DamagedStore(f"the records of block {block.height} are missing")
+        kept = _kept_block(before, block.data)
+        return _Step(values, kept, undone, id_key, len(layout.decode_replaced(replaced).before))
+
     def shorten(self) -> None:
         """Undo the last ``extend``; possible while the block is on top in this process."""
         self.flush()
-        self._db.write(self._steps[-1])
+        step, height = self._steps[-1], self.height
+        block_key, undo_key, replaced_key = _long_keys(height)
+        data = self._raw(block_key)
+        record = self._decoded(undo_key, layout.decode_undo)
+        replaced = self._decoded(replaced_key, layout.decode_replaced)
+        if data is None or record is None or replaced is None:
+            raise DamagedStore(f"the records of block {height} are missing")
+        undo = [*list(record)[: step.undone], (step.id_key, None)]
+        values = dict(step.values)
+        values[block_key] = step.block.rebuilt(data)
+        values[undo_key] = layout.encode(undo)
+        values[replaced_key] = layout.encode(
+            msgspec.structs.replace(replaced, before=replaced.before[: step.replaced])
+        )
+        self._db.write(values)
         self._steps.pop()
 
     def _dry_run(self, block: NewBlock, undo: Mapping[bytes, bytes | None]) -> None:
@@ -329,3 +400,14 @@ class Store(StoreReader):
         self._pending = {key: self._pending[key] for key in identity if key in self._pending}
         self._pending_history = {}
         self.height = self._tip()
+
+
+def _long_keys(height: int) -> tuple[bytes, bytes, bytes]:
+    """Return the keys of a block's records that grow with the block: its bytes, its undo record,
+    and the values that it replaced.
+    """
+    return (
+        height_key(layout.BLOCK, height),
+        height_key(layout.UNDO, height),
+        height_key(layout.REPLACED, height),
+    )

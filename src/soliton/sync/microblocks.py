@@ -1,8 +1,11 @@
 """Microblocks: which peers have which, where to request the next one, and whom to announce it to.
 
-A node that lacks an announced microblock requests it from one of the peers that announced it, and
-after a timeout from another one; then it gives up. An appended microblock is announced to all peers
-that did not announce it.
+A node that lacks an announced microblock requests it from one of the peers that announced it. After
+each timeout it asks twice as many others, also for other microblocks in the same place, so that
+peers that announce and withhold cost little time; when all have been asked it gives up. Only
+announcements of the last block's generator are followed. Microblocks are requested at a bounded
+pace, since each costs time in proportion to the block. An appended microblock is announced to all
+peers that did not announce it.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/MicroBlockSynchronizer.scala``.
@@ -10,7 +13,7 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -41,20 +44,28 @@ MAX_ANNOUNCED: Final = 2_000
 """Announcements remembered at a time; a network makes one every few seconds."""
 MAX_ANNOUNCED_OF_PEER: Final = 500
 """How many of these one peer may have made; more are treated as a flood."""
-ATTEMPTS: Final = 2
+MAX_RIVALS_OF_PEER: Final = 4
+"""Announcements of one peer on one form of the last block that are followed: an honest generator
+makes one.
+"""
+MAX_REQUESTS: Final = 16
+"""Requests sent at a time."""
 
 
 class MicroblockSettings(msgspec.Struct, frozen=True):
     """Times in ms, of ``synchronization.micro-block-synchronizer``: the timeout of a request
     (``wait-response-timeout``), the lifetime of an announcement (``inv-cache-timeout``), and how
     long a processed microblock is remembered (``processed-micro-blocks-cache-timeout``).
-    ``snapshots`` loads snapshots instead of executing (``enable-light-mode``).
+    ``snapshots`` loads snapshots instead of executing (``enable-light-mode``). After a ``burst`` of
+    microblocks one is requested each ``pace``: the reference makes one in five seconds.
     """
 
     wait: int = 2_000
     announced: int = 45_000
     processed: int = 180_000
     snapshots: bool = False
+    burst: int = 100
+    pace: int = 50
 
 
 DEFAULTS: Final = MicroblockSettings()
@@ -100,13 +111,17 @@ class _Announcement(msgspec.Struct):
     until: int
 
 
-class _PendingRequest(msgspec.Struct):
-    """A request in flight. At ``retry_at`` another peer is tried, while ``attempts`` are left."""
+class _Search(msgspec.Struct):
+    """The search for the microblock on a form of the last block. ``tried`` are the peers asked for
+    each id; at ``retry_at`` the next ``width`` requests are sent. With a ``microblock`` its
+    snapshot is searched for.
+    """
 
-    total_id: bytes
-    attempts: int
+    reference: bytes
     retry_at: int
-    tried: set[PeerId]
+    width: int = 1
+    tried: dict[bytes, set[PeerId]] = {}
+    asked: set[PeerId] = set()
     microblock: MicroblockReceived | None = None
 
 
@@ -128,16 +143,22 @@ class Microblocks:
         self._announced: dict[bytes, _Announcement] = {}
         self._of_peer: dict[PeerId, int] = {}
         self._next: dict[bytes, dict[bytes, None]] = {}
-        self._request: _PendingRequest | None = None
+        self._search: _Search | None = None
         self._done: dict[bytes, int] = {}
         self._applying: set[bytes] = set()
+        self._silent: set[PeerId] = set()
+        # When the next microblocks may be requested, if all of the burst had been used up.
+        self._paced_until = -settings.burst * settings.pace
+        self._resume_at: int | None = None
 
     @property
     def wake_at(self) -> int | None:
         """When a request is retried, or an announcement expires."""
         times = [each.until for each in self._announced.values()]
-        if self._request is not None:
-            times.append(self._request.retry_at)
+        if self._search is not None:
+            times.append(self._search.retry_at)
+        if self._resume_at is not None:
+            times.append(self._resume_at)
         return min(times, default=None)
 
     def handle(
@@ -175,7 +196,7 @@ class Microblocks:
 
     def _receive_announcement(self, peer: PeerId, inv: MicroblockInv, now: int) -> _Actions:
         self._forget_old(now)
-        if inv.total_id in self._done:
+        if inv.total_id in self._done or not self._may_follow(inv):
             return []
         known = self._announced.get(inv.total_id)
         if known is None or known.inv != inv:
@@ -187,7 +208,9 @@ class Microblocks:
             count = self._of_peer.get(peer, 0)
             if count >= MAX_ANNOUNCED_OF_PEER:
                 return [Blame(peer, "too many microblocks are announced", Verdict.SUSPEND)]
-            if len(self._announced) >= MAX_ANNOUNCED:
+            rivals = self._next.get(inv.reference, ())
+            of_peer = sum(self._announced[each].first == peer for each in rivals)
+            if len(self._announced) >= MAX_ANNOUNCED or of_peer >= MAX_RIVALS_OF_PEER:
                 return []
             self._of_peer[peer] = count + 1
             known = _Announcement(inv, peer, {}, now + self._settings.announced)
@@ -195,6 +218,13 @@ class Microblocks:
             self._next.setdefault(inv.reference, {})[inv.total_id] = None
         known.announcers[peer] = None
         return self._request_next(now)
+
+    def _may_follow(self, inv: MicroblockInv) -> bool:
+        """Whether the key of an announcement can be the generator's. That of a form that we do not
+        have yet is not known.
+        """
+        history = self._history
+        return inv.reference != history.last_id() or inv.generator == history.generator()
 
     def _forget_old(self, now: int) -> None:
         for total_id, each in list(self._announced.items()):
@@ -220,58 +250,104 @@ class Microblocks:
     # --- requests ---------------------------------------------------------------------------------
 
     def _request_next(self, now: int) -> _Actions:
-        """Request the microblock that extends the last block, if a peer has announced it."""
-        ids = self._next.get(self._history.last_id())
+        """Search for the microblock that extends the last block, if a peer has announced it."""
+        reference = self._history.last_id()
+        if self._search is not None and self._search.reference != reference:
+            self._search = None
+        if self._search is not None:
+            return []
+        for total_id in list(self._next.get(reference, ())):
+            if not self._may_follow(self._announced[total_id].inv):
+                self._forget(total_id)
+        ids = self._next.get(reference)
         if not ids or not self._applying.isdisjoint(ids):
             return []
-        if self._request is not None and self._request.total_id in ids:
+        settings = self._settings
+        earliest = now - settings.burst * settings.pace
+        if self._paced_until > now:
+            self._resume_at = self._paced_until
             return []
-        # Anybody may sign an announcement, so the one that most peers have made.
-        total_id = max(ids, key=lambda each: len(self._announced[each].announcers))
-        self._request = _PendingRequest(total_id, ATTEMPTS, now, set())
-        return self._send_request(now)
+        self._paced_until = max(self._paced_until, earliest) + settings.pace
+        self._resume_at = None
+        self._search = _Search(reference, now)
+        return self._ask(self._search, now)
 
-    def _send_request(self, now: int) -> _Actions:
-        request = self._request
-        assert request is not None, "a request is in flight"
-        known = self._announced.get(request.total_id)
-        announcers = () if known is None else known.announcers
-        untried = [each for each in announcers if each not in request.tried]
-        if not request.attempts or not untried:
-            # No peer responds: forget the microblock until it is announced again.
-            self._request = None
-            if known is not None:
-                self._forget(request.total_id)
-            return self._request_next(now)
-        peer = self._choose(untried)
-        request.tried.add(peer)
-        request.attempts -= 1
-        request.retry_at = now + self._settings.wait
-        kind = GetMicroblock if request.microblock is None else GetMicroblockSnapshot
-        return [Send(peer, kind(request.total_id))]
+    def _ask(self, search: _Search, now: int) -> _Actions:
+        """Send the next requests of a search, to peers that have not been asked for the same."""
+        actions: _Actions = []
+        kind = GetMicroblock if search.microblock is None else GetMicroblockSnapshot
+        search.asked.clear()
+        while len(actions) < search.width:
+            untried = {
+                each: peers for each in self._sought(search) if (peers := self._untried(each))
+            }
+            if not untried:
+                break
+            # The one that most peers have made, since any number may be signed with one key.
+            total_id = max(
+                untried,
+                key=lambda each: (-len(search.tried.get(each, ())), self._count_announcers(each)),
+            )
+            peers = untried[total_id]
+            peer = self._choose([each for each in peers if each not in self._silent] or peers)
+            search.tried.setdefault(total_id, set()).add(peer)
+            search.asked.add(peer)
+            actions.append(Send(peer, kind(total_id)))
+        search.width = min(2 * search.width, MAX_REQUESTS)
+        search.retry_at = now + self._settings.wait
+        if actions:
+            return actions
+        # No peer responds: forget the microblocks until they are announced again.
+        self._search = None
+        for total_id in list(self._sought(search)):
+            self._forget(total_id)
+        return self._request_next(now)
+
+    def _sought(self, search: _Search) -> Iterable[bytes]:
+        """Return the ids of the microblocks that are searched for."""
+        ids = self._next.get(search.reference, {})
+        if search.microblock is None:
+            return ids
+        return [each for each in ids if each == search.microblock.total_id]
+
+    def _untried(self, total_id: bytes) -> list[PeerId]:
+        search = self._search
+        assert search is not None, "it is searched for"
+        tried = search.tried.get(total_id, ())
+        return [each for each in self._announced[total_id].announcers if each not in tried]
+
+    def _count_announcers(self, total_id: bytes) -> int:
+        return len(self._announced[total_id].announcers)
 
     def _receive_microblock(self, received: MicroblockReceived, now: int) -> _Actions:
-        request = self._request
+        search = self._search
         if (
-            request is None
-            or request.total_id != received.total_id
-            or request.microblock is not None
+            search is None
+            or search.microblock is not None
+            or received.total_id not in search.tried
+            or received.total_id not in self._announced
         ):
             return []
+        self._silent.discard(received.peer)
         if not self._settings.snapshots:
             return self._apply(ApplyMicroblock(received))
-        request.microblock = received
-        request.attempts, request.tried = ATTEMPTS, set()
-        return self._send_request(now)
+        search.microblock, search.width = received, 1
+        search.tried.clear()
+        return self._ask(search, now)
 
     def _receive_snapshot(self, received: MicroblockSnapshotReceived) -> _Actions:
-        request = self._request
-        if request is None or request.total_id != received.total_id or request.microblock is None:
+        search = self._search
+        if (
+            search is None
+            or search.microblock is None
+            or search.microblock.total_id != received.total_id
+        ):
             return []
-        return self._apply(ApplyMicroblock(request.microblock, received))
+        self._silent.discard(received.peer)
+        return self._apply(ApplyMicroblock(search.microblock, received))
 
     def _apply(self, action: ApplyMicroblock) -> _Actions:
-        self._request = None
+        self._search = None
         self._applying.add(action.microblock.total_id)
         return [action]
 
@@ -289,16 +365,21 @@ class Microblocks:
 
     def _tick(self, now: int) -> _Actions:
         self._forget_old(now)
-        if self._request is not None and self._request.retry_at <= now:
-            return self._send_request(now)
+        search = self._search
+        if search is not None and search.retry_at <= now:
+            self._silent |= search.asked
+            return self._ask(search, now)
+        if self._resume_at is not None and self._resume_at <= now:
+            self._resume_at = None
+            return self._request_next(now)
         return []
 
     def _peer_left(self, peer: PeerId) -> None:
         self._of_peer.pop(peer, None)
+        self._silent.discard(peer)
+        if self._search is not None:
+            self._search.asked.discard(peer)
         for total_id, each in list(self._announced.items()):
             each.announcers.pop(peer, None)
-            if not each.announcers and not self._is_requested(total_id):
+            if not each.announcers:
                 self._forget(total_id)
-
-    def _is_requested(self, total_id: bytes) -> bool:
-        return self._request is not None and self._request.total_id == total_id

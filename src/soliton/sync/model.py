@@ -103,3 +103,6 @@ class History(Protocol):
 
     def last_id(self) -> bytes:
         """Return the id of the last block with all its microblocks."""
+
+    def generator(self) -> bytes:
+        """Return the public key of the last block's generator."""

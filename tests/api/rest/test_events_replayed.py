@@ -98,7 +98,7 @@ def do(chain: PrivateChain, step: str, number: int) -> None:
 
 def _shrink(chain: PrivateChain) -> None:
     """Take the last block back to its first form, and put another one on top of that."""
-    forms = [step.block.id for step in chain.node.chain._liquid]
+    forms = chain.node.chain.liquid_ids()
     if len(forms) > 1:
         chain.node.chain.shorten(forms[0])
         refresh(chain.node.pool)
