@@ -180,6 +180,7 @@ class FakeNode:
         self.pool: list[AnyTransaction] = []
         self.mined: dict[bytes, int] = {}
         self.failures: dict[bytes, str] = {}
+        self.blocks: dict[int, bytes] = {}
         self.block_times: dict[int, int] = {}
         self.ahead_ms = 0
         self.height = 1
@@ -239,6 +240,12 @@ class FakeNode:
         self._answer()
         await self.hanging()
         return self._status()
+
+    async def block_id(self, height: int) -> bytes | None:
+        self._answer()
+        if not 1 <= height <= self.height:
+            return None
+        return self.blocks.get(height, height.to_bytes(32, "big"))
 
     async def feature_active(self, feature: int) -> bool:
         self._answer()

@@ -102,7 +102,7 @@ async def test_polling_sees_blocks_the_pool_and_forks() -> None:
     chain.pool = [FIRST]
     async with polled(chain) as following:
         update = await following()
-        assert update == NodeUpdate(status(5), appeared=(FIRST,), changed=None)
+        assert update == NodeUpdate(status(5), appeared=(FIRST,), changed=None, resumed=True)
         chain.blocks[6], chain.pool = ("", [FIRST]), [SECOND]
         assert await following() == NodeUpdate(
             status(6),

@@ -18,10 +18,13 @@ from soliton.devnet.accounts import RICH_SEED
 from soliton.matcher import node_watch
 from soliton.matcher.errors import WrongChain
 from soliton.matcher.http_client import HttpNodeClient
-from soliton.matcher.node_client import ChainIdentity
+from soliton.matcher.node_client import Broadcast, BroadcastAnswer, ChainIdentity
 from soliton.matcher.records import ServiceStatus
 from soliton.matcher.rest.app import build_app
+from soliton.matcher.service import Matcher
 from soliton.matcher.settings import NodeAccess
+from soliton.matching import errors
+from soliton.matching.errors import MatcherError
 from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
@@ -137,6 +140,135 @@ async def test_a_node_that_comes_back_with_another_chain_ends_the_matcher(
         with pytest.raises(WrongChain, match="a new private chain"):
             await asyncio.wait_for(matcher.ended(), 60)
         assert matcher.status is not ServiceStatus.WORKING
+
+
+def another_chain(node: FakeNode, height: int) -> None:
+    """The node has another chain with the same first block, on which nobody owns anything."""
+    node.blocks = {each: b"x%31d" % each for each in range(2, height + 1)}
+    node.height = height
+    node.balances = {}
+
+
+def the_chain(node: FakeNode, height: int) -> None:
+    """The node has the first chain again."""
+    node.blocks, node.height = {}, height
+    for keys in (ALICE, BOB):
+        node.fund(keys)
+
+
+async def grow(node: FakeNode, matcher: Matcher, height: int) -> None:
+    """The chain grows, block by block."""
+    while node.height < height:
+        node.mine()
+        await eventually(lambda: node.height - 1 in matcher._watch._anchors)
+
+
+@pytest.mark.parametrize("height", [3, 29, 30, 31, 200])
+async def test_nothing_happens_on_the_word_of_another_chain(
+    tmp_path: Path, node: FakeNode, height: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has the same first block, and is shorter, as long or longer."""
+    node.height = 20
+    settings = settings_in(tmp_path, node=NodeAccess(max_silence_ms=1_000))
+    async with running(settings, node) as matcher:
+        await grow(node, matcher, 30)
+        for side in (Side.SELL, Side.BUY):
+            price = PRICE + 1 if side is Side.SELL else PRICE
+            await matcher.placing.place(make_order(ALICE, side, COIN, price), market=False)
+        another_chain(node, height)
+        node.update(resumed=True, changed=None, rolled_back_to=1)
+        await eventually(lambda: matcher._watch.is_silent)
+        with pytest.raises(MatcherError) as raised:
+            await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE + 1), market=False)
+        assert raised.value.kind is errors.WAVES_NODE_CONNECTION_BROKEN
+        assert "nothing is cancelled" in caplog.text and "node.url" in caplog.text
+        # However much it goes on.
+        for _ in range(5):
+            node.mine()
+        await asyncio.sleep(0.05)
+        book = matcher.engine.book(PAIR)
+        assert book is not None and len(book) == 2
+        the_chain(node, 32)
+        node.update(resumed=True, changed=None)
+        await eventually(lambda: not matcher._watch.is_silent)
+        assert len(book) == 2
+        await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE + 1), market=False)
+        assert len(book) == 1
+        await eventually(lambda: len(node.sent) >= 1)
+
+
+async def test_no_exchange_is_sent_to_a_node_of_another_chain(
+    tmp_path: Path, node: FakeNode
+) -> None:
+    node.height = 30
+    settings = settings_in(tmp_path, node=NodeAccess(max_silence_ms=1_000))
+    async with running(settings, node) as matcher:
+        node.answer = BroadcastAnswer(Broadcast.LATER, "busy")
+        for side in (Side.SELL, Side.BUY):
+            await matcher.placing.place(make_order(ALICE, side, COIN, PRICE), market=False)
+        await eventually(lambda: len(node.sent) >= 1)
+        another_chain(node, 3)
+        await eventually(lambda: matcher._watch.is_silent)
+        # One may be on its way.
+        await asyncio.sleep(0.1)
+        count = len(node.sent)
+        await asyncio.sleep(0.2)
+        assert len(node.sent) == count
+        the_chain(node, 30)
+        await eventually(lambda: len(node.sent) > count)
+
+
+async def test_the_blocks_that_were_seen_are_known_to_the_next_run(
+    tmp_path: Path, node: FakeNode
+) -> None:
+    node.height = 150
+    async with running(settings_in(tmp_path), node) as matcher:
+        await grow(node, matcher, 152)
+        await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    another_chain(node, 400)
+    second = make_matcher(settings_in(tmp_path), node)
+    await second.start()
+    try:
+        await eventually(lambda: second._watch.is_silent)
+        with pytest.raises(MatcherError):
+            await second.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+        the_chain(node, 152)
+        await asyncio.wait_for(second.working(), 60)
+        book = second.engine.book(PAIR)
+        assert book is not None and len(book) == 1
+    finally:
+        await second.stop()
+
+
+@pytest.mark.parametrize(("lost", "is_right"), [(1, True), (10, True), (11, False)])
+async def test_a_node_may_have_lost_its_newest_blocks(
+    tmp_path: Path, node: FakeNode, lost: int, is_right: bool
+) -> None:
+    node.height = 60
+    async with running(settings_in(tmp_path), node) as matcher:
+        node.height -= lost
+        node.update(resumed=True, changed=None, rolled_back_to=node.height)
+        if is_right:
+            await eventually(lambda: matcher.settlement.height == node.height)
+            await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+        else:
+            await eventually(lambda: matcher._watch.is_silent)
+
+
+@pytest.mark.parametrize(("fork", "is_right"), [(60, True), (100, True), (102, False)])
+async def test_a_fork_is_followed_as_deep_as_forks_can_be(
+    tmp_path: Path, node: FakeNode, fork: int, is_right: bool
+) -> None:
+    node.height = 200
+    async with running(settings_in(tmp_path), node) as matcher:
+        node.blocks = {each: b"y%31d" % each for each in range(201 - fork, 202)}
+        node.height = 201
+        node.update(resumed=True, changed=None, rolled_back_to=200 - fork)
+        if is_right:
+            await eventually(lambda: matcher.settlement.height == node.height)
+            assert not matcher._watch.is_silent
+        else:
+            await eventually(lambda: matcher._watch.is_silent)
 
 
 async def test_matcher_run_says_that_the_node_is_of_another_chain(tmp_path: Path) -> None:

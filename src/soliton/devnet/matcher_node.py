@@ -149,6 +149,14 @@ class LocalNode:
         chain = self.node.chain
         return ChainStatus(chain.height, chain.last_block.id)
 
+    @_patient
+    async def block_id(self, height: int) -> bytes | None:
+        """See ``NodeClient``."""
+        chain = self.node.chain
+        if height == chain.height:
+            return chain.last_block.id
+        return chain.meta(height).id if 1 <= height < chain.height else None
+
     async def feature_active(self, feature: int) -> bool:
         """See ``NodeClient``."""
         chain = self.node.chain

@@ -72,6 +72,7 @@ class Broadcasting:
 
     async def _send_all(self) -> None:
         while True:
+            await self._session.trusted.wait()
             if not self._state.to_send:
                 self._state.wake.clear()
                 await self._state.wake.wait()
@@ -161,6 +162,7 @@ class Broadcasting:
         interval = self._settings.interval_ms / 1000
         while True:
             await asyncio.sleep(interval)
+            await self._session.trusted.wait()
             for transaction_id, sent in self._state.off_chain.items():
                 if self._is_due(sent):
                     self._state.queue(transaction_id, sent)

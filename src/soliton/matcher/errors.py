@@ -26,6 +26,12 @@ class WrongChain(EnvironmentProblem):
     """The node belongs to another chain than the settings or the data."""
 
 
+class ChainMissing(NodeUnavailable):
+    """The node does not have the blocks that were seen before: it is behind, or on another branch.
+    It may come back.
+    """
+
+
 class RecoveryFailed(EnvironmentProblem):
     """Snapshot, journal and orders database do not match."""
 

@@ -89,7 +89,7 @@ class EventStream:
             except (HttpTrouble, NodeUnavailable, TimeoutError, _Ended) as error:
                 _log.info("reconnecting to the node's events: %s", str(error) or "timeout")
             # Missed events are sent when the stream resumes, except for changed balances.
-            self._accumulator.all_changed()
+            self._accumulator.resumed()
             self._seen = None
             await asyncio.sleep(_RETRY_SECONDS)
 

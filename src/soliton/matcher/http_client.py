@@ -135,6 +135,16 @@ class HttpNodeClient:
         """As ``NodeClient.status``."""
         return block_status(await self.get("/blocks/headers/last"))
 
+    async def block_id(self, height: int) -> bytes | None:
+        """As ``NodeClient.block_id``."""
+        path = f"/blocks/headers/at/{height}"
+        status, answer = await self._request("GET", path)
+        if status in (HTTPStatus.NOT_FOUND, HTTPStatus.BAD_REQUEST):
+            return None
+        if status != HTTPStatus.OK:
+            raise NodeUnavailable(f"the node answers {status} to {path}: {_shortened(answer)}")
+        return block_status(answer).block_id
+
     async def feature_active(self, feature: int) -> bool:
         """As ``NodeClient.feature_active``; there is one request per height."""
         height = (await self.status()).height

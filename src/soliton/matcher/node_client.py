@@ -133,7 +133,8 @@ class NodeUpdate(msgspec.Struct, frozen=True):
     ``appeared`` are new unconfirmed transactions, ``vanished`` the ids of those that
     left the pool, mined or not. ``changed`` are the accounts whose balances may have changed on the
     chain; ``None`` means any account. ``missed`` is true if events may be missing, so that the
-    state of awaited transactions must be queried.
+    state of awaited transactions must be queried. ``resumed`` is true if the connection was
+    interrupted before: another node may answer.
     """
 
     status: ChainStatus
@@ -144,6 +145,7 @@ class NodeUpdate(msgspec.Struct, frozen=True):
     changed: frozenset[Address] | None = frozenset()
     missed: bool = False
     failures: Mapping[bytes, str] = MappingProxyType({})
+    resumed: bool = False
 
 
 class NodeClient(Protocol):
@@ -161,6 +163,9 @@ class NodeClient(Protocol):
 
     async def status(self) -> ChainStatus:
         """The last block."""
+
+    async def block_id(self, height: int) -> bytes | None:
+        """The id of the block at a height, ``None`` if the chain does not reach it."""
 
     async def feature_active(self, feature: int) -> bool:
         """Whether a feature is active for the next block."""

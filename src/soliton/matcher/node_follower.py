@@ -21,6 +21,7 @@ from soliton.matcher.effects import Effects
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.log_throttle import throttled
 from soliton.matcher.node_client import NodeClient, NodeUpdate
+from soliton.matcher.node_watch import NodeWatch
 from soliton.matcher.settlement import Settlement
 
 _RETRY_SECONDS: Final = 1.0
@@ -33,18 +34,26 @@ async def follow_node(
     settlement: Settlement,
     chain: ChainKnowledge,
     accounts: Accounts,
+    watch: NodeWatch,
     followed: asyncio.Event,
 ) -> None:
-    """Follow the node forever; ``followed`` is set after the first update."""
+    """Follow the node forever; ``followed`` is set after the first update. Raises
+    ``WrongChain``.
+    """
     async for received in _updates(node, settlement, accounts):
-        update, is_settled = received, False
+        update, is_admitted, is_settled = received, False, False
         while True:
             try:
+                if not is_admitted:
+                    # While this fails, further news wait in the stream.
+                    update = await watch.admit(update)
+                    is_admitted = True
                 if not is_settled:
                     await settlement.follow(update)
                     is_settled = True
                 await chain.follow(update)
                 await accounts.follow(update)
+                await watch.remember(update.status.height)
             except NodeUnavailable as error:
                 # No part of an update may be skipped: it is not sent again.
                 _log.warning("cannot follow the node: %s", error)

@@ -1,10 +1,14 @@
 """Monitoring the node: whether it responds, and whether it is on the right chain.
 
 Without its node a matcher would match orders against outdated balances, so it rejects orders after
-a bounded silence. A node that returns may be another one behind the same address, so its chain is
-checked each time.
+a bounded silence. A node that returns may be another one behind the same address: an empty one, one
+that is synchronizing, or one of another chain with the same first block. On its word all orders
+would be cancelled for lack of balance. So the matcher remembers blocks that it has seen (anchors),
+and the node's chain must contain them up to the depth that forks can reach; as long as it does not,
+orders are rejected, nothing is sent to the node, and nothing that it reports has an effect.
 
-What lives here: the health check. What does not: following the chain (``node_follower``).
+What lives here: the health check, and the anchors. What does not: following the chain
+(``node_follower``).
 """
 
 from __future__ import annotations
@@ -14,11 +18,20 @@ import logging
 import time
 from typing import Final
 
-from soliton.matcher.errors import NodeUnavailable, WrongChain
-from soliton.matcher.node_client import NodeClient
+import msgspec
+
+from soliton.crypto import base58
+from soliton.matcher.errors import ChainMissing, NodeUnavailable, WrongChain
+from soliton.matcher.node_client import NodeClient, NodeUpdate
 from soliton.matcher.orders_db import OrdersDatabase
+from soliton.matcher.renewal import FINAL_DEPTH
+from soliton.matcher.session import Session
 from soliton.matcher.settings import MatcherSettings
 
+MAX_BEHIND: Final = 10
+"""A node that returns may lack so many of the newest blocks: it may have lost them in a crash."""
+FIRST_ANCHORS: Final = (1, 2, 5, 10, 20, 50, FINAL_DEPTH)
+"""The depths of the blocks that are remembered at the first start."""
 _LONGEST_PAUSE: Final = 2.5
 _PAUSES: Final = 4
 """The number of checks within the permitted silence."""
@@ -30,10 +43,18 @@ class NodeWatch:
     """Use from one event loop."""
 
     def __init__(
-        self, node: NodeClient, settings: MatcherSettings, database: OrdersDatabase
+        self,
+        node: NodeClient,
+        settings: MatcherSettings,
+        database: OrdersDatabase,
+        session: Session,
     ) -> None:
         """The database records which chain its orders belong to."""
         self._node = node
+        self._session = session
+        self._anchors = database.anchors()
+        # The chain is not shorter than its newest anchor and the block above that.
+        self._top = max(self._anchors, default=0) + 1
         self._network = settings.network
         self._database = database
         self._limit = settings.node.max_silence_ms / 1_000
@@ -42,11 +63,103 @@ class NodeWatch:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the node has not responded for too long."""
-        return time.monotonic() - self._heard > self._limit
+        """Whether the node has not responded for too long, or has lost the chain."""
+        return not self._session.trusted.is_set() or time.monotonic() - self._heard > self._limit
 
     async def check_chain(self) -> None:
-        """Raises ``WrongChain`` if the node is on another chain, and ``NodeUnavailable``."""
+        """Raises ``WrongChain`` if the node is on another chain, ``ChainMissing`` if it lacks the
+        blocks that were seen before, and ``NodeUnavailable``.
+        """
+        await self._check_identity()
+        try:
+            await self._check_anchors()
+        except ChainMissing as error:
+            if self._session.trusted.is_set():
+                self._session.trusted.clear()
+                _log.error(
+                    "orders are rejected, and nothing is cancelled, until the node is back on the "
+                    "chain: %s",
+                    error,
+                )
+            raise
+        if not self._session.trusted.is_set():
+            self._session.trusted.set()
+            _log.warning("the node is on the chain again: orders are accepted")
+
+    async def _check_anchors(self) -> None:
+        height = (await self._node.status()).height
+        if height < self._top - MAX_BEHIND:
+            raise ChainMissing(
+                f"the node's chain ends at block {height}, but block {self._top} was seen: the "
+                "node is behind, or is another one (see node.url)"
+            )
+        heights = sorted((each for each in self._anchors if each <= height), reverse=True)
+        # The first, second, fourth... and the last: a fork is rarely deep.
+        picked = [heights[(1 << power) - 1] for power in range(len(heights).bit_length())]
+        for each in dict.fromkeys((*picked, *heights[-1:])):
+            if await self._node.block_id(each) == self._anchors[each]:
+                if each != heights[0]:
+                    self._forget_above(each)
+                return
+        if self._anchors:
+            lowest = min(self._anchors)
+            seen = base58.encode(self._anchors[lowest])
+            raise ChainMissing(
+                f"block {lowest} of the node's chain is not {seen}, which was seen before: the "
+                "node is on another branch, deeper than forks can be (see node.url; a matcher for "
+                "another chain needs another data-directory)"
+            )
+
+    def _forget_above(self, height: int) -> None:
+        self._anchors = {each: name for each, name in self._anchors.items() if each <= height}
+        self._top = height + 1
+        self._database.put_anchors(self._anchors)
+
+    async def admit(self, update: NodeUpdate) -> NodeUpdate:
+        """An update as it may take effect: after an interruption, only once the node has the chain
+        that was seen before. Raises ``WrongChain``, ``ChainMissing`` and ``NodeUnavailable``; then
+        it must be called again.
+        """
+        is_rollback = update.rolled_back_to is not None and not update.resumed
+        if is_rollback and update.rolled_back_to is not None:
+            self._forget_above(update.rolled_back_to)
+        was_trusted = self._session.trusted.is_set()
+        is_doubtful = update.resumed or (update.missed and not is_rollback)
+        if is_doubtful or not was_trusted:
+            await self.check_chain()
+        if not was_trusted:
+            # What it reports of blocks may be that of the other chain.
+            update = msgspec.structs.replace(
+                update,
+                status=await self._node.status(),
+                rolled_back_to=None,
+                confirmed=(),
+                failures={},
+                changed=None,
+                missed=True,
+            )
+        return update
+
+    async def remember(self, height: int) -> None:
+        """Remember the newest block below the last one, at ``height``, which may still grow. Raises
+        ``NodeUnavailable``.
+        """
+        if height - 1 in self._anchors:
+            return
+        depths = (1,) if self._anchors else FIRST_ANCHORS
+        anchors = dict(self._anchors)
+        for each in (height - depth for depth in depths):
+            # The first block is checked by its signature.
+            found = await self._node.block_id(each) if each > 1 else None
+            if found is not None:
+                anchors[each] = found
+        floor = max([each for each in anchors if each <= height - FINAL_DEPTH], default=0)
+        kept = {each: name for each, name in anchors.items() if floor <= each < height}
+        if kept != self._anchors:
+            self._anchors, self._top = kept, max(self._top, height)
+            self._database.put_anchors(kept)
+
+    async def _check_identity(self) -> None:
         found, network = await self._node.identity(), self._network
         if found.chain_id != network.chain_id:
             raise WrongChain(
@@ -77,6 +190,9 @@ class NodeWatch:
                 async with asyncio.timeout(self._limit):
                     await self.check_chain()
                     await self._node.status()
+            except ChainMissing:
+                # ``check_chain`` has logged it.
+                self._heard = time.monotonic()
             except (NodeUnavailable, TimeoutError) as error:
                 self._warn(error)
             else:

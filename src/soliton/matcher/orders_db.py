@@ -9,7 +9,8 @@ prefix    key                                     value
 ========  ======================================  ==============================================
 ``m``     a name                                  ``offset``: of the last command; ``owner``: the
                                                   matcher; ``genesis``: the chain's first block;
-                                                  ``signed``: present if ``e`` is complete
+                                                  ``signed``: present if ``e`` is complete;
+                                                  ``anchors``: ids of blocks that were seen
 ``i``     order id                                the finalised order, ``OrderInfo``
 ``h``     address                                 ids of its last finalised orders, oldest first
 ``p``     address, pair                           the same of one pair
@@ -68,6 +69,7 @@ _OFFSET_KEY: Final = b"moffset"
 _OWNER_KEY: Final = b"mowner"
 _GENESIS_KEY: Final = b"mgenesis"
 _SIGNED_KEY: Final = b"msigned"
+_ANCHORS_KEY: Final = b"manchors"
 _PLACE: Final = struct.Struct(">QH")
 _FAR_PLACE: Final = struct.Struct(">QHI")
 _LAST_SHORT_INDEX: Final = 0xFFFF
@@ -76,6 +78,7 @@ _RATE_VALUE: Final = struct.Struct(">d")
 _encode = msgspec.msgpack.Encoder().encode
 _decode_info = msgspec.msgpack.Decoder(OrderInfo).decode
 _decode_unsettled = msgspec.msgpack.Decoder(Unsettled).decode
+_decode_anchors = msgspec.msgpack.Decoder(dict[int, bytes]).decode
 _decode_trade = msgspec.msgpack.Decoder(Trade).decode
 
 
@@ -154,6 +157,15 @@ class OrdersDatabase(KeyValues):
     def put_genesis(self, signature: str) -> None:
         """Record the chain."""
         self._fresh[_GENESIS_KEY] = signature.encode()
+
+    def anchors(self) -> dict[int, bytes]:
+        """The ids of some blocks of the chain that were seen, by height."""
+        found = self._get(_ANCHORS_KEY)
+        return {} if found is None else _decode_anchors(found)
+
+    def put_anchors(self, anchors: dict[int, bytes]) -> None:
+        """Record blocks that were seen, in place of those before."""
+        self._fresh[_ANCHORS_KEY] = _encode(anchors)
 
     def mark(self, offset: int) -> None:
         """Complete the effects of the command at ``offset``."""

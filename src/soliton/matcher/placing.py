@@ -157,6 +157,9 @@ class Placing:
         )
         if accounts.stopped:
             raise MatcherError(errors.MATCHER_IS_STARTING)
+        if not self._session.trusted.is_set():
+            # Its balances may be those of another chain.
+            raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN)
         command = self._reserve(order, account, fees, market=market)
         applied: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
 

@@ -121,6 +121,7 @@ class Poller:
             changed=None if moved or interrupted else frozenset(),
             missed=moves.missed,
             failures=_failures(moves.blocks),
+            resumed=interrupted,
         )
 
     async def _follow(self, last: ChainStatus) -> _Moves:

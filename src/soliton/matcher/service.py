@@ -79,7 +79,7 @@ class Matcher:
             max_active_orders=settings.max_active_orders,
         )
         self.rates = Rates(self.database.rates(), self.effects.rate_changed)
-        self._watch = NodeWatch(node, settings, self.database)
+        self._watch = NodeWatch(node, settings, self.database, replica.session)
         self.placing = Placing(replica, self._watch, self.placement, self.rates)
         self.canceling = Canceling(replica)
         self.queries = Queries(replica, self.placement, self.rates)

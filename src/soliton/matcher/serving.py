@@ -43,12 +43,16 @@ class Serving:
         )
         followed = asyncio.Event()
         settlement.activate()
-        follower = follow_node(replica.node, settlement, replica.chain, accounts, followed)
+        follower = follow_node(
+            replica.node, settlement, replica.chain, accounts, self._watch, followed
+        )
         self._start(follower, self._watch.run())
         try:
             await self._until(followed.wait())
             await until_answered(settlement.reconcile)
             await until_answered(lambda: load_accounts(accounts, effects, settlement))
+            # Balances of another chain would cancel orders.
+            await until_answered(self._watch.check_chain)
             session.accounts = accounts
             self._start(self._canceling.expire(), *replica.broadcasting.tasks())
             for account in accounts.all():

@@ -21,6 +21,11 @@ class Session:
         self.status = ServiceStatus.STARTING
         self.working = asyncio.Event()
         """Set while orders are accepted."""
+        self.trusted = asyncio.Event()
+        """Set while the node has the blocks that were seen before; unless it is, nothing is sent to
+        it, and nothing that it reports has an effect.
+        """
+        self.trusted.set()
         self.accounts: Accounts | None = None
         """Set while the matcher serves; until then no balances are followed."""
 

@@ -29,6 +29,7 @@ class UpdateAccumulator:
         self._changed: set[Address] = set()
         self._all_changed = False
         self._missed = False
+        self._resumed = False
 
     def moved(self) -> None:
         """The last block changed."""
@@ -73,6 +74,11 @@ class UpdateAccumulator:
         self._all_changed = True
         self.pending.set()
 
+    def resumed(self) -> None:
+        """The connection was interrupted; the balances of any account may have changed."""
+        self._resumed = True
+        self.all_changed()
+
     def missed(self) -> None:
         """Some events were missed."""
         self._missed = True
@@ -91,6 +97,7 @@ class UpdateAccumulator:
             vanished=tuple(self._vanished),
             changed=None if self._all_changed else frozenset(self._changed),
             missed=self._missed,
+            resumed=self._resumed,
         )
         self._reset()
         self.pending.clear()
