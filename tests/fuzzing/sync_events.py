@@ -46,6 +46,7 @@ from soliton.sync.model import (
     NothingNew,
     Received,
     Send,
+    Slow,
     Tick,
 )
 from soliton.sync.relay import (
@@ -134,7 +135,7 @@ class Loading:
             case Blame(reason=reason):
                 assert reason
             case _:
-                assert isinstance(action, NothingNew)
+                assert isinstance(action, NothingNew | Slow)
 
     def step(self, now: int) -> None:
         chance, peer = self.chance, self.chance.randint(1, 3)
@@ -157,7 +158,8 @@ class Loading:
             case _:
                 self.hear(Tick(), now=now)
         assert self.made.is_applying == (self.applying is not None)
-        assert (self.made.wake_at is None) == (self.made.busy_with is None)
+        assert self.made.busy_with is None or self.made.wake_at is not None
+        assert set(self.made._owed) <= self.joined
         assert self.made.busy_with is None or self.made.busy_with in self.joined
 
     def some_ids(self) -> BlockIds | Signatures:

@@ -15,7 +15,7 @@ from soliton.sync.extensions import (
     LoaderSettings,
     SnapshotReceived,
 )
-from soliton.sync.model import Blame, Joined, Left, NothingNew, Received, Send, Tick
+from soliton.sync.model import Blame, Joined, Left, NothingNew, Received, Send, Slow, Tick
 from soliton.sync.scores import BestPeer
 from soliton.wire.errors import Verdict
 from soliton.wire.messages import (
@@ -162,12 +162,15 @@ def test_blocks_that_do_not_follow_each_other() -> None:
 def test_patience_is_for_each_item() -> None:
     world = World()
     world.best()
+    assert world.loader.wake_at == extensions.PATIENCE
+    assert world.loader.handle(Tick(), 59_999) == [Slow(PEER)]
     assert world.loader.wake_at == 60_000
-    assert world.loader.handle(Tick(), 59_999) == []
     world.ids(block_id(3), block_id(4), block_id(5), now=59_999)
     world.block(4, now=100_000)
-    assert world.loader.handle(Tick(), 159_999) == []
-    (blame,) = world.loader.handle(Tick(), 160_000)
+    assert not any(isinstance(each, Blame) for each in world.loader.handle(Tick(), 159_999))
+    blame, extension = world.loader.handle(Tick(), 160_000)
+    # What has come is used.
+    assert extension == ApplyExtension(PEER, (came(4),))
     assert isinstance(blame, Blame)
     assert blame.verdict is Verdict.BLACKLIST
 
@@ -297,7 +300,7 @@ def test_any_order_of_events(script: list[tuple[object, int]]) -> None:
                     assert following.reference == one.block_id
                 assert not set(action.ids) & set(world.history.ids)
         assert world.loader.is_applying == applying
-        assert (world.loader.wake_at is None) == (world.loader.busy_with is None)
+        assert world.loader.busy_with is None or world.loader.wake_at is not None
 
 
 @pytest.mark.parametrize(("later", "verdict"), [(99, Verdict.BLACKLIST), (120, Verdict.SUSPEND)])
@@ -311,9 +314,7 @@ def test_who_may_have_changed_its_chain_is_not_banned_for_silence(
     world.best()
     world.ids(block_id(3), block_id(4), now=10)
     world.loader.handle(BestPeer(PEER, later), 2_000)
-    until = world.loader.wake_at
-    assert until is not None
-    (blame,) = world.loader.handle(Tick(), until)
+    (blame,) = world.loader.handle(Tick(), 10 + extensions.DEFAULTS.timeout)
     assert isinstance(blame, Blame)
     assert (blame.peer, blame.verdict) == (PEER, verdict)
 
@@ -325,3 +326,104 @@ def test_who_claims_a_better_chain_and_names_no_block_is_not_believed() -> None:
     assert world.ids(block_id(3)) == [NothingNew(PEER)]
     # It is the next one's turn.
     assert world.loader.handle(BestPeer(OTHER, 99), 1) == [Send(OTHER, GetBlockIds(own(3)))]
+
+
+def test_a_peer_that_has_replaced_a_block_is_asked_again() -> None:
+    """A follower waited a minute each time for a block that its only peer had replaced."""
+    world = World()
+    world.best()
+    world.ids(block_id(3), block_id(4), block_id(5))
+    world.block(4, now=100)
+    again = [Send(PEER, GetBlockIds(own(3)))]
+    assert world.loader.wake_at == 100 + extensions.ASKED_AGAIN
+    assert world.loader.handle(Tick(), 2_100) == again
+    assert world.loader.handle(Tick(), 2_200) == []
+    # What has come is used, what is new is requested.
+    assert world.ids(block_id(3), block_id(4), block_id(5, "b"), now=2_300) == [
+        Send(PEER, GetBlock(block_id(5, "b"))),
+        ApplyExtension(PEER, (came(4),)),
+    ]
+    world.history.ids.append(block_id(4))
+    assert world.loader.handle(Applied(), 2_400) == []
+    new = BlockReceived(PEER, block_id(5, "b"), block_id(4), ProtobufBlock(b"x"))
+    extension, _ = world.loader.handle(new, 2_500)
+    assert extension == ApplyExtension(PEER, (new,))
+
+
+def test_a_fork_keeps_what_has_come_of_an_earlier_list() -> None:
+    world = World()
+    world.best()
+    world.ids(block_id(2), block_id(3, "b"), block_id(4, "b"), block_id(5, "b"))
+    world.block(3, "b")
+    world.block(4, "b")
+    world.loader.handle(Tick(), 2_000)
+    # No part of it alone need be better than our chain.
+    asked = world.ids(block_id(2), block_id(3, "b"), block_id(4, "b"), block_id(5), now=2_100)
+    assert asked == [Send(PEER, GetBlock(block_id(5)))]
+    last = BlockReceived(PEER, block_id(5), block_id(4, "b"), ProtobufBlock(b"x"))
+    extension, _ = world.loader.handle(last, 2_200)
+    assert isinstance(extension, ApplyExtension)
+    assert extension.ids == (block_id(3, "b"), block_id(4, "b"), block_id(5))
+
+
+def test_what_a_peer_still_lists_is_requested_once_more() -> None:
+    world = World()
+    world.best()
+    world.ids(block_id(3), block_id(4), block_id(5))
+    world.block(5)
+    world.loader.handle(Tick(), 2_000)
+    listed = (block_id(3), block_id(4), block_id(5))
+    assert world.ids(*listed, now=2_100) == [Send(PEER, GetBlock(block_id(4)))]
+    # It takes twice as long each time.
+    assert world.loader.wake_at == extensions.PATIENCE
+    world.loader.handle(Tick(), 5_000)
+    assert world.loader.wake_at == 2_100 + 2 * extensions.ASKED_AGAIN
+    world.loader.handle(Tick(), 6_100)
+    assert world.ids(*listed, now=6_200) == []
+    extension, _ = world.block(4, now=6_300)
+    assert extension == ApplyExtension(PEER, (came(4), came(5)))
+
+
+def test_a_peer_that_drips_is_put_aside_for_another() -> None:
+    """True blocks, each just before its timeout, kept a new node at height 1."""
+    world = World()
+    world.best()
+    world.ids(block_id(3), *(block_id(number) for number in range(4, 9)))
+    world.block(4, now=4_000)
+    slow = world.loader.handle(Tick(), extensions.PATIENCE)
+    assert slow == [Slow(PEER)]
+    # There is no other one yet: its blocks are awaited.
+    world.block(5, now=40_000)
+    extension, asked = world.best(OTHER, now=50_000)
+    assert extension == ApplyExtension(PEER, (came(4), came(5)))
+    assert asked == Send(OTHER, GetBlockIds((block_id(5), block_id(4), *own(3))))
+    world.history.ids += [block_id(4), block_id(5)]
+    world.loader.handle(Applied(), 50_010)
+    world.ids(block_id(5), block_id(6), peer=OTHER, now=50_020)
+    extension, _ = world.block(6, peer=OTHER, now=50_030)
+    assert extension == ApplyExtension(OTHER, (came(6, peer=OTHER),))
+    # What it owes remains due.
+    for number, now in ((6, 60_000), (7, 119_000)):
+        world.block(number, now=now)
+        assert not any(isinstance(e, Blame) for e in world.loader.handle(Tick(), now + 50_000))
+    blames = [e for e in world.loader.handle(Tick(), 179_000) if isinstance(e, Blame)]
+    assert [each.peer for each in blames] == [PEER]
+
+
+def test_a_fast_peer_is_not_slow_however_long_it_takes() -> None:
+    world = World()
+    world.best()
+    world.ids(block_id(3), *(block_id(number) for number in range(4, 20)))
+    for number in range(4, 19):
+        now = (number - 3) * 1_000
+        world.block(number, size=1_100 * extensions.FAST, now=now)
+        assert world.loader.handle(Tick(), now + 999) == []
+
+
+def test_what_came_before_a_peer_went_is_used() -> None:
+    world = World()
+    world.best()
+    world.ids(block_id(3), block_id(4), block_id(5), block_id(6))
+    world.block(4)
+    world.block(6)
+    assert world.loader.handle(Left(PEER), 0) == [ApplyExtension(PEER, (came(4),))]

@@ -119,3 +119,36 @@ def test_silence_of_one_makes_wary_of_others_that_claim_more() -> None:
     # Who was asked was not the best one any more when that came to nothing.
     scores.doubt(3)
     assert scores.handle(Tick(), 2_200) == [BestPeer(1, 5)]
+
+
+def test_a_slow_peer_is_used_when_no_other_is_ahead() -> None:
+    scores = Scores(Ids(3))
+    scores.handle(Received(1, Score(99)), 0)
+    scores.set_slow(1, 10)
+    assert scores.handle(Tick(), 10) == []
+    assert scores.best == BestPeer(1, 99)
+    assert scores.handle(Received(2, Score(9)), 20) == []
+    assert scores.handle(Tick(), 1_020) == [BestPeer(2, 9)]
+    # Neither its score nor what it delivers slowly makes it the best again.
+    scores.delivered(1)
+    scores.handle(Received(1, Score(1_000)), 1_030)
+    assert scores.handle(Tick(), 2_030) == []
+    assert scores.handle(Left(2), 2_100) == [BestPeer(1, 1_000)]
+
+
+def test_after_a_slow_peer_those_come_first_that_have_delivered() -> None:
+    scores = Scores(Ids(3))
+    scores.handle(Received(1, Score(99)), 0)
+    scores.handle(Received(2, Score(9)), 0)
+    scores.set_slow(1, 10)
+    assert scores.handle(Tick(), 10) == [BestPeer(2, 9)]
+    scores.delivered(2)
+    # It may come again as another one.
+    assert scores.handle(Left(1), 20) == []
+    assert scores.handle(Received(3, Score(99)), 30) == []
+    assert scores.handle(Received(2, Score(9)), 60_000) == []
+    assert scores.handle(Received(3, Score(99)), 60_000) == []
+    scores.handle(Received(2, Score(9)), 120_000)
+    scores.handle(Received(3, Score(99)), 120_000)
+    assert scores.best == BestPeer(2, 9)
+    assert scores.handle(Left(2), 120_010) == [BestPeer(3, 99)]

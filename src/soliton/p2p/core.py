@@ -52,6 +52,7 @@ from soliton.sync.model import (
     PeerId,
     Received,
     Send,
+    Slow,
     Tick,
 )
 from soliton.sync.peers import Dial, PeerBook, PeerSettings
@@ -516,6 +517,9 @@ class Core:
                     effects += self._blame(action, now)
                 case NothingNew(peer=peer):
                     effects += self.distrust(peer, now)
+                case Slow(peer=peer):
+                    self.scores.set_slow(peer, now)
+                    effects += self._carry_out(self.scores.handle(Tick(), now), now)
                 case BestPeer():
                     effects += self._carry_out(self.loader.handle(action, now), now)
                 case Dial() | ApplyExtension() | ApplyMicroblock() | CheckTransaction():

@@ -82,7 +82,15 @@ class NothingNew(msgspec.Struct, frozen=True):
     peer: PeerId
 
 
-Action = Send | Broadcast | Blame | NothingNew
+class Slow(msgspec.Struct, frozen=True):
+    """A peer delivers slowly, if at all. Others that have a better chain than ours are used while
+    there are any.
+    """
+
+    peer: PeerId
+
+
+Action = Send | Broadcast | Blame | NothingNew | Slow
 """Actions of every machine; some machines have additional ones."""
 
 

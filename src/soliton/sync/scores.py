@@ -43,6 +43,8 @@ class ScoreSettings(msgspec.Struct, frozen=True):
 
 
 DEFAULTS: Final = ScoreSettings()
+WARY: Final = 600_000
+"""How long (ms) after a slow peer high claims are distrusted, whoever delivers meanwhile."""
 MAX_PROVEN: Final = 1_000
 """How many peers that have delivered are remembered."""
 
@@ -81,6 +83,8 @@ class Scores:
         self._cautious = False
         self._proven: dict[PeerId, None] = {}
         self._doubted: set[PeerId] = set()
+        self._slow: set[PeerId] = set()
+        self._wary_until = 0
 
     @property
     def best(self) -> BestPeer:
@@ -118,6 +122,7 @@ class Scores:
             case Left(peer=peer):
                 self.forget(peer)
                 self._doubted.discard(peer)
+                self._slow.discard(peer)
             case Received(peer=peer, message=Score(score=score)):
                 self._receive(peer, score, now)
             case ChainMoved():
@@ -135,6 +140,14 @@ class Scores:
         self._doubted.add(peer)
         self.forget(peer)
 
+    def set_slow(self, peer: PeerId, now: int) -> None:
+        """A peer delivers slowly: use others that are ahead while there are any, and distrust high
+        claims for some time, as after ``doubt``.
+        """
+        self._slow.add(peer)
+        self._proven.pop(peer, None)
+        self._wary_until = now + WARY
+
     def forget(self, peer: PeerId) -> None:
         """Remove a peer's score: the peer has left, or its score is distrusted."""
         if peer == self._best.peer:
@@ -148,6 +161,8 @@ class Scores:
         self._cautious = False
         self._doubted.discard(peer)
         self._proven.pop(peer, None)
+        if peer in self._slow:
+            return
         self._proven[peer] = None
         if len(self._proven) > MAX_PROVEN:
             del self._proven[next(iter(self._proven))]
@@ -160,7 +175,8 @@ class Scores:
             return
         pending = self._pending.get(peer)
         # A doubted peer does not get its score accepted faster by repeating it.
-        at_once = peer not in self._last and not self._cautious and peer not in self._doubted
+        is_new = peer not in self._last and peer not in self._doubted
+        at_once = is_new and not self._is_cautious(now)
         # The delay counts from the first change: on a fast chain the score never stops changing.
         at = now + (0 if at_once else self._settings.quiet) if pending is None else pending.at
         self._last[peer] = score
@@ -185,18 +201,22 @@ class Scores:
             self._announce_at, self._repeat_at = None, now + self._settings.repeat
             self._announced = self._own
             actions.append(Broadcast(Score(self._own)))
-        best = self._choose()
+        best = self._choose(now)
         if best != self._best:
             self._best = best
             actions.append(best)
         return actions
 
-    def _choose(self) -> BestPeer:
+    def _is_cautious(self, now: int) -> bool:
+        return self._cautious or self._wary_until > now
+
+    def _choose(self, now: int) -> BestPeer:
         better = {p: each.score for p, each in self._known.items() if each.score > self._own}
         if not better:
             return BestPeer(None, 0)
+        better = {p: each for p, each in better.items() if p not in self._slow} or better
         current = self._best.peer
-        if self._cautious:
+        if self._is_cautious(now):
             # False claims must not delay peers that do have blocks.
             better = {p: each for p, each in better.items() if p in self._proven} or better
             if current in better:
