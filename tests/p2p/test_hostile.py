@@ -134,8 +134,8 @@ def test_a_forged_microblock_is_blamed_whatever_it_builds_on(tmp_path: Path) -> 
         async with peers(tmp_path, 1) as (one,):
             one.mine(one.transfer())
             inv = messages.announce(
-                forger.private_key,
-                forger.public_key,
+                one.owner.private_key,
+                one.owner.public_key,
                 forged.total_block_id,
                 one.node.chain.last_block.id,
                 ord("R"),
