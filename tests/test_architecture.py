@@ -69,7 +69,17 @@ PURE = {
 BESIDES: dict[str, dict[str, str]] = {
     "crypto": {
         **dict.fromkeys(
-            ("coincurve", "Crypto", "cryptography", "gmpy2", "nacl", "sha3", "zksnake"),
+            (
+                "coincurve",
+                "Crypto",
+                "cryptography",
+                "gmpy2",
+                "hmac",
+                "nacl",
+                "pyblst",
+                "sha3",
+                "zksnake",
+            ),
             "arithmetic in compiled code, without state",
         ),
         "os": "secret random bytes for a signature or a proof, unless they are handed in",

@@ -89,12 +89,18 @@ def load_vectors(name: str) -> list[dict[str, Any]]:
     Callable inside a test and at the top of a test module (for parametrisation). The list is
     shared between callers: read it, do not change it.
     """
+    vectors: list[dict[str, Any]] = load_document(name)["vectors"]
+    return vectors
+
+
+def load_document(name: str) -> dict[str, Any]:
+    """A file of vectors that has several parts; skips and is shared as ``load_vectors``."""
     path = _find(name)
     if path is None:
         reason = f"vector file {_base_name(name)} is not in {shared_root() / 'vectors'}"
         report.skipped(name, 0, f"missing; {SHARED_VARIABLE} may name its place")
         pytest.skip(reason, allow_module_level=True)
-    return _read(path)
+    return _document(path)
 
 
 def _find(name: str) -> Path | None:
@@ -107,11 +113,10 @@ def _find(name: str) -> Path | None:
 
 
 @cache
-def _read(path: Path) -> list[dict[str, Any]]:
+def _document(path: Path) -> dict[str, Any]:
     raw = path.read_bytes()
-    document = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
-    vectors: list[dict[str, Any]] = document["vectors"]
-    return vectors
+    document: dict[str, Any] = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
+    return document
 
 
 def _base_name(name: str) -> str:

@@ -14,3 +14,11 @@ class CryptoError(InputError):
 
 class Base58Error(CryptoError):
     """A string is not Base58, or exceeds the limit of length."""
+
+
+class InvalidBlsKey(CryptoError):
+    """Bytes are no public key of BLS12-381."""
+
+
+class InvalidBlsSignature(CryptoError):
+    """Bytes are no signature of BLS12-381, or not that of a message."""

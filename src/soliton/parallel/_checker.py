@@ -2,8 +2,8 @@
 
 Started by ``signatures`` and ``bulk_verifier``; ends with its input. It writes one byte when it is
 ready. A request is four bytes of length and a pair of lists: of (key, message, signature) in the
-form of Ed25519, each answered by a byte, and of (private key, message, signing point), each
-answered by a signature.
+form of ``crypto.signatures.prepare``, each answered by a byte, and of (private key, message,
+signing point), each answered by a signature.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from soliton.crypto.curve25519 import SignedMessage, sign, to_ed25519, verify_ed25519
+from soliton.crypto.curve25519 import SignedMessage, sign
+from soliton.crypto.signatures import prepare, verify_prepared
 
 COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
-READY: Final = 3
+READY: Final = 4
 """Each form of the requests has a number of its own, since a running program may have been replaced
 on the disk: it does without a worker that has another form.
 """
@@ -27,7 +28,7 @@ LENGTH_BYTES: Final = 4
 
 def request(claims: Sequence[SignedMessage], unsigned: Sequence[object] = ()) -> bytes:
     """Encode a request: signatures to verify, and messages to sign."""
-    data = marshal.dumps(([to_ed25519(*claim) for claim in claims], list(unsigned)))
+    data = marshal.dumps(([prepare(claim) for claim in claims], list(unsigned)))
     return len(data).to_bytes(LENGTH_BYTES, "big") + data
 
 
@@ -53,7 +54,7 @@ def _serve() -> None:
             return
         claims, unsigned = marshal.loads(payload)  # noqa: S302 - by our own parent
         # Verdicts are more urgent than signatures.
-        stdout.write(bytes(claim is not None and verify_ed25519(*claim) for claim in claims))
+        stdout.write(bytes(claim is not None and verify_prepared(claim) for claim in claims))
         stdout.flush()
         for key, message, point in unsigned:
             stdout.write(sign(key, message, point=point))

@@ -6,7 +6,7 @@ other end of the queue, until both meet. Groups that the worker has not answered
 killed or hangs, are verified here. The worker is started once there are enough signatures.
 
 What lives here: the worker's lifecycle, the groups. What does not: the validity of a signature
-(``soliton.crypto.curve25519``), signatures of single transactions (``signatures``).
+(``soliton.crypto.signatures``), signatures of single transactions (``signatures``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import Future
 from typing import IO, Final
 
-from soliton.crypto.curve25519 import SignedMessage, verify
+from soliton.crypto.curve25519 import SignedMessage
+from soliton.crypto.signatures import verify
 from soliton.parallel._checker import COMMAND, READY, request
 from soliton.parallel.threads import cores, verify_many
 

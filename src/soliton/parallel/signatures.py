@@ -10,7 +10,7 @@ done here.
 A private key is sent through the worker's private pipe; it is in no command line and in no file.
 
 What lives here: the worker's lifecycle and requests. What does not: the validity of a signature
-(``soliton.crypto.curve25519``).
+(``soliton.crypto.signatures``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, cast
 
-from soliton.crypto.curve25519 import SIGNATURE_BYTES, SignedMessage, sign, verify
+from soliton.crypto.curve25519 import SIGNATURE_BYTES, SignedMessage, sign
+from soliton.crypto.signatures import is_bls, verify
 from soliton.parallel._checker import COMMAND, READY, request
 from soliton.parallel.threads import cores
 
@@ -37,6 +38,8 @@ SIGN_SECONDS: Final = 0.005
 """How long messages to sign are collected, since each request to the process has a cost."""
 STARTS_AFTER: Final = 256
 """Signatures submitted together before the process starts, which costs as much as a thousand."""
+BLS_WEIGHT: Final = 32
+"""So many signatures of accounts take as long as one of BLS12-381."""
 _LEAST: Final = 2
 _STDIN: Final = 0
 
@@ -171,14 +174,14 @@ class SignatureChecker:
 
     def _send(self) -> None:
         batch, self._gathered = self._gathered, []
-        process = self._process
+        process, weight = self._process, _weight(batch)
         if process is None or not process.is_ready:
-            if process is None and len(batch) >= _LEAST:
-                self._together += len(batch)
+            if process is None and weight >= _LEAST:
+                self._together += weight
                 self._start()
             _do_locally(batch)
             return
-        if len(batch) + len(self._sent) < _LEAST:
+        if weight + len(self._sent) < _LEAST:
             _do_locally(batch)
             return
         room = MAX_SENT - len(self._sent)
@@ -330,6 +333,11 @@ class _Process(asyncio.SubprocessProtocol):
         if self._transport is not None:
             self._transport.close()
         self._lose(self)
+
+
+def _weight(batch: Iterable[_Waiting]) -> int:
+    """Return how many signatures of accounts take as long as a batch."""
+    return sum(BLS_WEIGHT if each[1] is not None and is_bls(each[0]) else 1 for each in batch)
 
 
 def _do_locally(batch: Iterable[_Waiting]) -> None:

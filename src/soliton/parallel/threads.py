@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 
-from soliton.crypto.curve25519 import SignedMessage, verify
+from soliton.crypto.curve25519 import SignedMessage
+from soliton.crypto.signatures import verify
 
 MIN_ITEMS_PER_THREAD = 32
 """Waking a thread costs more than one signature: shorter lists are verified by the caller."""
