@@ -22,6 +22,7 @@ from soliton.chain import fields, kinds, protobuf
 from soliton.chain.addresses import PUBLIC_KEY_LENGTH
 from soliton.chain.errors import FormatError, WrongChainId
 from soliton.chain.fields import Field, Kind, MessageKind
+from soliton.chain.finalization import VOTING, FinalizationVoting, combined
 from soliton.chain.layouts import SIGNATURE_LENGTH, take
 from soliton.chain.proto import block_pb2, transaction_pb2
 from soliton.chain.transactions import codec
@@ -78,6 +79,7 @@ class ChallengedHeader(msgspec.Struct, frozen=True, gc=False):
     reward_vote: int
     state_hash: bytes | None
     header_signature: bytes
+    finalization_voting: FinalizationVoting | None = None
 
 
 class BlockHeader(msgspec.Struct, frozen=True, gc=False):
@@ -85,7 +87,8 @@ class BlockHeader(msgspec.Struct, frozen=True, gc=False):
 
     ``timestamp`` in ms; ``reference`` is the parent's id; ``generation_signature`` is a hash
     (versions 1 to 4) or a VRF proof (version 5); ``generator`` is a public key; ``reward_vote`` in
-    wavelets, -1 for none. ``transactions_root`` and ``state_hash`` exist from version 5 on.
+    wavelets, -1 for none. ``transactions_root``, ``state_hash`` and ``finalization_voting`` exist
+    from version 5 on.
     """
 
     version: int
@@ -100,6 +103,7 @@ class BlockHeader(msgspec.Struct, frozen=True, gc=False):
     transactions_root: bytes = b""
     state_hash: bytes | None = None
     challenged: ChallengedHeader | None = None
+    finalization_voting: FinalizationVoting | None = None
 
 
 Encoded = tuple[bytes, ...]
@@ -356,6 +360,7 @@ _SHARED: Final = (
     Field("generator", _ANY),
     Field("reward_vote", _ANY),
     Field("state_hash", _HASH),
+    Field("finalization_voting", VOTING),
 )
 """The fields that the header of a challenged block shares with other headers."""
 _CHALLENGED: Final = Kind(
@@ -508,15 +513,19 @@ def extended(
     state_hash: bytes | None,
     signature: bytes,
     encoded: Encoded | None = None,
+    voting: FinalizationVoting | None = None,
 ) -> Block:
     """Return a block with appended transactions and the corresponding header; ``encoded`` are all
-    its transactions.
+    its transactions, ``voting`` is that of the microblock.
     """
     longer = block.transactions + transactions
     header = block.header
     if header.version >= PROTOBUF_VERSION:
         header = msgspec.structs.replace(
-            header, transactions_root=transactions_root(longer, encoded), state_hash=state_hash
+            header,
+            transactions_root=transactions_root(longer, encoded),
+            state_hash=state_hash,
+            finalization_voting=combined(header.finalization_voting, voting),
         )
     return assemble(header, longer, signature, encoded)
 
@@ -556,13 +565,18 @@ def transactions_part(data: bytes) -> tuple[int, int]:
 
 
 def shortened_header(
-    header: BlockHeader, transactions: tuple[AnyTransaction, ...], state_hash: bytes | None
+    header: BlockHeader,
+    transactions: tuple[AnyTransaction, ...],
+    state_hash: bytes | None,
+    voting: FinalizationVoting | None,
 ) -> BlockHeader:
-    """Return the header that a block had with only these transactions."""
+    """Return the header that a block had with only these transactions, and this voting."""
     if header.version < PROTOBUF_VERSION:
         return header
     root = transactions_root(transactions)
-    return msgspec.structs.replace(header, transactions_root=root, state_hash=state_hash)
+    return msgspec.structs.replace(
+        header, transactions_root=root, state_hash=state_hash, finalization_voting=voting
+    )
 
 
 def original_header(header: BlockHeader, challenged: ChallengedHeader) -> BlockHeader:

@@ -36,9 +36,11 @@ class Feature(IntEnum):
     CEASE_XTN_BUYBACK = 21
     LIGHT_NODE = 22
     BOOST_BLOCK_REWARD = 23
+    ECRECOVER_FIX = 24
+    DETERMINISTIC_FINALITY = 25
 
 
-IMPLEMENTED: Final = frozenset(int(feature) for feature in Feature)
+IMPLEMENTED: Final = frozenset(map(int, Feature))
 """If another feature becomes active on a chain, a newer version of the program is needed."""
 
 DESCRIPTIONS: Final[dict[int, str]] = {
@@ -65,4 +67,6 @@ DESCRIPTIONS: Final[dict[int, str]] = {
     21: "Cease XTN buy-back",
     22: "Light Node",
     23: "Boost Block Reward",
+    24: "ecrecover fix",
+    25: "Deterministic Finality & RIDE V9",
 }

@@ -31,6 +31,12 @@ from soliton.chain.blocks import (
     write_transactions,
 )
 from soliton.chain.errors import FormatError
+from soliton.chain.finalization import (
+    FinalizationVoting,
+    encoded_voting,
+    fill_voting,
+    read_voting,
+)
 from soliton.chain.layouts import SIGNATURE_LENGTH, take
 from soliton.chain.proto import block_pb2
 from soliton.chain.transactions import codec
@@ -57,7 +63,8 @@ class Microblock(msgspec.Struct, frozen=True, gc=False):
 
     ``reference`` is the id of the block that it extends, ``total_signature`` the generator's
     signature of the resulting block and ``total_block_id`` the id of that (the same in versions 3
-    and 4). ``generator`` is a public key.
+    and 4). ``generator`` is a public key. ``finalization_voting`` has all endorsers so far, and
+    only those conflicts that are not in the block that it extends.
     """
 
     version: int
@@ -69,6 +76,7 @@ class Microblock(msgspec.Struct, frozen=True, gc=False):
     total_block_id: bytes
     state_hash: bytes | None
     signed: bytes
+    finalization_voting: FinalizationVoting | None = None
 
 
 def decode(data: bytes, chain_id: int) -> Microblock:
@@ -108,6 +116,7 @@ def assemble(
     total_block_id: bytes = b"",
     state_hash: bytes | None = None,
     encoded: Encoded | None = None,
+    finalization_voting: FinalizationVoting | None = None,
 ) -> Microblock:
     """Assemble a microblock, with its signed bytes; ``encoded`` are its transactions in protobuf,
     if they are known.
@@ -128,6 +137,7 @@ def assemble(
             body,
             generator,
             state_hash or b"",
+            encoded_voting(finalization_voting),
         )
     )
     return Microblock(
@@ -140,6 +150,7 @@ def assemble(
         total_block_id,
         state_hash,
         signed,
+        finalization_voting,
     )
 
 
@@ -219,6 +230,9 @@ def _decoding_protobuf(data: bytes, chain_id: int) -> Steps[Microblock]:
         total_block_id=outer.total_block_id,
         state_hash=message.state_hash or None,
         encoded=encoded,
+        finalization_voting=read_voting(message.finalization_voting, chain_id)
+        if message.HasField("finalization_voting")
+        else None,
     )
 
 
@@ -232,6 +246,8 @@ def _message(microblock: Microblock) -> block_pb2.SignedMicroBlock:
     message.updated_block_signature = microblock.total_signature
     message.sender_public_key = microblock.generator
     message.state_hash = microblock.state_hash or b""
+    if microblock.finalization_voting is not None:
+        fill_voting(message.finalization_voting, microblock.finalization_voting)
     for transaction in microblock.transactions:
         message.transactions.add().MergeFromString(codec.encode_protobuf(transaction))
     return outer

@@ -20,7 +20,7 @@ from soliton.chain.function_calls import DEFAULT_FUNCTION, MAX_LIST_DEPTH, Argum
 from soliton.chain.json_kinds import decode_base64
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.burn import Burn
-from soliton.chain.transactions.commit_to_generation import CommitToGeneration
+from soliton.chain.transactions.commit_to_generation import CommitToGeneration, commitment
 from soliton.chain.transactions.create_alias import CreateAlias
 from soliton.chain.transactions.data import Data
 from soliton.chain.transactions.exchange import Exchange
@@ -49,6 +49,7 @@ from soliton.client.amounts import (
 from soliton.client.fees import in_sponsored, least_fee, most_fee
 from soliton.client.order import Order, OrderMaking
 from soliton.client.transaction import Transaction
+from soliton.crypto import base58
 
 
 class HasAddress(Protocol):
@@ -316,16 +317,22 @@ class Making(OrderMaking):
     def commit_to_generation(
         self,
         period_start: int,
-        endorser_public_key: bytes,
-        signature: bytes,
+        endorser_public_key: bytes | None = None,
+        signature: bytes | None = None,
         *,
         fee: Amount | None = None,
         timestamp: int | None = None,
         version: int = 1,
     ) -> Transaction:
-        """Announce block generation in the period that begins at a height; ``signature`` is that
-        of the BLS12-381 key. No released node accepts it yet.
+        """Announce block generation in the period that begins at a height, and lock a deposit of
+        100 coins until its end. ``signature`` is that of the BLS12-381 key for endorsements;
+        without them both are derived from the private key, as nodes do. Raises ``InputError`` for
+        an account without one.
         """
+        if endorser_public_key is None or signature is None:
+            derived = commitment(base58.decode(self.private_key()), period_start)
+            endorser_public_key = endorser_public_key or derived.endorser_public_key
+            signature = signature or derived.commitment_signature
         payload = CommitToGeneration(period_start, endorser_public_key, signature)
         return self._make(19, payload, version, timestamp, fee)
 

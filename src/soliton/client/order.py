@@ -207,6 +207,8 @@ class OrderMaking:
 
         def sign(self, message: bytes) -> bytes: ...
 
+        def private_key(self) -> str: ...
+
     def _stamp(self) -> int:
         """Return the timestamp of the next transaction or order."""
         return clock.next()

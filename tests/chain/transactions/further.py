@@ -161,7 +161,7 @@ def payloads(type_id: int, version: int, chain_id: int) -> SearchStrategy[Any]:
         17: st.builds(UpdateAssetInfo, digests, text, description),
         19: st.builds(
             CommitToGeneration,
-            st.integers(0, 2**32 - 1),
+            st.integers(0, 2**31 - 1),
             st.binary(min_size=48, max_size=48),
             st.binary(min_size=96, max_size=96),
         ),

@@ -32,11 +32,12 @@ from soliton.chain.errors import (
 )
 from soliton.chain.transactions import codec, json_reader
 from soliton.chain.transactions.exchange import TYPE as EXCHANGE
-from soliton.chain.transactions.model import AnyTransaction, TransactionType
+from soliton.chain.transactions.model import AnyTransaction, Completing, TransactionType
 from soliton.chain.transactions.table import registered, type_by_id
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
+from soliton.ledger.errors import ActivationError
 from soliton.node.node import Node
 from soliton.node.remote_keys import AccountKey, SigningRefused
 from soliton.ride.errors import ScriptFormatError
@@ -125,7 +126,7 @@ async def signed_by_wallet(
         if obj.get("type") == EXCHANGE.type_id:
             # The only type that can be sent but not signed by a wallet.
             raise _not_signable(node)
-        draft = _read_request(obj, node)
+        draft = _read_request(_completed(obj, node, signer), node)
         _check_version(draft.kind, draft.version, node)
         if draft.sender is None:
             raise JsonFieldErrors([JsonFieldError("obj.sender", "error.path.missing")])
@@ -146,6 +147,33 @@ async def signed_by_wallet(
         return codec.sign(transaction, signing.private_key)
     signature = await signature_of(signing.signer.transaction(signing.public_key, transaction))
     return codec.with_proofs(transaction, (signature,))
+
+
+def _completed(obj: JsonObject, node: Node, signer: bytes | None) -> JsonObject:
+    """Add what a wallet knows of a transaction, for types that clients may leave it out of."""
+    kind = next((each for each in registered() if each.type_id == obj.get("type")), None)
+    if kind is None or kind.complete is None:
+        return obj
+    period = node.chain.rules.period_at(node.chain.height + 1)
+    if period is None:
+        raise ActivationError("DeterministicFinality is not yet activated")
+
+    def private_key() -> bytes:
+        address = signer
+        if address is None:
+            if not isinstance(sender := obj.get("sender"), str):
+                raise JsonFieldErrors([JsonFieldError("obj.sender", "error.path.missing")])
+            address = parse_address(sender, node.network.chain_id)
+        key = key_of(node, address)
+        if not isinstance(key, KeyPair):
+            raise ValueRuleError(
+                "The key for endorsements follows from the private key, which is not in this "
+                "wallet: state endorserPublicKey and commitmentSignature"
+            )
+        return key.private_key
+
+    fee = node.network.fees.base.get(kind.type_id, node.network.fees.unit)
+    return kind.complete(obj, Completing(fee, period.next.start, private_key))
 
 
 async def signature_of(request: Coroutine[Any, Any, bytes]) -> bytes:

@@ -70,6 +70,8 @@ _NUMBERS: Final = (
     "block_reward_boost_period",
 )
 
+_POSITIVE: Final = ("generation_period_length", "max_valid_endorsers")
+
 # Rules that end at a time. Today one key sets all of them; older files have a key for each.
 _TIMES: Final = {
     "allow-temporary-negative-until": "allow_temporary_negative_until",
@@ -176,11 +178,17 @@ def _functionality(
         "min_block_time_ms": section.duration_ms("min-block-time", 15_000),
         "xtn_buyback_reward_period": MAX_INT,
         "block_reward_boost_period": 1_000,
+        "generation_period_length": 1_000,
+        "max_valid_endorsers": 5,
     }
     for field in _NUMBERS:
         key = field.replace("_", "-")
         if section.has(key):
             fields[field] = section.integer(key, None, 0, MAX_INT)
+    for field in _POSITIVE:
+        key = field.replace("_", "-")
+        if section.has(key):
+            fields[field] = section.integer(key, None, 1, MAX_INT)
     for key in ("dao-address", "xtn-buyback-address"):
         if section.has(key):
             fields[key.replace("-", "_")] = _address(section, key, chain_id)
@@ -197,7 +205,7 @@ def _functionality(
             f"{others if family == 'zbs' else ''}"
         )
     warnings.extend(
-        f"{key} has no effect: it belongs to feature 25, which this version does not implement"
+        f"{key} has no effect: no network has the feature that it belongs to"
         for key in section.written("lease-expiration")
     )
     return msgspec.convert(fields, Functionality)

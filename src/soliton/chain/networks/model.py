@@ -98,6 +98,8 @@ class Functionality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     xtn_buyback_address: str | None = None
     xtn_buyback_reward_period: int = 100_000
     block_reward_boost_period: int = 300_000
+    generation_period_length: int = 10_000
+    max_valid_endorsers: int = 128
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,13 +1,12 @@
-"""Type 19, commit to generation: for the planned deterministic finality.
+"""Type 19, commit to generation: a generator announces that it will make blocks in the next period.
 
-Only the format is known; no released node applies it.
-
-Sources: wavesplatform/protobuf-schemas ``proto/waves/transaction.proto``;
-wavesplatform/waves-transactions ``src/transactions/commit-to-generation.ts``.
+Sources: wavesplatform/protobuf-schemas ``proto/waves/transaction.proto``; wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/CommitToGenerationTransaction.scala``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -17,10 +16,10 @@ from soliton.chain.errors import ValueRuleError
 from soliton.chain.fields import Field
 from soliton.chain.transactions import checks, model
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto import base58, bls
 
-ENDORSER_KEY_LENGTH: Final = 48
-COMMITMENT_LENGTH: Final = 96
-MAX_U32: Final = 2**32 - 1
+MAX_HEIGHT: Final = 2**31 - 1
+_HEIGHT_BYTES: Final = 4
 
 
 class CommitToGeneration(msgspec.Struct, frozen=True, gc=False):
@@ -33,15 +32,55 @@ class CommitToGeneration(msgspec.Struct, frozen=True, gc=False):
     commitment_signature: bytes
 
 
+def commitment_message(endorser_public_key: bytes, period_start: int) -> bytes:
+    """Return the bytes that the key for endorsements signs, as a proof of its possession."""
+    return endorser_public_key + period_start.to_bytes(_HEIGHT_BYTES, "big")
+
+
+def commitment(private_key: bytes, period_start: int) -> CommitToGeneration:
+    """Return the commitment of the account with a Curve25519 private key to a period, whose key for
+    endorsements is derived from that key as the reference node does it.
+    """
+    secret = bls.generate_key(private_key)
+    public = bls.public_key_of(secret)
+    signature = bls.sign(secret, commitment_message(public, period_start))
+    return CommitToGeneration(period_start, public, signature)
+
+
 def _validate(transaction: AnyTransaction) -> None:
     payload: CommitToGeneration = transaction.payload
     checks.check_fee(transaction)
-    if not 0 <= payload.generation_period_start <= MAX_U32:
-        raise ValueRuleError(f"no height: {payload.generation_period_start}")
-    if len(payload.endorser_public_key) != ENDORSER_KEY_LENGTH:
-        raise ValueRuleError(f"endorser public key of {len(payload.endorser_public_key)} bytes")
-    if len(payload.commitment_signature) != COMMITMENT_LENGTH:
-        raise ValueRuleError(f"commitment signature of {len(payload.commitment_signature)} bytes")
+    start = payload.generation_period_start
+    if not 0 <= start <= MAX_HEIGHT:
+        raise ValueRuleError(f"no height: {start}")
+    _check_length("public key", payload.endorser_public_key, bls.PUBLIC_KEY_LENGTH)
+    _check_length("signature", payload.commitment_signature, bls.SIGNATURE_LENGTH)
+
+
+def _check_length(name: str, value: bytes, expected: int) -> None:
+    if len(value) != expected:
+        raise ValueRuleError(f"Unexpected BLS {name} length: {len(value)}, expected {expected}")
+
+
+def _complete(obj: Mapping[str, object], wallet: model.Completing) -> dict[str, object]:
+    """Add the members that the reference node takes from its wallet and its chain."""
+    members: dict[str, object] = {
+        "fee": wallet.least_fee,
+        "generationPeriodStart": wallet.period_start,
+    }
+    members |= {name: value for name, value in obj.items() if value is not None}
+    start = members["generationPeriodStart"]
+    if {"endorserPublicKey", "commitmentSignature"} <= members.keys():
+        return members
+    if type(start) is not int or not 0 <= start <= MAX_HEIGHT:
+        # Reading the request says what is wrong with it.
+        return members
+    payload = commitment(wallet.private_key(), start)
+    return {
+        "endorserPublicKey": base58.encode(payload.endorser_public_key),
+        "commitmentSignature": base58.encode(payload.commitment_signature),
+        **members,
+    }
 
 
 TYPE = model.TransactionType(
@@ -57,7 +96,9 @@ TYPE = model.TransactionType(
     ),
     binary={},
     protobuf=model.ProtobufForm("commit_to_generation"),
+    ride=model.RideForm("endorserPublicKey generationPeriodStart commitmentSignature", since=9),
     validate=_validate,
     protobuf_since=1,
     request=model.PROVEN_REQUEST,
+    complete=_complete,
 )

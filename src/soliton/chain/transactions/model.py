@@ -234,6 +234,17 @@ class RequestForm(msgspec.Struct, frozen=True):
     fee_required: bool = True
 
 
+class Completing(msgspec.Struct, frozen=True):
+    """What a wallet knows for a transaction that it is to sign: the minimum fee of its type, the
+    first height of the next generation period, and the signer's private key, whose function raises
+    if there is none.
+    """
+
+    least_fee: int
+    period_start: int
+    private_key: Callable[[], bytes]
+
+
 def _no_members(_payload: object, _version: int) -> dict[str, Any]:
     """Placeholder until the fields of a type are compiled."""
     return {}
@@ -269,6 +280,9 @@ class TransactionType(msgspec.Struct, frozen=True):
     ``derived_schemas``. ``spends`` returns what the sender spends besides the fee, as far as the
     payload shows it, as amounts by asset; ``calls`` returns the called dApp, if any.
 
+    ``complete(obj, wallet)`` adds members to the JSON of a transaction that a wallet signs, if
+    clients may leave out some that only the wallet knows.
+
     ``write_json(payload, version)`` and ``accounts``, which returns the accounts that a payload
     names, are compiled from the fields.
     """
@@ -299,6 +313,7 @@ class TransactionType(msgspec.Struct, frozen=True):
     write_json: Callable[[Any, int], dict[str, Any]] = _no_members
     accounts: Callable[[Any], Iterable[Recipient]] = nothing
     calls: Callable[[Any], Recipient | None] = no_dapp
+    complete: Callable[[Mapping[str, object], Completing], dict[str, object]] | None = None
 
     def __post_init__(self) -> None:
         force_setattr(self, "write_json", json_writer(self.payload, self.fields))
