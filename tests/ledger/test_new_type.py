@@ -206,6 +206,7 @@ SPECIALISTS = {
     "grpc_api/metadata.py": "ethereum exchange invoke_script lease mass_transfer transfer",
     "grpc_api/transactions.py": "ethereum invoke_script",
     "ledger/editing.py": "data",
+    "ledger/from_snapshots.py": "commit_to_generation",
     "ledger/invocation.py": "ethereum invoke_script",
     "ledger/plain_transfers.py": "transfer",
     "ledger/script_environment.py": "ethereum",

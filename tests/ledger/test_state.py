@@ -81,7 +81,8 @@ def test_transactions_are_recorded_with_the_height() -> None:
 
 
 def test_effective_balance() -> None:
-    assert effective_balance(100, LeaseBalance(30, 50)) == 80
+    assert effective_balance(100, LeaseBalance(30, 50), 0) == 80
+    assert effective_balance(100, LeaseBalance(30, 50), 10) == 70
 
 
 def test_hash_of_no_changes() -> None:

@@ -22,11 +22,11 @@ from soliton.ledger.state import (
     ASSET_SCRIPTS,
     ASSET_VOLUMES,
     ASSETS,
-    LEASES,
     SPONSORSHIPS,
     WAVES,
     AssetInfo,
     Status,
+    locked_balance,
 )
 from soliton.node.blockchain import Blockchain
 from soliton.ride.script import parse_script
@@ -105,7 +105,7 @@ def balance_json(asset_id: AssetId, balance: int, chain: Blockchain) -> Members:
 
 def _spendable(info: AssetInfo, chain: Blockchain) -> int:
     issuer = from_public_key(info.issuer, chain.network.chain_id)
-    return chain.store.get(WAVES, issuer) - chain.store.get(LEASES, issuer).lease_out
+    return chain.store.get(WAVES, issuer) - locked_balance(chain.store, issuer)
 
 
 def _issue_json(asset_id: AssetId, chain: Blockchain) -> Members | None:

@@ -537,11 +537,17 @@ def grown(
     root: bytes,
     state_hash: bytes | None,
     signature: bytes,
+    voting: FinalizationVoting | None = None,
 ) -> Block:
     """Do the same for a block of version 5, in time proportional to the appended transactions:
     ``encoded`` are these alone, ``root`` is that of all.
     """
-    header = msgspec.structs.replace(block.header, transactions_root=root, state_hash=state_hash)
+    header = msgspec.structs.replace(
+        block.header,
+        transactions_root=root,
+        state_hash=state_hash,
+        finalization_voting=combined(block.header.finalization_voting, voting),
+    )
     signed = header_bytes(header)
     start, end = transactions_part(block.data)
     pieces = [protobuf.delimited(_HEADER_FIELD, signed)]

@@ -34,8 +34,9 @@ from soliton.ledger.state import (
     LEASES,
     WAVES,
     Missing,
-    effective_balance,
+    effective_balance_of,
     is_banned_between,
+    locked_balance,
 )
 from soliton.node.blockchain import Blockchain
 from soliton.storage import indexes
@@ -64,10 +65,10 @@ def _waves(chain: Blockchain, address: Address) -> pb.BalanceResponse:
     regular, leases = store.get(WAVES, address), store.get(LEASES, address)
     response = pb.BalanceResponse()
     waves = response.waves
-    waves.regular, waves.available = regular, regular - leases.lease_out
+    waves.regular, waves.available = regular, regular - locked_balance(store, address)
     waves.generating = chain.generating_balance(address)
     if not is_banned_between(store, address, chain.height, chain.height):
-        waves.effective = effective_balance(regular, leases)
+        waves.effective = effective_balance_of(store, address)
     waves.lease_in, waves.lease_out = leases.lease_in, leases.lease_out
     return response
 

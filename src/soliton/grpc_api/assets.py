@@ -24,10 +24,10 @@ from soliton.ledger.state import (
     ASSET_SCRIPTS,
     ASSET_VOLUMES,
     ASSETS,
-    LEASES,
     SPONSORSHIPS,
     WAVES,
     Status,
+    locked_balance,
 )
 from soliton.node.blockchain import Blockchain
 from soliton.storage import indexes
@@ -71,7 +71,7 @@ def _info(
     if fee:
         issuer = from_public_key(info.issuer, chain.network.chain_id)
         response.sponsorship = fee
-        response.sponsor_balance = store.get(WAVES, issuer) - store.get(LEASES, issuer).lease_out
+        response.sponsor_balance = store.get(WAVES, issuer) - locked_balance(store, issuer)
     made_by = None if in_list else chain.transaction(asset_id)
     if (
         made_by is not None

@@ -15,6 +15,7 @@ import msgspec
 
 from soliton.chain import blocks, microblocks
 from soliton.chain.blocks import Block
+from soliton.chain.finalization import added, decoded_voting
 from soliton.chain.layouts import lenient_text
 from soliton.chain.proto.block_pb2 import SignedMicroBlock
 from soliton.chain.protobuf import delimited
@@ -166,6 +167,7 @@ def micro_update(found: BlockSteps, reference: Form, form: Form) -> bytes:
         signature=form.micro_signature,
         total_block_id=form.id,
         state_hash=form.state_hash or None,
+        finalization_voting=added(decoded_voting(reference.voting), decoded_voting(form.voting)),
     )
     append = _append_of(steps)
     append.micro_block.micro_block.CopyFrom(
@@ -201,7 +203,10 @@ def form_of(chain: Blockchain, height: int, form: Form) -> Block:
         if stored == form.state_hash:
             return whole
     header = blocks.shortened_header(
-        whole.header, whole.transactions[: form.count], form.state_hash or None
+        whole.header,
+        whole.transactions[: form.count],
+        form.state_hash or None,
+        decoded_voting(form.voting),
     )
     return blocks.assemble(header, whole.transactions[: form.count], form.signature)
 

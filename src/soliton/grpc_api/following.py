@@ -21,6 +21,7 @@ from typing import Final
 
 import msgspec
 
+from soliton.chain.finalization import encoded_voting
 from soliton.errors import SolitonError
 from soliton.grpc_api.block_updates import (
     BlockSteps,
@@ -274,7 +275,13 @@ def _form_at(chain: Blockchain, height: int) -> Form:
     block = chain.block_at(height)
     header = block.header
     count = len(block.transactions)
-    return Form(chain.meta(height).id, count, block.signature, header.state_hash or b"")
+    return Form(
+        chain.meta(height).id,
+        count,
+        block.signature,
+        header.state_hash or b"",
+        voting=encoded_voting(header.finalization_voting),
+    )
 
 
 def _form_there(chain: Blockchain) -> Form:

@@ -75,7 +75,8 @@ class Unconfirmed(msgspec.Struct, frozen=True, gc=False, tag=2, array_like=True)
 
 class Form(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A form of the last block: its id, its number of transactions, the generator's signature and
-    the state hash in it, and the signature of the microblock that made it.
+    the state hash in it, the signature of the microblock that made it, and the encoded voting of
+    the whole form, if it has one.
     """
 
     id: bytes
@@ -83,6 +84,7 @@ class Form(msgspec.Struct, frozen=True, gc=False, array_like=True):
     signature: bytes
     state_hash: bytes
     micro_signature: bytes = b""
+    voting: bytes = b""
 
 
 class Note(msgspec.Struct, frozen=True, gc=False, array_like=True):

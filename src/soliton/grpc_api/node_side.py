@@ -21,6 +21,7 @@ from soliton.api.rest import broadcasting
 from soliton.api.translate import refusal
 from soliton.chain.addresses import Address
 from soliton.chain.blocks import Block
+from soliton.chain.finalization import encoded_voting
 from soliton.chain.transactions import codec
 from soliton.errors import SolitonError
 from soliton.grpc_api.link import (
@@ -165,4 +166,5 @@ def _form(block: Block, micro_signature: bytes = b"") -> Form:
         block.signature,
         header.state_hash or b"",
         micro_signature,
+        encoded_voting(header.finalization_voting),
     )

@@ -129,8 +129,8 @@ class PastState:
     def _history(self, address: Address) -> tuple[int, LeaseBalance]:
         before = self._height.to_bytes(4, "big")
         for _, raw in self._store.scan_back(layout.HISTORY + address, before):
-            balance, lease_in, lease_out = layout.HISTORY_VALUE.unpack(raw)
-            return balance, LeaseBalance(lease_in, lease_out)
+            balance, leases, _ = layout.decode_history(raw)
+            return balance, leases
         return 0, NO_LEASES
 
     def _asset_balance(self, key: tuple[Address, AssetId]) -> int:

@@ -20,16 +20,18 @@ import msgspec
 
 from soliton.chain import blocks
 from soliton.chain.addresses import Address, from_public_key
-from soliton.chain.blocks import Block, ChallengedHeader, Encoded
+from soliton.chain.blocks import Block, BlockHeader, ChallengedHeader, Encoded
 from soliton.chain.features import Feature
+from soliton.chain.finalization import FinalizationVoting
 from soliton.chain.snapshots import LazySnapshots, Snapshot
 from soliton.chain.snapshots import Status as SnapshotStatus
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
+from soliton.crypto import signatures
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
-from soliton.ledger import fees, headers
+from soliton.ledger import fees, finality, generators, headers
 from soliton.ledger.context import Context
 from soliton.ledger.editing import apply_edits
 from soliton.ledger.environment import (
@@ -47,6 +49,7 @@ from soliton.ledger.errors import (
     WrongStateHash,
 )
 from soliton.ledger.from_snapshots import overlay_of
+from soliton.ledger.generators import GeneratorSet
 from soliton.ledger.hashes import (
     EMPTY_HASH,
     StateHash,
@@ -94,8 +97,9 @@ class AppliedBlock(msgspec.Struct, frozen=True):
 
     ``changes`` are relative to the state before it; ``outcomes`` are those of its transactions, in
     order; hashes, ``carry`` and ``total_fee`` are those of the whole block so far. ``unverified``
-    are signatures that the caller must verify. ``edited`` are the changes by hand, which added
-    ``minted`` wavelets; ``initial`` are all changes before the first transaction.
+    are signatures that the caller must verify. ``finalized_height`` is that of the last block that
+    is final according to the votings so far, 0 if none is. ``edited`` are the changes by hand,
+    which added ``minted`` wavelets; ``initial`` are all changes before the first transaction.
     """
 
     height: int
@@ -106,6 +110,7 @@ class AppliedBlock(msgspec.Struct, frozen=True):
     carry: Carry
     total_fee: int
     unverified: tuple[SignedMessage, ...] = ()
+    finalized_height: int = 0
     edited: Changes = {}
     minted: int = 0
     initial: Changes = {}
@@ -143,17 +148,38 @@ def checking_block(
             raise BlockRejected(height, f"transactions root is not {root.hex()}")
     if header.challenged is not None:
         yield from _checking_challenge(chain, block, header.challenged, now)
+    claims = _voting_claims(chain, header)
+    if verify_signatures:
+        check_claims(height, claims)
     environment = next_environment(chain, header, hit_source)
-    return (
-        yield from applying_block(
-            chain.state,
-            block,
-            environment,
-            verify_signatures=verify_signatures,
-            snapshots=snapshots,
-            encoded=encoded,
-        )
+    progress = yield from applying_block(
+        chain.state,
+        block,
+        environment,
+        verify_signatures=verify_signatures,
+        snapshots=snapshots,
+        encoded=encoded,
     )
+    if not verify_signatures:
+        progress.claim(claims)
+    return progress
+
+
+def _voting_claims(chain: Ancestors, header: BlockHeader) -> list[SignedMessage]:
+    """Check the voting of the next block; return its signatures, which are still to be verified."""
+    return finality.check_voting(
+        header,
+        chain.height + 1,
+        chain.generator_set(header.timestamp),
+        lambda height: chain.meta(height).id,
+        chain.network.functionality.max_valid_endorsers,
+    )
+
+
+def check_claims(height: int, claims: Iterable[SignedMessage]) -> None:
+    """Raise ``BlockRejected`` for an invalid signature of a voting."""
+    if not all(signatures.verify(*claim) for claim in claims):
+        raise BlockRejected(height, "invalid signature of an endorsement")
 
 
 def _encoding(transactions: Sequence[AnyTransaction]) -> Steps[Encoded]:
@@ -184,6 +210,7 @@ def _checking_challenge(
     )
     try:
         hit_source = headers.check_header(chain, original.header, original.id, now)
+        check_claims(height, _voting_claims(chain, original.header))
         environment = next_environment(chain, original.header, hit_source)
         # Signatures are verified here: a block with an invalid one cannot be challenged.
         yield from applying_block(chain.state, original, environment)
@@ -212,6 +239,7 @@ def applying_block(
     """
     progress = BlockInProgress(state, environment)
     progress.begin(block.transactions)
+    progress.vote(block.header.finalization_voting)
     elide = block.header.challenged is not None
     if snapshots is not None:
         yield from progress.adding_snapshots(block.transactions, snapshots, elide=elide)
@@ -244,6 +272,8 @@ class Replaced(msgspec.Struct, frozen=True):
     total_fee: int
     transactions_bytes: int
     snapshot_hash: bytes
+    generators: GeneratorSet | None
+    is_final: bool
 
 
 class BlockFull(InputError):
@@ -267,6 +297,7 @@ class BlockInProgress:
         "_context",
         "_encoded",
         "_generator",
+        "_is_final",
         "_originals",
         "_outcomes",
         "_state",
@@ -275,6 +306,7 @@ class BlockInProgress:
         "_transactions_bytes",
         "edited",
         "environment",
+        "generators",
         "initial",
         "minted",
         "overlay",
@@ -291,12 +323,14 @@ class BlockInProgress:
         self._carry: dict[AssetId | None, int] = {}
         self._complexity = 0
         self._encoded: list[bytes] = []
+        self._is_final = False
         self._originals: Changes = {}
         self._outcomes: list[Outcome] = []
         self._step = Overlay(state, height)
         self._total_fee = 0
         self._transactions_bytes = 0
         self.edited: Changes = {}
+        self.generators = environment.generators
         self.initial: Changes = {}
         self.minted = 0
         self.overlay = Overlay(state, height)
@@ -337,6 +371,8 @@ class BlockInProgress:
             self._total_fee,
             self._transactions_bytes,
             self.snapshot_hash,
+            self.generators,
+            self._is_final,
         )
 
     def take_back(self, replaced: Replaced) -> None:
@@ -360,6 +396,7 @@ class BlockInProgress:
         self._complexity, self._total_fee = replaced.complexity, replaced.total_fee
         self._transactions_bytes = replaced.transactions_bytes
         self.snapshot_hash = replaced.snapshot_hash
+        self.generators, self._is_final = replaced.generators, replaced.is_final
 
     @property
     def height(self) -> int:
@@ -381,6 +418,7 @@ class BlockInProgress:
             self._step.put(APPROVALS, feature, self.height)
         for address, heights in environment.bans.items():
             self._step.put(BANS, address, heights)
+        self._unlock_deposits()
         rules, parent = environment.parent_rules, environment.parent
         portfolio = Portfolio()
         if parent is not None and (rules.sponsorship or rules.ng_carry):
@@ -391,6 +429,8 @@ class BlockInProgress:
                 portfolio.add(self._generator, transaction.fee_asset_id, transaction.fee)
         for payout in environment.reward.payouts:
             portfolio.add(payout.address, None, payout.amount)
+        for address in environment.penalties:
+            portfolio.add(address, None, -generators.DEPOSIT)
         if not (portfolio.waves or portfolio.assets or environment.patch or environment.edits):
             return
         initial = Overlay(self.overlay, self.height)
@@ -411,6 +451,42 @@ class BlockInProgress:
                 self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, initial.changes)
             self._merge(initial)
             self.initial = initial.changes
+
+    def _unlock_deposits(self) -> None:
+        """End deposits, which no hash contains."""
+        ended = (*self.environment.penalties, *self.environment.released)
+        if ended:
+            unlocked = Overlay(self.overlay, self.height)
+            generators.unlock(unlocked, ended)
+            self._merge(unlocked)
+
+    def vote(self, voting: FinalizationVoting | None) -> None:
+        """Count the voting of the key block or of a microblock, which the caller has checked."""
+        period = self.environment.period
+        if self.generators is None or period is None:
+            return
+        conflicting = finality.conflicting_indexes(voting)
+        if conflicting:
+            marks = Overlay(self.overlay, self.height)
+            generators.add_conflicts(marks, period, conflicting, self.height)
+            self._merge(marks)
+            self.generators = self.generators.without(conflicting)
+        # A block that was final once stays so, whatever conflicts later microblocks show.
+        self._is_final = self._is_final or finality.is_final(
+            self.generators, self._generator, voting
+        )
+
+    def claim(self, claims: Iterable[SignedMessage]) -> None:
+        """Add signatures that the caller of ``finish`` must verify."""
+        self._context.unverified.extend(claims)
+
+    @property
+    def finalized_height(self) -> int:
+        """The height of the last block that is final according to the votings so far, or 0."""
+        if self._is_final:
+            return self.height - 1
+        parent = self.environment.parent
+        return 0 if parent is None else parent.finalized_height
 
     def adding(
         self,
@@ -587,14 +663,23 @@ class BlockInProgress:
             changes=step.changes,
             outcomes=outcomes,
             snapshot_hash=self.snapshot_hash,
-            state_hash=legacy_hash(previous, self._originals, self.overlay.changes),
+            state_hash=legacy_hash(
+                previous, self._originals, self.overlay.changes, self._generator_balances()
+            ),
             carry=tuple(self._carry.items()),
             total_fee=self._total_fee,
             unverified=tuple(unverified),
+            finalized_height=self.finalized_height,
             edited=self.edited,
             minted=self.minted,
             initial=self.initial,
         )
+
+    def _generator_balances(self) -> list[int] | None:
+        if not self.environment.rules.has(Feature.DETERMINISTIC_FINALITY):
+            return None
+        members = () if self.generators is None else self.generators.members
+        return [each.balance for each in members]
 
 
 def _check_room(

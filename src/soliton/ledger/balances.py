@@ -1,4 +1,5 @@
-"""Checks of balances after a transaction: not negative, and not below the leased-out amount.
+"""Checks of balances after a transaction: not negative, and not below the leased-out amount and the
+deposit of commitments.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/BalanceDiffValidation.scala``.
@@ -13,6 +14,7 @@ from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.state import (
     ASSET_BALANCES,
+    DEPOSITS,
     LEASES,
     WAVES,
     LeaseBalance,
@@ -60,11 +62,17 @@ def _waves_problem(
         return None
     if new < 0:
         return f"negative waves balance: {address_text(address)}, old: {old}, new: {new}"
-    leases = overlay.get(LEASES, address)
-    if new >= leases.lease_out or not rules.leased_coins_protected:
+    leases, deposit = overlay.get(LEASES, address), overlay.get(DEPOSITS, address)
+    if new >= leases.lease_out + deposit or not rules.leased_coins_protected:
         return None
     old_leases, text = before.get(LEASES, address), address_text(address)
-    if effective_balance(new, leases) < 0:
+    if deposit:
+        shown = (
+            f"before: {_parts(old, old_leases, before.get(DEPOSITS, address))}, "
+            f"after: {_parts(new, leases, deposit)}"
+        )
+        return f"{_deposit_problem(address, new, overlay, before)}, {shown}"
+    if effective_balance(new, leases, 0) < 0:
         return (
             f"negative effective balance: {text}, old: {_pair(old, old_leases)}, "
             f"new: {_pair(new, leases)}"
@@ -75,6 +83,25 @@ def _waves_problem(
         f"leased being more than own: {text}, old: {_pair(old, old_leases)}, "
         f"new: {_pair(new, leases)}"
     )
+
+
+def _deposit_problem(address: Address, new: int, overlay: Overlay, before: State) -> str:
+    leases, deposit = overlay.get(LEASES, address), overlay.get(DEPOSITS, address)
+    if new < deposit:
+        if deposit > before.get(DEPOSITS, address):
+            return "not enough funds for deposit"
+        return "trying to spend a deposit"
+    if effective_balance(new, leases, deposit) < 0:
+        return "negative effective balance"
+    if leases.lease_out == before.get(LEASES, address).lease_out:
+        return "trying to spend leased money"
+    return "leased being more than own"
+
+
+def _parts(balance: int, leases: LeaseBalance, deposit: int) -> str:
+    parts = {"waves": balance, "lease": leases.lease_out, "deposit": deposit}
+    shown = "".join(f", {name}={value}" for name, value in parts.items() if value)
+    return f"spendable={balance - leases.lease_out - deposit}{shown}"
 
 
 def _pair(balance: int, leases: LeaseBalance) -> str:

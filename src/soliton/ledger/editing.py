@@ -38,6 +38,7 @@ from soliton.ledger.state import (
     ASSET_VOLUMES,
     ASSETS,
     DATA,
+    DEPOSITS,
     LEASE_INFO,
     LEASES,
     WAVES,
@@ -109,6 +110,11 @@ def _set_balance(edit: BalanceEdit, overlay: Overlay, context: Context) -> int:
     leased = overlay.get(LEASES, address).lease_out
     if amount < leased:
         raise EditRejected(f"{edit.address} leases {leased} wavelets: it cannot have only {amount}")
+    if amount < leased + (deposit := overlay.get(DEPOSITS, address)):
+        raise EditRejected(
+            f"{edit.address} has a deposit of {deposit} wavelets for generation: it cannot have "
+            f"only {amount}"
+        )
     before = overlay.get(WAVES, address)
     overlay.put(WAVES, address, amount)
     return amount - before

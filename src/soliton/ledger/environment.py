@@ -29,8 +29,10 @@ from soliton.chain.networks.model import Network
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.consensus import rewards
+from soliton.consensus.generation import GenerationPeriod
 from soliton.consensus.rewards import Shares
 from soliton.ledger.edits import Edit
+from soliton.ledger.generators import GeneratorSet, committed_at, ended_deposits
 from soliton.ledger.patches import Patches
 from soliton.ledger.rules_at import RuleBook, Rules, votes_needed, voting_window
 from soliton.ledger.state import BANS, State, Status
@@ -45,6 +47,8 @@ class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Amounts are in wavelets. ``score`` is the chain's score up to this block (big-endian bytes).
     ``sections`` maps the index of a state hash section to its hash, unless that is the empty hash.
+    ``finalized_height`` is that of the last block that is final according to the votings up to this
+    block, 0 if there was none.
     """
 
     id: bytes
@@ -63,6 +67,7 @@ class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
     snapshot_hash: bytes
     state_hash: bytes
     sections: dict[int, bytes]
+    finalized_height: int = 0
 
 
 class PastTransaction(msgspec.Struct, frozen=True, gc=False):
@@ -124,6 +129,11 @@ class Ancestors(Protocol):
     def feature_votes(self, height: int, /) -> tuple[int, ...]:
         """Return the features that the block at a height votes for."""
 
+    def generator_set(self, timestamp: int, /) -> GeneratorSet | None:
+        """Return the generators of the next block, which has a timestamp (ms); ``None`` before
+        deterministic finality.
+        """
+
     def smallest_effective_balance(self, address: Address, bottom: int, top: int, /) -> int:
         """Return that of an account after the blocks ``bottom`` to ``top``, in wavelets."""
 
@@ -152,7 +162,9 @@ class BlockEnvironment(msgspec.Struct, frozen=True):
     Scripts see ``last_block`` as the last one, and the chain ``below`` it. ``patch`` changes the
     state at the beginning of the block. ``approved`` are the features that the votes up to this
     block approve; ``bans`` are the heights at which blocks of an account were challenged, this one
-    included.
+    included. ``period`` is that of the block, and ``generators`` are those who may make it.
+    ``penalties`` are the accounts that lose their deposit in it, ``released`` those that get it
+    back.
 
     On a private chain ``edits`` change the state after the credits, proofs of the accounts in
     ``waived`` are not checked, and the generation signature need not be valid (``proven``).
@@ -171,6 +183,10 @@ class BlockEnvironment(msgspec.Struct, frozen=True):
     patch: Patches | None = None
     approved: tuple[int, ...] = ()
     bans: dict[Address, tuple[int, ...]] = {}
+    period: GenerationPeriod | None = None
+    generators: GeneratorSet | None = None
+    penalties: tuple[Address, ...] = ()
+    released: tuple[Address, ...] = ()
     edits: tuple[Edit, ...] = ()
     waived: frozenset[Address] = frozenset()
     proven: bool = True
@@ -189,6 +205,7 @@ def genesis_environment(block: Block, network: Network, rules: RuleBook) -> Bloc
         hit_source=block.header.generation_signature,
         reward=msgspec.structs.replace(reward, minted=minted),
         approved=approved_features(network, rules, 1, lambda _: block.header.feature_votes),
+        period=rules.period_at(1),
     )
 
 
@@ -204,6 +221,7 @@ def next_environment(chain: Ancestors, header: BlockHeader, hit_source: bytes) -
     if header.challenged is not None:
         banned = from_public_key(header.challenged.generator, header.chain_id)
         bans[banned] = (*chain.state.get(BANS, banned), height)
+    period = book.period_at(height)
     return BlockEnvironment(
         height=height,
         timestamp=header.timestamp,
@@ -223,7 +241,30 @@ def next_environment(chain: Ancestors, header: BlockHeader, hit_source: bytes) -
             lambda at: header.feature_votes if at == height else chain.feature_votes(at),
         ),
         bans=bans,
+        period=period,
+        generators=chain.generator_set(header.timestamp),
+        penalties=_penalties(chain),
+        released=() if period is None else _released(chain, period),
     )
+
+
+def _penalties(chain: Ancestors) -> tuple[Address, ...]:
+    """Return the accounts whose conflicting endorsements the last block shows."""
+    voting = chain.last_block.header.finalization_voting
+    period = chain.rules.period_at(chain.height)
+    if voting is None or period is None:
+        return ()
+    indexes = [each.endorser_index for each in voting.conflicts]
+    chain_id = chain.network.chain_id
+    return tuple(committed_at(chain.state, period, each, chain_id).address for each in indexes)
+
+
+def _released(chain: Ancestors, period: GenerationPeriod) -> tuple[Address, ...]:
+    """Return the accounts whose deposit ends because a period begins with the next block."""
+    before = chain.rules.period_at(chain.height)
+    if before is None or before.start == period.start:
+        return ()
+    return ended_deposits(chain.state, before, chain.network.chain_id)
 
 
 def pending_environment(chain: Ancestors, now: int) -> BlockEnvironment:
@@ -239,6 +280,7 @@ def pending_environment(chain: Ancestors, now: int) -> BlockEnvironment:
         parent=chain.meta(height - 1),
         last_block=view.block(height - 1),
         below=view,
+        period=chain.rules.period_at(height),
     )
 
 

@@ -20,10 +20,11 @@ from typing import Final
 from soliton.chain.addresses import PUBLIC_KEY_LENGTH, from_public_key, make_alias
 from soliton.chain.snapshots import AccountScript as ScriptRecord
 from soliton.chain.snapshots import AssetScript as AssetScriptRecord
-from soliton.chain.snapshots import Snapshot
+from soliton.chain.snapshots import GenerationCommitment, Snapshot
+from soliton.chain.transactions.commit_to_generation import CommitToGeneration
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import DataValue
-from soliton.ledger import assets, script_setting
+from soliton.ledger import assets, generators, script_setting
 from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.state import (
@@ -47,6 +48,7 @@ from soliton.ledger.state import (
     AssetName,
     AssetScript,
     AssetVolume,
+    Commitment,
     LeaseBalance,
     LeaseInfo,
     LeaseState,
@@ -90,6 +92,7 @@ def overlay_of(
             overlay.put(DATA, (account.address, entry.key), entry.value)
     for sponsorship in snapshot.sponsorships:
         overlay.put(SPONSORSHIPS, sponsorship.asset_id, sponsorship.min_fee)
+    _put_commitment(snapshot, transaction, overlay, context)
     overlay.record_transaction(transaction.id)
     return overlay
 
@@ -184,6 +187,27 @@ def _put_leases(
         if overlay.get(LEASE_INFO, lease_id) is None:
             raise TransactionRejected("its snapshot ends a lease that never was")
         overlay.put(LEASE_STATES, lease_id, LeaseState(False, context.height, transaction.id))
+
+
+def _put_commitment(
+    snapshot: Snapshot, transaction: AnyTransaction, overlay: Overlay, context: Context
+) -> None:
+    payload, period = transaction.payload, context.block.period
+    expected = None
+    if isinstance(payload, CommitToGeneration):
+        expected = GenerationCommitment(transaction.sender_public_key, payload.endorser_public_key)
+    if snapshot.generation_commitment != expected:
+        raise TransactionRejected("its snapshot has another commitment to generation")
+    if expected is None:
+        return
+    if period is None or payload.generation_period_start != period.next.start:
+        raise TransactionRejected("its snapshot has a commitment to another generation period")
+    sender = from_public_key(expected.sender_public_key, context.rules.chain_id)
+    keys = sender, expected.endorser_public_key
+    if generators.first_taken(overlay, period.next, *keys) is not None:
+        raise TransactionRejected("its snapshot has a commitment to generation that is taken")
+    commitment = Commitment(expected.sender_public_key, keys[1], transaction.id)
+    generators.commit(overlay, period.next, sender, commitment)
 
 
 def _asset_script(record: AssetScriptRecord, context: Context) -> AssetScript:

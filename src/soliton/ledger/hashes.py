@@ -1,7 +1,8 @@
 """State hashes, which are the same on all nodes with the same state.
 
 There are two kinds. The *legacy* hash of a block covers nine sections of changed entries and the
-previous hash. The *snapshot* hash is chained from transaction to transaction; since feature 22 it
+previous hash; with deterministic finality also the commitments of the block and the balances of its
+generators. The *snapshot* hash is chained from transaction to transaction; since feature 22 it
 is part of block headers.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/StateHashBuilder.scala``
@@ -28,8 +29,12 @@ from soliton.ledger.state import (
     ASSET_VOLUMES,
     ASSETS,
     BANS,
+    COMMITMENTS,
+    CONFLICTS,
     DATA,
+    DEPOSITS,
     ERC20,
+    GENERATORS,
     LEASE_INFO,
     LEASE_STATES,
     LEASES,
@@ -42,6 +47,7 @@ from soliton.ledger.state import (
     AssetScript,
     AssetVolume,
     Changes,
+    Commitment,
     LeaseBalance,
     LeaseInfo,
     LeaseState,
@@ -61,11 +67,19 @@ SECTIONS: Final = (
     "leaseStatusHash",
     "sponsorshipHash",
     "aliasHash",
+    "nextCommittedGeneratorsHash",
+    "committedGeneratorBalancesHash",
 )
+_COMMITMENTS: Final = 9
+_GENERATORS: Final = 10
+SECTIONS_BEFORE_FINALITY: Final = 9
+"""The last two sections exist from the activation of deterministic finality on."""
 
 
 class StateHash(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """The legacy hash of a block: ``total`` and the hashes of the nine ``SECTIONS``."""
+    """The legacy hash of a block: ``total`` and the hashes of the ``SECTIONS``, of which the last
+    two are missing before deterministic finality.
+    """
 
     total: bytes
     sections: tuple[bytes, ...]
@@ -161,6 +175,10 @@ def _lease_state_entries(lease_id: bytes, state: LeaseState) -> tuple[bytes, ...
     return () if state.active else (lease_id + b"\0",)
 
 
+def _commitment_entry(_key: tuple[int, int], commitment: Commitment) -> bytes:
+    return commitment.public_key + commitment.endorser_key
+
+
 def _fill_entry(order_id: bytes, fill: OrderFill) -> bytes:
     return order_id + _i64(fill.volume) + _i64(fill.fee)
 
@@ -197,13 +215,20 @@ _TABLES: Final[dict[Table[Any, Any], _Hashing]] = {
     ASSET_NAMES: _Hashing(None, None, None, _one(_name_entry)),
     LEASE_INFO: _Hashing(None, None, None, _lease_entries),
     ORDER_FILLS: _Hashing(None, None, None, _one(_fill_entry)),
+    # Sorted by the hashed bytes, which begin with the public key.
+    COMMITMENTS: _Hashing(
+        _COMMITMENTS, lambda _key: b"", _commitment_entry, _one(_commitment_entry)
+    ),
+    GENERATORS: _NOWHERE,
+    CONFLICTS: _NOWHERE,
+    DEPOSITS: _NOWHERE,
     ERC20: _NOWHERE,
     APPROVALS: _NOWHERE,
     BANS: _NOWHERE,
 }
 
 _NOTHING: Final = object()
-NO_SECTIONS: Final = (EMPTY_HASH,) * len(SECTIONS)
+NO_SECTIONS: Final = (EMPTY_HASH,) * SECTIONS_BEFORE_FINALITY
 _NO_SECTIONS_BYTES: Final = b"".join(NO_SECTIONS)
 
 
@@ -212,15 +237,23 @@ def skips_unchanged(table: Table[Any, Any]) -> bool:
     return _TABLES[table].only_differences
 
 
-def legacy_hash(previous_total: bytes, originals: Changes, changes: Changes) -> StateHash:
+def legacy_hash(
+    previous_total: bytes,
+    originals: Changes,
+    changes: Changes,
+    generator_balances: Iterable[int] | None = None,
+) -> StateHash:
     """Return the legacy hash of a block with these changes.
 
     ``previous_total`` is empty at height 1. ``originals`` holds the values before the block, for
-    the tables whose unchanged values are omitted.
+    the tables whose unchanged values are omitted. ``generator_balances`` are those of the block's
+    generators in the order of their indexes, ``None`` before deterministic finality.
     """
-    if not changes:
+    if not changes and generator_balances is None:
         return StateHash(blake2b256(previous_total + _NO_SECTIONS_BYTES), NO_SECTIONS)
     sections = list(NO_SECTIONS)
+    if generator_balances is not None:
+        sections += EMPTY_HASH, blake2b256(b"".join(map(_i64, generator_balances)))
     for table, written in changes.items():
         hashing = _TABLES[table]
         if hashing.section is None or hashing.key is None or hashing.legacy is None:

@@ -18,6 +18,7 @@ from soliton.consensus import header_check, pos
 from soliton.consensus.header_check import ConsensusError, FromFuture, Parent
 from soliton.ledger.environment import Ancestors
 from soliton.ledger.errors import BlockFromFuture, BlockRejected, UnknownFeatures
+from soliton.ledger.generators import GeneratorSet, Member, committed_to
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import is_banned_between
 
@@ -40,6 +41,8 @@ def check_header(
     is an upper bound. Raises ``BlockRejected``.
     """
     check_generator(chain, header.generator)
+    if not settled:
+        _check_commitment(chain, header)
     rules = chain.rules.header_at(chain.height + 1)
     parent = parent_of(chain, header, chain.height - 1 if settled else None)
     try:
@@ -64,6 +67,44 @@ def check_generator(chain: Ancestors, generator: bytes) -> None:
             chain.height + 1,
             f"Account({address_text(address)}) is scripted and not allowed to forge blocks",
         )
+
+
+def _check_commitment(chain: Ancestors, header: BlockHeader) -> None:
+    """Raise ``BlockRejected`` if others than the generator may make the block.
+
+    A challenge is made by anyone; that of the challenged block is checked with that.
+    """
+    generators = chain.generator_set(header.timestamp)
+    if generators is None or header.challenged is not None:
+        return
+    address = from_public_key(header.generator, chain.network.chain_id)
+    if not generators.allows(address):
+        allowed = ", ".join(address_text(each.address) for each in generators.members)
+        raise BlockRejected(
+            chain.height + 1,
+            f"{address_text(address)} is not allowed to generate a block, allowed: {allowed}. If "
+            "this is your node: commit to generation for the next period",
+        )
+
+
+def make_generator_set(chain: Ancestors, timestamp: int) -> GeneratorSet | None:
+    """Return the generators of the next block, which has a timestamp (ms); ``None`` before
+    deterministic finality. Chains cache it (``Ancestors.generator_set``).
+    """
+    period = chain.rules.period_at(chain.height + 1)
+    if period is None:
+        return None
+    committed = committed_to(chain.state, period, chain.network.chain_id)
+    rules = chain.rules.at(chain.height)
+    enforced = timestamp >= rules.minimal_generating_balance_after
+    members = []
+    for index, each in enumerate(committed):
+        if each.conflict_height:
+            continue
+        balance = generating_balance(chain, each.address, chain.height)
+        if balance >= rules.minimum_generating_balance or not enforced:
+            members.append(Member(index, each.address, each.endorser_key, balance))
+    return GeneratorSet(period, committed, tuple(members))
 
 
 def check_features(chain: Ancestors) -> None:

@@ -11,6 +11,7 @@ from soliton.chain.blocks import Block
 from soliton.consensus import pos
 from soliton.ledger.apply import AppliedBlock
 from soliton.ledger.environment import BlockEnvironment, BlockMeta
+from soliton.ledger.generators import DEPOSIT
 from soliton.ledger.hashes import EMPTY_HASH, NO_SECTIONS, StateHash
 
 
@@ -30,13 +31,19 @@ def meta_of(block: Block, applied: AppliedBlock, environment: BlockEnvironment) 
         reward_vote=header.reward_vote,
         feature_votes=header.feature_votes,
         total_fee=applied.total_fee,
-        total_waves=reward.minted + applied.minted + (0 if below is None else below.total_waves),
+        total_waves=(
+            reward.minted
+            + applied.minted
+            - DEPOSIT * len(environment.penalties)
+            + (0 if below is None else below.total_waves)
+        ),
         generator=header.generator,
         size=len(block.data),
         transaction_count=len(block.transactions),
         snapshot_hash=applied.snapshot_hash,
         state_hash=applied.state_hash.total,
         sections=_sections(applied.state_hash),
+        finalized_height=applied.finalized_height,
     )
 
 
@@ -52,6 +59,7 @@ def grown_meta(meta: BlockMeta, total: Block, applied: AppliedBlock) -> BlockMet
         snapshot_hash=applied.snapshot_hash,
         state_hash=applied.state_hash.total,
         sections=_sections(applied.state_hash),
+        finalized_height=applied.finalized_height,
     )
 
 

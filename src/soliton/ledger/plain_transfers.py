@@ -24,7 +24,7 @@ from soliton.ledger.environment import BlockEnvironment
 from soliton.ledger.rules import common
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.scripts import account_script
-from soliton.ledger.state import LEASES, WAVES, State
+from soliton.ledger.state import WAVES, State, locked_balance
 
 _TYPE: Final = transfer.TYPE.type_id
 _FIRST_VERSION: Final = 1
@@ -69,7 +69,7 @@ def plain_transfer(
     received = (left if to_itself else state.get(WAVES, recipient)) + amount
     if left < 0 or received > MAX_I64:
         return None
-    if left < state.get(LEASES, sender).lease_out or account_script(sender, state) is not None:
+    if left < locked_balance(state, sender) or account_script(sender, state) is not None:
         return None
     if state.transaction_height(transaction.id) is not None:
         return None

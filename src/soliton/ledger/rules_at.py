@@ -21,6 +21,7 @@ import msgspec
 from soliton.chain import blocks
 from soliton.chain.features import IMPLEMENTED, Feature
 from soliton.chain.networks.model import Fees, Functionality, Network
+from soliton.consensus.generation import GenerationPeriod, period_at
 from soliton.consensus.header_check import HeaderRules
 from soliton.consensus.pos import FAIR_1, NXT, Algorithm, PoS
 from soliton.ledger import patches
@@ -160,6 +161,13 @@ class RuleBook:
     def activation_height(self, feature: Feature) -> int | None:
         """Return the height from which a feature is active, or ``None`` if that is not decided."""
         return self._activations.get(feature)
+
+    def period_at(self, height: int) -> GenerationPeriod | None:
+        """Return the generation period of a height, ``None`` before deterministic finality."""
+        activation = self._activations.get(Feature.DETERMINISTIC_FINALITY)
+        if activation is None:
+            return None
+        return period_at(height, activation, self._network.functionality.generation_period_length)
 
     def activations(self) -> Mapping[int, int]:
         """Return all features with the height from which they are active."""

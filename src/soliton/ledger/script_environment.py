@@ -33,15 +33,15 @@ from soliton.ledger.state import (
     ASSETS,
     DATA,
     ERC20,
-    LEASES,
     SPONSORSHIPS,
     WAVES,
     Missing,
     Overlay,
     State,
     Status,
-    effective_balance,
+    effective_balance_of,
     is_banned_between,
+    locked_balance,
 )
 from soliton.ride.environment import AssetInfo, BalanceDetails, BlockInfo, Payment
 from soliton.ride.errors import EvaluationError, EvaluationEscaped
@@ -217,20 +217,18 @@ class LedgerEnvironment:
         self._note_chain_read()
         if context.witness is not None:
             context.witness.of_balance(WAVES, owner)
-        balance, leases = self._state.get(WAVES, owner), self._state.get(LEASES, owner)
-        available, height = balance - leases.lease_out, self.height
+        balance, height = self._state.get(WAVES, owner), self.height
+        available = balance - locked_balance(self._state, owner)
         if is_banned_between(self._state, owner, height, height):
             return BalanceDetails(available, balance, 0, 0)
         top = self._state if context.rules.has(Feature.LIGHT_NODE) else self._base
         # The reference node takes the smallest balance of all states that lie on each other: before
         # the transaction, and in each call that led here.
         states = top.layers() if isinstance(top, Overlay) else (top,)
-        generating = [
-            effective_balance(state.get(WAVES, owner), state.get(LEASES, owner)) for state in states
-        ]
+        generating = [effective_balance_of(state, owner) for state in states]
         if context.block.below is not None:
             generating.append(context.block.below.generating_balance(owner, height))
-        effective = effective_balance(balance, leases)
+        effective = effective_balance_of(self._state, owner)
         return BalanceDetails(available, balance, min(generating), effective)
 
     def script(self, address: bytes, /) -> bytes | None:

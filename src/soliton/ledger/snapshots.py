@@ -20,6 +20,7 @@ from soliton.chain.snapshots import (
     AssetScript,
     AssetVolume,
     Balance,
+    GenerationCommitment,
     LeaseBalance,
     NewAlias,
     NewAsset,
@@ -38,6 +39,7 @@ from soliton.ledger.state import (
     ASSET_SCRIPTS,
     ASSET_VOLUMES,
     ASSETS,
+    COMMITMENTS,
     DATA,
     LEASE_INFO,
     LEASE_STATES,
@@ -109,6 +111,13 @@ def snapshot_of(changes: Changes, status: int) -> Snapshot:
             Sponsorship(asset_id, fee) for asset_id, fee in _written(changes, SPONSORSHIPS).items()
         ),
         status=Status(status),
+        generation_commitment=next(
+            (
+                GenerationCommitment(each.public_key, each.endorser_key)
+                for each in _written(changes, COMMITMENTS).values()
+            ),
+            None,
+        ),
     )
 
 

@@ -116,6 +116,16 @@ class LeaseState(NamedTuple):
     transaction_id: bytes
 
 
+class Commitment(NamedTuple):
+    """A generator's commitment to a period: its public key, its key for endorsements, and the
+    transaction.
+    """
+
+    public_key: bytes
+    endorser_key: bytes
+    transaction_id: bytes
+
+
 class OrderFill(NamedTuple):
     """The executed amount of an order, and the matcher fee that was paid."""
 
@@ -156,6 +166,18 @@ ACCOUNT_SCRIPTS: Final[Table[Address, AccountScript | None]] = Table("account_sc
 LEASE_INFO: Final[Table[bytes, LeaseInfo | None]] = Table("lease_info", None)
 LEASE_STATES: Final[Table[bytes, LeaseState | None]] = Table("lease_states", None)
 ORDER_FILLS: Final[Table[bytes, OrderFill]] = Table("order_fills", NO_FILL)
+COMMITMENTS: Final[Table[tuple[int, int], Commitment | None]] = Table("commitments", None)
+"""By the first height of a period and the generator's index, the order of the chain."""
+GENERATORS: Final[Table[tuple[int, bytes], int]] = Table("generators", 0)
+"""By the first height of a period and an address or a key for endorsements: the generator's index,
+counted from 1. Under an empty name their number.
+"""
+CONFLICTS: Final[Table[tuple[int, int], int]] = Table("conflicts", 0)
+"""By the first height of a period and a generator's index: the height of the block that shows its
+conflicting endorsement.
+"""
+DEPOSITS: Final[Table[Address, int]] = Table("deposits", 0)
+"""Wavelets locked by commitments to the present and the next period."""
 APPROVALS: Final[Table[int, int | None]] = Table("approvals", None)
 BANS: Final[Table[Address, tuple[int, ...]]] = Table("bans", ())
 
@@ -255,9 +277,23 @@ def touched_accounts(changes: Changes) -> tuple[Address, ...]:
     return tuple(touched)
 
 
-def effective_balance(balance: int, leases: LeaseBalance) -> int:
-    """Return the effective balance: own plus leased-in minus leased-out wavelets."""
-    return balance + leases.lease_in - leases.lease_out
+def effective_balance(balance: int, leases: LeaseBalance, deposit: int) -> int:
+    """Return the effective balance: own plus leased-in minus leased-out wavelets, minus the deposit
+    of commitments.
+    """
+    return balance + leases.lease_in - leases.lease_out - deposit
+
+
+def effective_balance_of(state: State, address: Address) -> int:
+    """Return the effective balance of an account."""
+    return effective_balance(
+        state.get(WAVES, address), state.get(LEASES, address), state.get(DEPOSITS, address)
+    )
+
+
+def locked_balance(state: State, address: Address) -> int:
+    """Return the wavelets of an account that it cannot spend: leased out, or a deposit."""
+    return state.get(LEASES, address).lease_out + state.get(DEPOSITS, address)
 
 
 def is_banned_between(state: State, address: Address, bottom: int, top: int) -> bool:
@@ -274,4 +310,4 @@ def effective_balance_at(state: State, address: Address, height: int) -> int:
     """
     if is_banned_between(state, address, height, height):
         return 0
-    return effective_balance(state.get(WAVES, address), state.get(LEASES, address))
+    return effective_balance_of(state, address)

@@ -53,7 +53,7 @@ from soliton.ledger.scripts import (
     fault_of,
     smart_assets,
 )
-from soliton.ledger.state import LEASES, WAVES, AccountScript, Overlay, State, Status
+from soliton.ledger.state import WAVES, AccountScript, Overlay, State, Status, locked_balance
 from soliton.ledger.state_changes import ErrorMessage, Invoked, StateChanges
 from soliton.ledger.traces import MATCHER_FEE, VerifierTrace, add_trace
 
@@ -272,7 +272,7 @@ def _has_free_coins(transaction: AnyTransaction, state: State, rules: Rules) -> 
         return False
     sender = from_public_key(transaction.sender_public_key, rules.chain_id)
     left = state.get(WAVES, sender) - transaction.fee
-    return left >= state.get(LEASES, sender).lease_out
+    return left >= locked_balance(state, sender)
 
 
 def _check_proofs(

@@ -16,12 +16,20 @@ import msgspec
 from soliton.chain import blocks
 from soliton.chain.addresses import Address
 from soliton.chain.blocks import MAX_FEATURE_VOTES, Block
+from soliton.chain.features import Feature
 from soliton.chain.networks.model import Network
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.ledger import headers
 from soliton.ledger.environment import BlockMeta, PastTransaction, block_info
-from soliton.ledger.hashes import EMPTY_HASH, SECTIONS, StateHash
+from soliton.ledger.finality import GENESIS_HEIGHT
+from soliton.ledger.generators import GeneratorSet
+from soliton.ledger.hashes import (
+    EMPTY_HASH,
+    SECTIONS,
+    SECTIONS_BEFORE_FINALITY,
+    StateHash,
+)
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.state import WAVES, State, Status
 from soliton.node.smallest_balances import SmallestBalances
@@ -32,6 +40,7 @@ from soliton.storage.layout import BLOCK, TransactionLocation, height_key
 from soliton.storage.reader import StoreReader
 
 _CACHED_METAS: Final = 256
+MAX_ROLLBACK: Final = 100
 _CACHED_VOTES: Final = 20_000
 """The blocks whose votes are cached: more than are counted together on any public network."""
 
@@ -62,8 +71,11 @@ class Blockchain:
         self._votes: dict[int, tuple[int, ...]] = {}
         self._smallest = SmallestBalances(store)
         self._last: Block | None = None
+        self._generators: tuple[tuple[bytes, int, bool], GeneratorSet | None] | None = None
         self.waived: frozenset[Address] = frozenset()
         """Accounts whose transactions need no proofs (private chains)."""
+        self.max_rollback = MAX_ROLLBACK
+        """The most blocks that are removed for another chain (``synchronization.max-rollback``)."""
         self.drift_ms = 0
         """Additional tolerance for the timestamps of transactions (private chains)."""
 
@@ -95,6 +107,16 @@ class Blockchain:
         if self._last is None:
             self._last = self.block_at(self.height)
         return self._last
+
+    @property
+    def finalized_height(self) -> int:
+        """The height of the last block that is final: no automatic rollback removes it.
+
+        It is what the blocks below the last one have made final, or else so far below the last one
+        that the network does not roll back further.
+        """
+        below = self.meta(self.height - 1).finalized_height if self.height > 1 else 0
+        return max(below, self.height - self.max_rollback, GENESIS_HEIGHT)
 
     def follow(self) -> None:
         """Catch up with the process that writes the chain."""
@@ -173,7 +195,9 @@ class Blockchain:
     def state_hash(self, height: int) -> StateHash:
         """Return the legacy state hash of a block with its sections; raises ``KeyError``."""
         meta = self.meta(height)
-        sections = tuple(meta.sections.get(index, EMPTY_HASH) for index in range(len(SECTIONS)))
+        finality = self.rules.at(height).has(Feature.DETERMINISTIC_FINALITY)
+        count = len(SECTIONS) if finality else SECTIONS_BEFORE_FINALITY
+        sections = tuple(meta.sections.get(index, EMPTY_HASH) for index in range(count))
         return StateHash(meta.state_hash, sections)
 
     def transaction(self, transaction_id: bytes) -> FoundTransaction | None:
@@ -199,6 +223,16 @@ class Blockchain:
         """Return the generating balance in wavelets for a block on top of that at ``height``."""
         return headers.generating_balance(self, address, self.height if height is None else height)
 
+    def generator_set(self, timestamp: int, /) -> GeneratorSet | None:
+        """Return the generators of the next block, which has a timestamp (ms); ``None`` before
+        deterministic finality. The set on top of the last block is cached.
+        """
+        enforced = timestamp >= self.rules.at(self.height).minimal_generating_balance_after
+        key = self.meta(self.height).id, self.height, enforced
+        if self._generators is None or self._generators[0] != key:
+            self._generators = key, headers.make_generator_set(self, timestamp)
+        return self._generators[1]
+
     def smallest_effective_balance(self, address: Address, bottom: int, top: int, /) -> int:
         """Return the smallest effective balance of an account after each of the blocks ``bottom``
         to ``top``, in wavelets.
@@ -216,6 +250,7 @@ class Blockchain:
         """Drop all caches."""
         self._metas.clear()
         self._votes.clear()
+        self._generators = None
         self._smallest.forget()
         self._read_approvals()
         self._last = None

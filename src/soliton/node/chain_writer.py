@@ -18,10 +18,12 @@ from typing import Final
 
 from soliton.chain import blocks
 from soliton.chain.blocks import Block, Encoded, SignedHeader
+from soliton.chain.finalization import FinalizationVoting
 from soliton.chain.genesis import genesis_block
 from soliton.chain.networks.model import Network
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
 from soliton.ledger import headers
 from soliton.ledger.apply import (
@@ -31,6 +33,7 @@ from soliton.ledger.apply import (
     SnapshotsOfBlock,
     apply_block,
     check_block,
+    check_claims,
     checking_block,
 )
 from soliton.ledger.editing import edited_accounts
@@ -40,6 +43,7 @@ from soliton.ledger.environment import (
     genesis_environment,
 )
 from soliton.ledger.errors import BlockRejected
+from soliton.ledger.finality import check_voting
 from soliton.ledger.metas import grown_meta, meta_of
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.state import Changes, Overlay, State
@@ -196,7 +200,11 @@ class ChainWriter(Blockchain):
         except InputError:
             for part in removed:
                 self.extend(
-                    part.transactions, part.state_hash, part.signature, verify_signatures=False
+                    part.transactions,
+                    part.state_hash,
+                    part.signature,
+                    voting=part.voting,
+                    verify_signatures=False,
                 )
             raise
 
@@ -225,6 +233,7 @@ class ChainWriter(Blockchain):
         total_signature: bytes,
         micro_signature: bytes = b"",
         *,
+        voting: FinalizationVoting | None = None,
         verify_signatures: bool = True,
         verified: Collection[bytes] = (),
         snapshots: SnapshotsOfBlock | None = None,
@@ -232,21 +241,22 @@ class ChainWriter(Blockchain):
         """Add a microblock's transactions to the last block and return its new form.
 
         ``total_signature`` is the generator's signature of the longer block, ``state_hash`` the one
-        in its header. Signatures of ``verified`` transactions (ids) are not verified again. With
-        ``snapshots`` these are applied instead. Raises ``BlockRejected`` and leaves the block
-        unchanged.
+        in its header, ``voting`` that of the microblock. Signatures of ``verified`` transactions
+        (ids) are not verified again. With ``snapshots`` these are applied instead. Raises
+        ``BlockRejected`` and leaves the block unchanged.
         """
         total, progress = run_steps(
             self.extending(
                 transactions,
                 state_hash,
                 total_signature,
+                voting=voting,
                 verify_signatures=verify_signatures,
                 verified=verified,
                 snapshots=snapshots,
             )
         )
-        return self.extend_own(total, progress, micro_signature)
+        return self.extend_own(total, progress, micro_signature, voting)
 
     def extending(
         self,
@@ -254,6 +264,7 @@ class ChainWriter(Blockchain):
         state_hash: bytes | None,
         total_signature: bytes,
         *,
+        voting: FinalizationVoting | None = None,
         verify_signatures: bool = True,
         verified: Collection[bytes] = (),
         snapshots: SnapshotsOfBlock | None = None,
@@ -275,10 +286,16 @@ class ChainWriter(Blockchain):
                 encoded.append(codec.encode_protobuf(each))
                 if number % ENCODED_IN_STEP == 0:
                     yield
-        total = liquid.longer(transactions, state_hash, total_signature, encoded)
+        total = liquid.longer(transactions, state_hash, total_signature, encoded, voting)
         if verify_signatures and not blocks.signature_is_valid(total):
             raise BlockRejected(height, "invalid signature of the total block")
+        if voting is not None:
+            claims = self._check_voting(total, liquid.progress)
+            yield
+            if verify_signatures:
+                check_claims(height, claims)
         progress = liquid.progress.copy()
+        progress.vote(voting)
         if snapshots is None:
             yield from progress.adding(
                 transactions,
@@ -291,8 +308,25 @@ class ChainWriter(Blockchain):
         progress.check_state_hash(state_hash)
         return total, progress
 
-    def extend_own(self, total: Block, progress: BlockInProgress, micro: bytes = b"") -> Block:
-        """Replace the last block by a longer form made here from ``progress``.
+    def _check_voting(self, total: Block, progress: BlockInProgress) -> list[SignedMessage]:
+        """Check the voting of a longer form of the last block; return its signatures."""
+        return check_voting(
+            total.header,
+            self.height,
+            progress.generators,
+            lambda height: self.meta(height).id,
+            self.network.functionality.max_valid_endorsers,
+        )
+
+    def extend_own(
+        self,
+        total: Block,
+        progress: BlockInProgress,
+        micro: bytes = b"",
+        voting: FinalizationVoting | None = None,
+    ) -> Block:
+        """Replace the last block by a longer form made here from ``progress``. ``micro`` is the
+        signature of the microblock, and ``voting`` its own.
 
         It is written at once. Raises ``StorageProblem`` and leaves the block unchanged.
         """
@@ -301,7 +335,7 @@ class ChainWriter(Blockchain):
         self._replace(total, applied, self.meta(height))
         assert self._liquid is not None, "the last block can grow"
         self._liquid.grow(total, progress, applied)
-        self.on_change(BlockExtended(height, total, added, micro))
+        self.on_change(BlockExtended(height, total, added, micro, voting))
         return total
 
     def _replace(self, total: Block, applied: AppliedBlock, meta: BlockMeta) -> None:
@@ -312,7 +346,15 @@ class ChainWriter(Blockchain):
         index = _index(total, applied, self.state, first, behind)
         try:
             self._store.extend(
-                NewBlock(applied.height, total.data, meta, applied.changes, index, first)
+                NewBlock(
+                    applied.height,
+                    total.data,
+                    meta,
+                    applied.changes,
+                    index,
+                    first,
+                    _moved(self.last_block, total),
+                )
             )
         except StorageProblem:
             self._go_back()
@@ -361,12 +403,14 @@ class ChainWriter(Blockchain):
         state_hash: bytes | None,
         signature: bytes,
         encoded: Encoded | None = None,
+        voting: FinalizationVoting | None = None,
     ) -> Block:
         """Return the last block, which can grow, with appended transactions; ``encoded`` are these
-        in protobuf, if they are known. The chain is not changed.
+        in protobuf, if they are known, and ``voting`` is that of the microblock. The chain is not
+        changed.
         """
         assert self._liquid is not None, "the last block can grow"
-        return self._liquid.longer(transactions, state_hash, signature, encoded)
+        return self._liquid.longer(transactions, state_hash, signature, encoded, voting)
 
     def shorten(self, block_id: bytes) -> tuple[AnyTransaction, ...]:
         """Return the last block to the form with this id, and return the removed transactions.
@@ -490,6 +534,20 @@ def _stored(
         edited=applied.edited,
         initial=applied.initial,
     )
+
+
+def _moved(before: Block, total: Block) -> list[tuple[int, bytes, int]]:
+    """Return index, id and offset of the transactions of a block that are elsewhere in the bytes of
+    its longer version, because a voting in the header has another size.
+    """
+    transactions, modern = before.transactions, total.header.version >= blocks.PROTOBUF_VERSION
+    if not (transactions and modern) or len(before.signed) == len(total.signed):
+        return []
+    spans = blocks.transaction_spans(total.data)
+    return [
+        (index, transaction.id, offset)
+        for index, (transaction, (offset, _)) in enumerate(zip(transactions, spans, strict=False))
+    ]
 
 
 def _index(

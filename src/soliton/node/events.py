@@ -18,6 +18,7 @@ import msgspec
 
 from soliton.chain.addresses import Address
 from soliton.chain.blocks import Block
+from soliton.chain.finalization import FinalizationVoting
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.storage.retrying import without_retry
@@ -32,14 +33,15 @@ class BlockAppended(msgspec.Struct, frozen=True):
 
 
 class BlockExtended(msgspec.Struct, frozen=True):
-    """The last block has grown by a microblock: its new form, the number of added transactions, and
-    the generator's signature of the microblock, if known.
+    """The last block has grown by a microblock: its new form, the number of added transactions, the
+    generator's signature of the microblock, if known, and the microblock's own voting.
     """
 
     height: int
     block: Block
     added: int
     micro_signature: bytes = b""
+    voting: FinalizationVoting | None = None
 
 
 class RolledBack(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ import msgspec
 
 from soliton.chain import blocks
 from soliton.chain.blocks import Block, BlockHeader
+from soliton.chain.finalization import FinalizationVoting, added
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.merkle import GrowingTree
@@ -41,11 +42,14 @@ class _Form(msgspec.Struct, frozen=True):
 
 
 class Part(NamedTuple):
-    """What a microblock added: transactions, and state hash and signature of the longer block."""
+    """What a microblock added: transactions, state hash and signature of the longer block, and its
+    own voting.
+    """
 
     transactions: tuple[AnyTransaction, ...]
     state_hash: bytes | None
     signature: bytes
+    voting: FinalizationVoting | None
 
 
 class LiquidBlock:
@@ -118,6 +122,7 @@ class LiquidBlock:
                 self.block.transactions[before.count : each.count],
                 each.header.state_hash,
                 each.signature,
+                added(before.header.finalization_voting, each.header.finalization_voting),
             )
             for before, each in pairwise(found)
         ]
@@ -128,9 +133,10 @@ class LiquidBlock:
         state_hash: bytes | None,
         signature: bytes,
         encoded: Sequence[bytes] | None = None,
+        voting: FinalizationVoting | None = None,
     ) -> Block:
         """Return the block with appended transactions; ``encoded`` are these in protobuf, if they
-        are known. Nothing is changed.
+        are known, and ``voting`` is that of the microblock. Nothing is changed.
         """
         if not _is_message(self.block):
             return blocks.extended(self.block, transactions, state_hash, signature)
@@ -141,7 +147,7 @@ class LiquidBlock:
         tree.append(map(codec.merkle_leaf, transactions, encoded))
         root = tree.root()
         tree.cut(size)
-        return blocks.grown(self.block, transactions, encoded, root, state_hash, signature)
+        return blocks.grown(self.block, transactions, encoded, root, state_hash, signature, voting)
 
     def _grown_tree(self) -> GrowingTree:
         if self._tree is None:

@@ -20,9 +20,10 @@ from typing import Final
 import msgspec
 
 from soliton.chain import blocks, microblocks
-from soliton.chain.addresses import Address, Alias, from_public_key
+from soliton.chain.addresses import Address, Alias, address_text, from_public_key
 from soliton.chain.blocks import MAX_TRANSACTIONS, Block, BlockHeader
 from soliton.chain.features import IMPLEMENTED
+from soliton.chain.finalization import FinalizationVoting
 from soliton.chain.layouts import SIGNATURE_LENGTH
 from soliton.chain.microblocks import Microblock
 from soliton.chain.transactions.model import AnyTransaction
@@ -93,13 +94,14 @@ class Forged(msgspec.Struct, frozen=True):
 
     ``progress`` is ``None`` if the block must be applied again: before NG its generator gets all
     fees at the beginning, before they are known. ``micro_signature`` is set for a block that has
-    grown.
+    grown, and ``voting`` is that of the microblock, if it has one.
     """
 
     block: Block
     progress: BlockInProgress | None
     invalid: Mapping[bytes, str]
     micro_signature: bytes = b""
+    voting: FinalizationVoting | None = None
 
 
 def next_slot(chain: ChainWriter, account: AccountKey, against: Address | None = None) -> Slot:
@@ -113,6 +115,8 @@ def next_slot(chain: ChainWriter, account: AccountKey, against: Address | None =
         headers.check_generator(chain, account.public_key)
     except BlockRejected as error:
         raise CannotMine(error.reason) from error
+    if against is None:
+        _check_commitment(chain, account)
     rules = chain.rules.header_at(chain.height + 1)
     balance = chain.generating_balance(from_public_key(account.public_key, chain.network.chain_id))
     if balance <= 0 or balance < rules.minimum_generating_balance:
@@ -133,6 +137,27 @@ def next_slot(chain: ChainWriter, account: AccountKey, against: Address | None =
     delay = pos.delay_ms(rules.pos, pos.hit(counted), parent.base_target, balance)
     source = counted if rules.uses_vrf else signature
     return Slot(account, parent.timestamp + delay, signature, source)
+
+
+def _check_commitment(chain: ChainWriter, account: AccountKey) -> None:
+    """Raise ``CannotMine`` if others have committed to make the next block."""
+    generators = chain.generator_set(chain.last_block.header.timestamp)
+    address = from_public_key(account.public_key, chain.network.chain_id)
+    if generators is None or generators.allows(address):
+        return
+    own = next((each for each in generators.committed if each.address == address), None)
+    text = address_text(address)
+    if own is not None and own.conflict_height:
+        raise CannotMine(
+            f"{text} is conflict on {own.conflict_height}. Try to commit to generation on next "
+            "period"
+        )
+    if own is not None:
+        raise CannotMine(f"{text} has too little to generate, after its deposits")
+    raise CannotMine(
+        f"{text} has not committed to the generation period {generators.period.start} to "
+        f"{generators.period.end}, and others have"
+    )
 
 
 def _proof(account: AccountKey, hit_source: bytes) -> bytes:
@@ -338,11 +363,13 @@ def forging_micro(
     *,
     unproven: Collection[bytes] = (),
     is_late: Callable[[], bool] = _never,
+    voting: FinalizationVoting | None = None,
 ) -> Steps[Forged | None]:
     """Extend the last block, which the account has made, by more transactions, in steps as above.
 
     Return ``None`` when no candidate applies or the last block takes no more. Candidates are taken
-    in order, at most ``max_count``, and after the first one until ``is_late``.
+    in order, at most ``max_count``, and after the first one until ``is_late``. ``voting`` is that
+    of the microblock; alone it makes none.
     """
     progress = chain.liquid_progress()
     last = chain.last_block
@@ -353,20 +380,27 @@ def forging_micro(
     )
     if not taken:
         return None
+    progress.vote(voting)
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash
     encoded = None if progress.encoded is None else progress.encoded[-len(taken) :]
-    unsigned = chain.longer(taken, state_hash, _UNSIGNED, encoded)
+    unsigned = chain.longer(taken, state_hash, _UNSIGNED, encoded, voting)
     if isinstance(account, RemoteKey):
-        return Forged(unsigned, progress, invalid)
+        return Forged(unsigned, progress, invalid, voting=voting)
     signature = sign(account.private_key, unsigned.signed)
-    block = chain.longer(taken, state_hash, signature, encoded)
-    micro = microblock_of(block, last.id, len(taken))
-    return Forged(block, progress, invalid, sign(account.private_key, micro.signed))
+    block = chain.longer(taken, state_hash, signature, encoded, voting)
+    micro = microblock_of(block, last.id, len(taken), voting=voting)
+    return Forged(block, progress, invalid, sign(account.private_key, micro.signed), voting)
 
 
-def microblock_of(block: Block, reference: bytes, added: int, signature: bytes = b"") -> Microblock:
+def microblock_of(
+    block: Block,
+    reference: bytes,
+    added: int,
+    signature: bytes = b"",
+    voting: FinalizationVoting | None = None,
+) -> Microblock:
     """Return the microblock that extends the form with the id ``reference`` to this block by
-    ``added`` transactions.
+    ``added`` transactions and its own ``voting``.
     """
     return microblocks.assemble(
         version=block.header.version,
@@ -377,4 +411,5 @@ def microblock_of(block: Block, reference: bytes, added: int, signature: bytes =
         signature=signature,
         total_block_id=block.id,
         state_hash=block.header.state_hash,
+        finalization_voting=voting,
     )

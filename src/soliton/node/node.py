@@ -286,7 +286,9 @@ class Node:
         assert forged.progress is not None, "microblocks come with NG"
         added = forged.block.transactions[len(self.chain.last_block.transactions) :]
         with self.writing():
-            self.chain.extend_own(forged.block, forged.progress, forged.micro_signature)
+            self.chain.extend_own(
+                forged.block, forged.progress, forged.micro_signature, forged.voting
+            )
         self.follow_chain(added, forged.invalid, changes=self.chain.last_changes())
         return len(added)
 

@@ -89,12 +89,13 @@ async def mine_microblock(node: Node, account: RemoteKey) -> int:
         return 0
     total = forged.block
     added = len(total.transactions) - len(last.transactions)
-    micro = microblock_of(total, last.id, added, bytes(SIGNATURE_LENGTH))
+    voting = forged.voting
+    micro = microblock_of(total, last.id, added, bytes(SIGNATURE_LENGTH), voting)
     made = await account.signer.microblock(account.public_key, height, total, micro)
     _check_still_last(node, last)
     account.log_problem("")
     block = _checked(blocks.assemble(total.header, total.transactions, made.total))
-    if not microblocks.signature_is_valid(microblock_of(block, last.id, added, made.micro)):
+    if not microblocks.signature_is_valid(microblock_of(block, last.id, added, made.micro, voting)):
         raise SigningRefused("its signature of the microblock does not verify")
     account.keep_announcement(block.id, made.announcement)
     node.put_micro(msgspec.structs.replace(forged, block=block, micro_signature=made.micro))

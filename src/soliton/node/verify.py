@@ -23,8 +23,7 @@ from soliton.chain.blocks import Block
 from soliton.consensus import pos
 from soliton.crypto.hashes import blake2b256
 from soliton.ledger.environment import BlockMeta
-from soliton.ledger.hashes import EMPTY_HASH, SECTIONS
-from soliton.ledger.state import ASSET_BALANCES, LEASES, WAVES
+from soliton.ledger.state import ASSET_BALANCES, DEPOSITS, LEASES, WAVES
 from soliton.node.blockchain import Blockchain
 from soliton.storage import layout
 from soliton.storage.damage import UNREADABLE, kind_of, unreadable
@@ -98,7 +97,7 @@ def _check_block(chain: Blockchain, height: int, before: BlockMeta | None) -> Bl
         same("the root of its transactions", header.transactions_root, root)
     if header.state_hash is not None:
         same("its state hash", header.state_hash, meta.snapshot_hash)
-    sections = b"".join(meta.sections.get(index, EMPTY_HASH) for index in range(len(SECTIONS)))
+    sections = b"".join(chain.state_hash(height).sections)
     same("its legacy state hash", meta.state_hash, blake2b256(total + sections))
     _check_transactions(chain, height, block)
     return meta
@@ -144,7 +143,7 @@ class _Records:
         checks[layout.ROWS[LEASES].prefix] = self._leases
         checks[layout.ROWS[ASSET_BALANCES].prefix] = self._asset_balance
         checks |= {
-            layout.HISTORY: self._of_account(layout.HISTORY_VALUE.size),
+            layout.HISTORY: self._of_account(layout.HISTORY_SIZES),
             layout.BLOCK: self._of_height,
             layout.META: self._of_height,
             layout.UNDO: self._undo_record,
@@ -213,9 +212,9 @@ class _Records:
 
         return check
 
-    def _of_account(self, size: int) -> Callable[[bytes, bytes], None]:
+    def _of_account(self, sizes: tuple[int, ...]) -> Callable[[bytes, bytes], None]:
         def check(key: bytes, value: bytes) -> None:
-            if len(value) != size or len(key) != 1 + ADDRESS_LENGTH + _HEIGHT_BYTES:
+            if len(value) not in sizes or len(key) != 1 + ADDRESS_LENGTH + _HEIGHT_BYTES:
                 raise self._fail(key, "has a wrong length")
 
         return check
@@ -265,7 +264,7 @@ class _Records:
     def _leases(self, key: bytes, value: bytes) -> None:
         leases = layout.ROWS[LEASES].decode(value)
         own = self._last(Address(key[1:]))
-        effective = leases.lease_in - leases.lease_out
+        effective = leases.lease_in - leases.lease_out - self._store.get(DEPOSITS, Address(key[1:]))
         if own is None or own[1] - own[0] != effective:
             raise self._fail(key, "are not those at the end of the balance's history")
 

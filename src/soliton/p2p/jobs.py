@@ -18,6 +18,7 @@ from typing import Final
 
 from soliton.chain import blocks, microblocks
 from soliton.chain.blocks import Block
+from soliton.chain.finalization import FinalizationVoting
 from soliton.node.challenger import CannotChallenge
 from soliton.node.events import BlockAppended, BlockExtended, NodeEvent, PoolAccepted, RolledBack
 from soliton.node.miner import microblock_of
@@ -52,12 +53,18 @@ STEP_SECONDS: Final = 0.01
 
 
 def own_microblock(
-    block: Block, reference: bytes, added: int, private_key: bytes, signature: bytes = b""
+    block: Block,
+    reference: bytes,
+    added: int,
+    private_key: bytes,
+    signature: bytes = b"",
+    voting: FinalizationVoting | None = None,
 ) -> Message:
     """Return the message with the microblock that extends the form with the id ``reference`` to
-    this block by ``added`` transactions, with this ``signature`` or signed with ``private_key``.
+    this block by ``added`` transactions and its own ``voting``, with this ``signature`` or signed
+    with ``private_key``.
     """
-    micro = microblock_of(block, reference, added, signature)
+    micro = microblock_of(block, reference, added, signature, voting)
     if not signature:
         micro = microblocks.sign(micro, private_key)
     modern = block.header.version >= blocks.PROTOBUF_VERSION
@@ -177,11 +184,13 @@ class Jobs:
             return
         reference = forms[-2]
         if isinstance(pair, RemoteKey):
-            message = own_microblock(block, reference, added, b"", signature)
+            message = own_microblock(block, reference, added, b"", signature, event.voting)
             announced = pair.announcements.get(block.id, b"")
             inv = messages.MicroblockInv(generator, block.id, reference, announced)
         else:
-            message = own_microblock(block, reference, added, pair.private_key, signature)
+            message = own_microblock(
+                block, reference, added, pair.private_key, signature, event.voting
+            )
             inv = messages.announce(pair.private_key, generator, block.id, reference, chain_id)
         self._history.keep_microblock(block.id, message)
         self._carry_out(self._core.announce(inv, self._now()))
@@ -366,5 +375,7 @@ class Jobs:
         )
         if outcome.verdict is Verdict.WRONG_STATE_HASH and micro is not None:
             added, state_hash = micro.transactions, micro.state_hash
-            wrong = blocks.extended(last, added, state_hash, micro.total_signature)
+            wrong = blocks.extended(
+                last, added, state_hash, micro.total_signature, voting=micro.finalization_voting
+            )
             yield from self._challenge(received.peer, wrong)

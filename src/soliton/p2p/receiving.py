@@ -459,13 +459,14 @@ class Receiver:
                 micro.transactions,
                 micro.state_hash,
                 micro.total_signature,
+                voting=micro.finalization_voting,
                 verified=self._verified(micro),
                 snapshots=unread,
             )
             if chain.last_block.id != last.id:
                 return micro, Outcome(Verdict.MOVED, "our chain has moved meanwhile")
             with node.writing():
-                chain.extend_own(total, progress, micro.signature)
+                chain.extend_own(total, progress, micro.signature, micro.finalization_voting)
         except StorageProblem as problem:
             return micro, Outcome(Verdict.NOT_WRITTEN, str(problem))
         except WrongStateHash as error:

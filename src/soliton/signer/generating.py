@@ -213,6 +213,7 @@ class Generating:
             generator=micro.generator,
             transactions=micro.transactions,
             state_hash=micro.state_hash,
+            finalization_voting=micro.finalization_voting,
         )
         form = blocks.id_of(total.header, of_total)
         inv = MicroblockInv(micro.generator, form, micro.reference, b"")
@@ -332,7 +333,9 @@ def _without_transactions(signed_header: SignedHeader) -> str:
 
 
 def _without_content(header: BlockHeader) -> BlockHeader:
-    return msgspec.structs.replace(header, transactions_root=b"", state_hash=None)
+    return msgspec.structs.replace(
+        header, transactions_root=b"", state_hash=None, finalization_voting=None
+    )
 
 
 def _micro_answer(proofs: Sequence[str]) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from soliton.chain.addresses import Address
-from soliton.ledger.state import LEASES, WAVES, Changes
+from soliton.ledger.state import DEPOSITS, LEASES, WAVES, Changes
 from soliton.storage import layout
 from soliton.storage.blocks import NewBlock
 from soliton.storage.indexes import Records
@@ -27,13 +29,15 @@ def put_history(block: NewBlock, state: Records, pending: Items, undo: Items) ->
     ``state`` includes the block.
     """
     waves, all_leases = block.changes.get(WAVES, {}), block.changes.get(LEASES, {})
-    addresses = waves.keys() | all_leases.keys()
+    deposits = block.changes.get(DEPOSITS, {})
+    addresses = waves.keys() | all_leases.keys() | deposits.keys()
     for address in addresses:
         balance = waves[address] if address in waves else state.get(WAVES, address)
         leases = all_leases[address] if address in all_leases else state.get(LEASES, address)
+        deposit = deposits[address] if address in deposits else state.get(DEPOSITS, address)
         key = history_key(address, block.height)
         undo[key] = None
-        pending[key] = layout.HISTORY_VALUE.pack(balance, *leases)
+        pending[key] = layout.encode_history(balance, leases, deposit)
     return addresses
 
 
@@ -81,6 +85,14 @@ def put_transactions(
     the present value of a key.
     """
     height = block.height
+    for index, transaction_id, offset in block.moved:
+        key = layout.TRANSACTION + transaction_id
+        old = before(key)
+        known = None if old is None else layout.decode_location(old)
+        if known is not None and (known.height, known.index) == (height, index):
+            undo.setdefault(key, old)
+            moved = msgspec.structs.replace(known, offset=offset)
+            pending[key] = layout.encode_location(moved)
     for index, item in enumerate(block.transactions, block.first_index):
         key = layout.TRANSACTION + item.id
         undo.setdefault(key, before(key))

@@ -31,8 +31,9 @@ class NewTransaction(msgspec.Struct, frozen=True, gc=False):
 
 class NewBlock(msgspec.Struct, frozen=True):
     """Everything that is stored of a block; ``transactions`` are those from index ``first_index``
-    on. Changes ``by_hand``, the ``edited`` state that results from them, and the changes before the
-    first transaction (``initial``) are stored with the key block.
+    on. ``moved`` has the earlier ones if they are elsewhere in the bytes of a longer version: their
+    index, id and offset. Changes ``by_hand``, the ``edited`` state that results from them, and the
+    changes before the first transaction (``initial``) are stored with the key block.
     """
 
     height: int
@@ -41,6 +42,7 @@ class NewBlock(msgspec.Struct, frozen=True):
     changes: Changes
     transactions: Sequence[NewTransaction]
     first_index: int = 0
+    moved: Sequence[tuple[int, bytes, int]] = ()
     by_hand: ByHand | None = None
     edited: Changes = {}
     initial: Changes = {}

@@ -212,7 +212,7 @@ def distribution(
     behind the account ``after``.
     """
     for address, raw in _last_values(store, layout.HISTORY, height, after):
-        balance = layout.HISTORY_VALUE.unpack(raw)[0]
+        balance = layout.decode_history(raw)[0]
         if balance > 0:
             yield address, balance
 

@@ -19,7 +19,11 @@
 | ``O`` | order id | i64 volume, i64 fee |
 | ``F`` | u16 feature | u32 height at which it was approved |
 | ``X`` | address | u32 heights at which it was challenged |
-| ``h`` | address, u32 height | i64 balance, leased in, leased out after that block |
+| ``c`` | u32 first height of a period, u32 index | ``Commitment`` (MessagePack) |
+| ``g`` | u32 first height of a period, name | u32 number: an index counted from 1, or their count |
+| ``j`` | u32 first height of a period, u32 index | u32 height of a conflicting endorsement |
+| ``G`` | address | i64 wavelets that are a deposit of commitments |
+| ``h`` | address, u32 height | i64 balance, leased in, leased out, deposit if any |
 | ``b`` | u32 height | the block's bytes |
 | ``m`` | u32 height | ``BlockMeta`` (MessagePack) |
 | ``i`` | block id | u32 height |
@@ -61,8 +65,12 @@ from soliton.ledger.state import (
     ASSET_VOLUMES,
     ASSETS,
     BANS,
+    COMMITMENTS,
+    CONFLICTS,
     DATA,
+    DEPOSITS,
     ERC20,
+    GENERATORS,
     LEASE_INFO,
     LEASE_STATES,
     LEASES,
@@ -75,6 +83,7 @@ from soliton.ledger.state import (
     AssetScript,
     AssetVolume,
     Changes,
+    Commitment,
     LeaseBalance,
     LeaseInfo,
     LeaseState,
@@ -121,6 +130,10 @@ KINDS: Final = {
     b"O": "the fills of an order",
     b"F": "an approved feature",
     b"X": "the challenges of an account",
+    b"c": "a generator's commitment",
+    b"g": "the index of a generator",
+    b"j": "a conflicting endorsement",
+    b"G": "a deposit of commitments",
     b"h": "the history of a balance",
     b"b": "the bytes of a block",
     b"m": "what is known about a block",
@@ -141,7 +154,9 @@ KINDS: Final = {
 """The kinds of records by prefix, for error messages."""
 
 LOCATION: Final = struct.Struct(">IHIIBI")
-HISTORY_VALUE: Final = struct.Struct(">qqq")
+_HISTORY: Final = struct.Struct(">qqq")
+_HISTORY_WITH_DEPOSIT: Final = struct.Struct(">qqqq")
+HISTORY_SIZES: Final = (_HISTORY.size, _HISTORY_WITH_DEPOSIT.size)
 _I64: Final = struct.Struct(">q")
 _TWO_I64: Final = struct.Struct(">qq")
 _ASSET_INFO: Final = struct.Struct(">32sB?II")
@@ -164,6 +179,22 @@ def height_key(prefix: bytes, height: int) -> bytes:
 def history_key(address: Address, height: int) -> bytes:
     """Return the key of an account's balance after a block."""
     return HISTORY + address + height.to_bytes(4, "big")
+
+
+def encode_history(balance: int, leases: LeaseBalance, deposit: int) -> bytes:
+    """Encode an account's balance after a block."""
+    if deposit:
+        return _HISTORY_WITH_DEPOSIT.pack(balance, *leases, deposit)
+    return _HISTORY.pack(balance, *leases)
+
+
+def decode_history(raw: bytes) -> tuple[int, LeaseBalance, int]:
+    """Decode the balance, leases and deposit of an account after a block."""
+    if len(raw) == _HISTORY.size:
+        balance, lease_in, lease_out = _HISTORY.unpack(raw)
+        return balance, LeaseBalance(lease_in, lease_out), 0
+    balance, lease_in, lease_out, deposit = _HISTORY_WITH_DEPOSIT.unpack(raw)
+    return balance, LeaseBalance(lease_in, lease_out), deposit
 
 
 def place_key(height: int, index: int) -> bytes:
@@ -251,6 +282,26 @@ def decode_asset_balance_key(raw: bytes) -> tuple[Address, AssetId]:
     return Address(raw[1 : 1 + ADDRESS_LENGTH]), AssetId(raw[1 + ADDRESS_LENGTH :])
 
 
+def _number(number: int) -> bytes:
+    return number.to_bytes(4, "big")
+
+
+def _decode_number(raw: bytes) -> int:
+    return int.from_bytes(raw, "big")
+
+
+def _numbers_key(key: tuple[int, int]) -> bytes:
+    return _number(key[0]) + _number(key[1])
+
+
+def _decode_numbers_key(raw: bytes) -> tuple[int, int]:
+    return _decode_number(raw[1:5]), _decode_number(raw[5:])
+
+
+def _decode_generator_key(raw: bytes) -> tuple[int, bytes]:
+    return _decode_number(raw[1:5]), raw[5:]
+
+
 def _decode_name_key(raw: bytes) -> str:
     return raw[1:].decode()
 
@@ -278,10 +329,14 @@ ROWS: Final[dict[Table[Any, Any], Row]] = {
     APPROVALS: Row(
         b"F",
         lambda feature: feature.to_bytes(2, "big"),
-        lambda height: height.to_bytes(4, "big"),
-        lambda raw: int.from_bytes(raw, "big"),
+        _number,
+        _decode_number,
     ),
     BANS: Row(b"X", _bytes_key, _encode_heights, _decode_heights),
+    COMMITMENTS: Row(b"c", _numbers_key, *_packed(Commitment)),
+    GENERATORS: Row(b"g", lambda key: _number(key[0]) + key[1], _number, _decode_number),
+    CONFLICTS: Row(b"j", _numbers_key, _number, _decode_number),
+    DEPOSITS: Row(b"G", _bytes_key, _I64.pack, _decode_i64),
 }
 
 
@@ -289,6 +344,9 @@ _KEY_DECODERS: Final[dict[Table[Any, Any], Callable[[bytes], Any]]] = {
     DATA: decode_data_key,
     ASSET_BALANCES: decode_asset_balance_key,
     ALIASES: _decode_name_key,
+    COMMITMENTS: _decode_numbers_key,
+    GENERATORS: _decode_generator_key,
+    CONFLICTS: _decode_numbers_key,
 }
 _TABLES: Final = {row.prefix: table for table, row in ROWS.items()}
 

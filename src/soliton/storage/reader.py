@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from soliton.chain.addresses import Address
 from soliton.ledger.edits import ByHand
 from soliton.ledger.environment import BlockMeta
-from soliton.ledger.state import APPROVALS, DATA, Changes, Table
+from soliton.ledger.state import APPROVALS, DATA, Changes, Table, effective_balance
 from soliton.storage import layout
 from soliton.storage.below import Below, scan_both, scan_both_back
 from soliton.storage.damage import UNREADABLE, kind_of, readable, unreadable
@@ -272,5 +272,5 @@ def _flushed_history(
 
 
 def _history_value(raw: bytes) -> tuple[int, int]:
-    balance, lease_in, lease_out = layout.HISTORY_VALUE.unpack(raw)
-    return balance, balance + lease_in - lease_out
+    balance, leases, deposit = layout.decode_history(raw)
+    return balance, effective_balance(balance, leases, deposit)

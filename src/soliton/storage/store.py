@@ -225,7 +225,7 @@ class Store(StoreReader):
         for address in put_history(block, self, pending, undo):
             self._pending_history.setdefault(address, []).append(height)
         put_replaced(block, self._raw, pending, undo)
-        if block.transactions:
+        if block.transactions or block.moved:
             put_transactions(block, self._raw, pending, undo)
         undo[layout.BLOCK_HEIGHT + block.meta.id] = None
         pending[layout.BLOCK_HEIGHT + block.meta.id] = at

@@ -33,10 +33,10 @@ from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.ledger.state import (
-    LEASES,
     WAVES,
     effective_balance_at,
     is_banned_between,
+    locked_balance,
 )
 from soliton.node.node import Node
 from soliton.node.wallet import WalletError
@@ -245,12 +245,11 @@ def details(request: Request) -> BalanceDetails:
     """All balances of an account in the chain's coin."""
     node, address = node_of(request), address_argument(request)
     regular = node.chain.balance(address)
-    leases = node.chain.store.get(LEASES, address)
     return BalanceDetails(
         address_text(address),
         regular,
         node.chain.generating_balance(address),
-        regular - leases.lease_out,
+        regular - locked_balance(node.chain.state, address),
         effective_balance_at(node.chain.state, address, node.chain.height),
     )
 

@@ -23,7 +23,7 @@ from soliton.devnet.fork.remote import Remote
 from soliton.devnet.fork.since import Since
 from soliton.devnet.fork.state import GENERATING, I64, RemoteState
 from soliton.ledger.rules_at import RuleBook
-from soliton.ledger.state import ASSET_BALANCES, LEASES, WAVES
+from soliton.ledger.state import ASSET_BALANCES, LEASES, NO_LEASES, WAVES
 from soliton.storage import layout
 from soliton.storage.below import Items
 from soliton.storage.errors import NotBelow
@@ -188,12 +188,12 @@ class Fork:
         balance = self.get(layout.ROWS[WAVES].prefix + address) or bytes(8)
         leases = self.get(layout.ROWS[LEASES].prefix + address) or bytes(16)
         smallest = self.get(GENERATING + address) or bytes(8)
-        own = int.from_bytes(balance, "big"), *layout.ROWS[LEASES].decode(leases)
-        if own == (0, 0, 0):
+        own = int.from_bytes(balance, "big"), layout.ROWS[LEASES].decode(leases)
+        if own == (0, NO_LEASES):
             return []
-        least = layout.HISTORY_VALUE.pack(I64.unpack(smallest)[0], 0, 0)
+        least = layout.encode_history(I64.unpack(smallest)[0], NO_LEASES, 0)
         found = {prefix + (1).to_bytes(4, "big"): least}
-        found[prefix + self._tip] = layout.HISTORY_VALUE.pack(*own)
+        found[prefix + self._tip] = layout.encode_history(*own, 0)
         return sorted(found.items())
 
     def _asset_history(self, prefix: bytes, before: bytes) -> list[tuple[bytes, bytes]]:
