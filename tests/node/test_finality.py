@@ -281,10 +281,16 @@ def test_microblocks_bring_votings(chain: ChainWriter) -> None:
     assert total.header.finalization_voting == first
     assert chain.meta(height).finalized_height == height - 1
     # A key block on an earlier form drops the votes.
-    short = chain.liquid_forms()[1].id
-    long = chain.last_block.id
-    with chain.shortened(short):
-        assert chain.meta(height).finalized_height == 0
+    short, long = chain.liquid_ids()[1:]
+    following = forge(chain, (), ANN)
+    wrong = msgspec.structs.replace(following.header, reference=short)
+    with pytest.raises(BlockRejected):
+        chain.append(msgspec.structs.replace(following, header=wrong))
+    # If that is refused, they are there again.
+    assert chain.last_block.id == long
+    assert chain.meta(height).finalized_height == height - 1
+    chain.shorten(short)
+    assert chain.meta(height).finalized_height == 0
     add_micro(chain, first)
     assert chain.meta(height).finalized_height == height - 1
     assert chain.last_block.id != long
