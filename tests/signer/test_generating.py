@@ -184,23 +184,87 @@ async def test_of_two_requests_at_once_one_is_signed(tmp_path: Path) -> None:
         assert sorted(type(each).__name__ for each in answers) == ["SignedBefore", "bytes"]
 
 
-@pytest.mark.parametrize(
-    ("reorganizations", "height", "is_signed"),
-    [(0, 10, False), (0, 9, False), (0, 11, True), (2, 9, True), (2, 8, False), (99, 1, True)],
-)
-async def test_a_height_is_signed_once_unless_the_rule_says_how_far_a_chain_may_go_back(
-    tmp_path: Path, reorganizations: int, height: int, is_signed: bool
-) -> None:
-    async with mining(tmp_path, f"{RULES}reorganizations = {reorganizations}\n") as it:
+def on(first: Block, parent: bytes, timestamp: int = 0) -> Block:
+    """A block of the same key on another parent."""
+    stamp = timestamp or first.header.timestamp
+    header = msgspec.structs.replace(first.header, reference=parent, timestamp=stamp)
+    return blocks.assemble(header, (), first.signature)
+
+
+def parents(count: int) -> list[bytes]:
+    return [number.to_bytes(32, "big") for number in range(1, count + 1)]
+
+
+async def test_no_height_makes_a_parent_forgotten(tmp_path: Path) -> None:
+    """What the node says of heights: any, in any order."""
+    async with mining(tmp_path) as it:
         first = await it.draft()
-        await it.signature(first, 10)
-        other = msgspec.structs.replace(first.header, reference=bytes(32))
-        elsewhere = blocks.assemble(other, (), first.signature)
-        if is_signed:
-            assert await it.signature(elsewhere, height)
-        else:
-            with pytest.raises(SignedBefore, match=f"height 10 was signed, this is {height}"):
-                await it.signature(elsewhere, height)
+        (known, *others) = parents(8)
+        signature = await it.signature(on(first, known), 10)
+        for parent, height in zip(others, (111, 2**31 - 1, 1, 12, 2**31 - 1, 13, 500), strict=True):
+            assert await it.signature(on(first, parent), height)
+        for height in (1, 11, 112, 2**31 - 1):
+            with pytest.raises(SignedBefore):
+                await it.signature(on(first, known, 5), height)
+            assert await it.signature(on(first, known), height) == signature
+
+
+async def test_old_parents_are_kept_as_digests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also across checkpoints and restarts; microblocks are added to none of them."""
+    monkeypatch.setattr("soliton.signer.signed_blocks.MAX_WHOLE", 2)
+    async with mining(tmp_path) as it:
+        first = await it.block()
+        it.spend()
+        await remote_mining.mine_microblock(it.node, it.key)
+        grown = it.node.chain.last_block
+        for parent in parents(4):
+            assert await it.signature(on(first, parent), 5)
+        monkeypatch.setattr("soliton.signer.journal.SEGMENT_BYTES", 1)
+        assert await it.signature(on(first, bytes(32)), 5)
+    assert len(list(it.place.state.glob("audit-*.jsonl"))) > 1
+    again = it.place.app()
+    server = await serve(again, "127.0.0.1", 0, close=again.close)
+    signer = WalletSigner(f"http://127.0.0.1:{server.port}", KEYS["bot"], CHAIN_ID)
+    await signer._request("POST", "/keys/unlock", {"password": PASSWORD})
+    for parent in (first.header.reference, *parents(3)):
+        for stamp in (0, 5):
+            with pytest.raises(SignedBefore, match="some time ago"):
+                await signer.block(HOT.public_key, 9, on(first, parent, stamp))
+    micro = microblocks.assemble(
+        version=5,
+        reference=grown.id,
+        total_signature=grown.signature,
+        generator=HOT.public_key,
+        transactions=grown.transactions,
+        signature=grown.signature,
+        total_block_id=grown.id,
+        state_hash=grown.header.state_hash,
+    )
+    with pytest.raises(SigningRefused, match="no block on this parent"):
+        await signer.microblock(HOT.public_key, 2, grown, micro)
+    await server.stop()
+
+
+async def test_a_key_that_signs_too_much_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Room is made by the signer's own clock, which the node does not set."""
+    monkeypatch.setattr("soliton.signer.signed_blocks.MAX_WHOLE", 1)
+    monkeypatch.setattr("soliton.signer.signed_blocks.MAX_PARENTS", 3)
+    async with mining(tmp_path) as it:
+        first = await it.draft()
+        one, two, three, four = parents(4)
+        for parent in (one, two, three):
+            await it.signature(on(first, parent))
+        with pytest.raises(SignerUnavailable, match="within a week"):
+            await it.signature(on(first, four), 2**31 - 1)
+        monkeypatch.setattr("soliton.signer.signed_blocks.KEPT_MS", 0)
+        assert await it.signature(on(first, four))
+        for parent in (two, three, four):
+            with pytest.raises(SignedBefore):
+                await it.signature(on(first, parent, 5))
 
 
 async def test_marks_survive_the_process_and_a_new_file_of_the_log(

@@ -60,7 +60,7 @@ JOURNAL_STOPPED: Final = Fault(
 )
 SIMULATION_FAILED: Final = Fault(7033, 422, "The node says that it would fail.")
 NOT_CONFIRMED: Final = Fault(7034, 504, "It was broadcast and is not confirmed in time.")
-TOO_MANY_KEPT: Final = Fault(7035, 503, "Too many ids or pending requests are kept.")
+TOO_MANY_KEPT: Final = Fault(7035, 503, "Too many ids, pending requests or blocks are kept.")
 WRONG_POLICY: Final = Fault(7036, 409, "The policy file is wrong, or has another hash.")
 KEY_STORE_TROUBLE: Final = Fault(7037, 502, "The store that holds the key does not sign.")
 AUDIT_TROUBLE: Final = Fault(7038, 503, "The audit log cannot be read.")

@@ -4,8 +4,7 @@ The node sends a block or a microblock with empty signatures. It is decoded as s
 else can be signed this way. Before the signature is returned, the journal on the disk says that
 this parent, or this form of the block, has its successor.
 
-A block does not contain its height: the node states it. The check of parents is the protection,
-that of heights a second line of defence.
+A block does not contain its height: the node states it, for the log. Nothing depends on it.
 
 What lives here: the signed bytes, and the order of checks. What does not: the record of what was
 signed (``signed_blocks``), whether the rules let the key sign blocks (``policy``), HTTP
@@ -36,6 +35,7 @@ from soliton.signer.errors import (
     NOT_SIGNABLE,
     REFUSED,
     SIGNED_BEFORE,
+    TOO_MANY_KEPT,
     WRONG_SHAPE,
     RequestRefused,
 )
@@ -45,7 +45,7 @@ from soliton.signer.pipeline import SigningPipeline, refused
 from soliton.signer.policy import Allowed, Question
 from soliton.signer.records import Entry, Event, Mark, MarkKind
 from soliton.signer.sign_request import MAX_KEY_CHARACTERS
-from soliton.signer.signed_blocks import MAX_REORGANIZATIONS, OnParent
+from soliton.signer.signed_blocks import MAX_PARENTS, OnParent
 from soliton.wire.messages import MicroblockInv
 
 MAX_HEIGHT: Final = 2**31 - 1
@@ -162,11 +162,13 @@ class Generating:
         before = signed_blocks.on_parent(account.text, parent)
         if before is not None:
             return _block_again(before, digest)
+        if signed_blocks.is_old(account.text, parent):
+            words = f"a block was signed on the parent {parent} some time ago"
+            raise RequestRefused(SIGNED_BEFORE, words, "block")
+        if not signed_blocks.has_room(account.text, self._pipeline.state.clock.now()):
+            words = f"this key has signed {MAX_PARENTS} blocks within a week"
+            raise RequestRefused(TOO_MANY_KEPT, words, "block")
         allowed = self._authorize(caller, account, Kind.BLOCK, header.version)
-        highest = signed_blocks.highest(account.text)
-        if height <= highest - min(allowed.rule.reorganizations, MAX_REORGANIZATIONS - 1):
-            words = f"a block of height {highest} was signed, this is {height}"
-            raise RequestRefused(SIGNED_BEFORE, words, "height")
         (signature,) = await self._signatures(account, [signed_header.signed])
         form = base58.encode(blocks.id_of(header, signature))
         kept = _without_transactions(signed_header)

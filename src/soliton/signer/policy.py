@@ -90,7 +90,6 @@ class Rule(msgspec.Struct, frozen=True):
     simulate: bool = False
     windows: tuple[Window, ...] = ()
     approvals: Approvals | None = None
-    reorganizations: int = 0
 
 
 class Question(NamedTuple):

@@ -35,7 +35,6 @@ from soliton.errors import InputError
 from soliton.signer.measures import COIN, Kind
 from soliton.signer.patterns import BadPattern, TextPattern, argument_pattern, text_pattern
 from soliton.signer.policy import Approvals, Call, Pair, Policy, Rule, Window
-from soliton.signer.signed_blocks import MAX_REORGANIZATIONS
 
 MAX_FILE_BYTES: Final = 1024 * 1024
 MAX_RULES: Final = 1_000
@@ -225,7 +224,6 @@ class _RuleReader:
             simulate=self._truth("simulate"),
             windows=self._windows(),
             approvals=self._approvals(),
-            reorganizations=self._whole("reorganizations", MAX_REORGANIZATIONS - 1),
         )
 
     def _any_or(self, key: str, read: Callable[[Any], T]) -> list[T] | None:
@@ -422,7 +420,7 @@ class _RuleReader:
 _KEYS: Final = (
     *("name", "signs", "keys", "callers", "senders", "recipients", "amounts", "fees", "calls"),
     *("data-keys", "pairs", "matchers", "lifetime", "hosts", "unbound-chain", "scripts"),
-    *("simulate", "windows", "approvals", "reorganizations"),
+    *("simulate", "windows", "approvals"),
 )
 _OTHER_KINDS: Final = tuple(kind.value for kind in Kind if kind is not Kind.TRANSACTION)
 

@@ -59,6 +59,15 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     unsigned: str = ""
 
 
+class OldParents(msgspec.Struct, frozen=True, gc=False):
+    """The parents of a key's older blocks: for each, in base64, 16 bytes of its hash and 6 of the
+    time of its line.
+    """
+
+    key: str
+    records: str
+
+
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
     """One line. ``at`` is the wall clock in milliseconds, ``time`` the clock of the windows.
 
@@ -98,6 +107,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=
     oldest: int = 0
     mark: Mark | None = None
     signed_blocks: tuple[Entry, ...] = msgspec.field(default=(), name="marks")
+    old_parents: tuple[OldParents, ...] = ()
     last_stamp: int = 0
 
 

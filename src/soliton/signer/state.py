@@ -95,7 +95,7 @@ class SignerState:
             self.waiting = {}
             for each in entry.waiting:
                 self._wait(each)
-            self.signed_blocks.restore(entry.signed_blocks)
+            self.signed_blocks.restore(entry.signed_blocks, entry.old_parents)
         self.windows.charge((Charge(*each) for each in entry.charges), entry.time)
         if entry.last_stamp:
             # Lines may be in another order than their timestamps.
@@ -230,5 +230,6 @@ class SignerState:
                 *self.signed_blocks.kept(),
                 *(each for each in in_flight if each.mark is not None),
             ),
+            old_parents=self.signed_blocks.old_parents(),
             last_stamp=self.last_stamp,
         )
