@@ -52,6 +52,7 @@ PATTERNS: dict[str, tuple[Text, ...] | str] = {
     "chain/networks/sections.py:_DURATION": OWN,
     "chain/networks/sections.py:_WHOLE": OWN,
     "cli/quantities.py:_TIME": OWN,
+    "client/records.py:_INTEGER": runs("1", "-", "-1"),
     "client/sending.py:_LEAST": runs("minimal value of ", "minimal value of 1", "1"),
     "client/sending.py:_OR": runs(" or ", " or 1", "1"),
     "data_service/parameters.py:_WHOLE": runs("1", "+", "+1", "-1"),

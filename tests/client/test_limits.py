@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -25,7 +25,7 @@ from soliton import (
 )
 from soliton.chain.errors import FormatError
 from soliton.client import matcher_routes, sending, signer_routes
-from soliton.client.routes import network
+from soliton.client.routes import accounts, assets, blocks, network, transactions
 from soliton.client.steps import MAX_CLOCK_OFFSET, Core
 from tests.client.scripted import Scripted, told
 
@@ -199,6 +199,48 @@ def test_a_chain_is_an_address_of_it() -> None:
         assert node.chain_id == ord("T")
         with pytest.raises(OtherChain):
             node.send(ALICE.transfer(BOB, 1))
+
+
+def test_an_answer_is_about_what_was_asked_for() -> None:
+    asked, other = ALICE.transfer(BOB, 1).id, ALICE.transfer(BOB, 2).id
+    info = {"type": 4, "id": other, "timestamp": 1, "height": 3, "confirmations": 9}
+    state = {"id": other, "status": "confirmed", "height": 3, "confirmations": 9}
+    details = {"issuer": BOB.address, "name": "x", "description": "", "quantity": 1}
+    details |= {"assetId": OTHER, "decimals": 2, "reissuable": False}
+    asks: list[tuple[Any, Callable[[Scripted], object]]] = [
+        ([state], lambda run: run.run(sending.wait, asked)),
+        ([state], lambda run: run.run(transactions.status, asked)),
+        ([state], lambda run: run.run(transactions.statuses, [asked])),
+        (info, lambda run: run.run(transactions.transaction, asked)),
+        (info, lambda run: run.run(transactions.unconfirmed_transaction, asked)),
+        ([info], lambda run: run.run(transactions.transactions, [asked])),
+        (details, lambda run: run.run(assets.asset, GOLD)),
+        ({**details, "assetId": GOLD, "decimals": 9}, lambda run: run.run(assets.asset, GOLD)),
+        ([details], lambda run: run.run(assets.assets, [GOLD])),
+        ({"id": other}, lambda run: run.run(accounts.lease, asked)),
+        ([{"id": BOB.address, "balance": 5}], lambda run: run.run(accounts.balances, [ALICE])),
+        ({"balance": -5}, lambda run: run.run(accounts.balance, ALICE)),
+        ({"height": -5}, lambda run: run.run(blocks.height)),
+        (
+            {"key": "other", "type": "integer", "value": 5},
+            lambda run: run.run(accounts.data_entry, ALICE, "key"),
+        ),
+        (
+            {"key": "key", "type": "integer", "value": "1_000"},
+            lambda run: run.run(accounts.data_entry, ALICE, "key"),
+        ),
+        (
+            {"key": "key", "type": "binary", "value": "base64:\u00e4"},
+            lambda run: run.run(accounts.data_entry, ALICE, "key"),
+        ),
+    ]
+    for answer, ask in asks:
+        with pytest.raises(NodeBroken):
+            ask(Scripted(told(answer)))
+    waiting = Scripted(told(state))
+    waiting.core.is_soliton = True
+    with pytest.raises(NodeBroken):
+        waiting.run(sending.wait, asked)
 
 
 def test_decimals_are_those_that_an_asset_can_have() -> None:

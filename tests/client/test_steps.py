@@ -140,9 +140,9 @@ def test_an_answer_that_is_none_may_mean_that_it_has_arrived() -> None:
 
 def test_what_never_got_there_is_sent_again() -> None:
     payment = ALICE.transfer(BOB, 1)
-    run = Scripted(NodeUnreachable("x"), told({}, 503), told(payment.to_json()))
+    run = Scripted(NodeUnreachable("x"), told(payment.to_json()))
     assert run.run(sending.send, payment) == payment
-    assert run.paths == [BROADCAST] * 3
+    assert run.paths == [BROADCAST] * 2
 
 
 def test_a_fee_that_was_chosen_is_raised() -> None:

@@ -139,6 +139,53 @@ async def test_nobody_else_sees_or_approves(place: Place) -> None:
 # --- the node -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+async def test_what_a_node_has_taken_is_not_called_refused(tmp_path: Path, status: int) -> None:
+    """A proxy before the node, or a limit of the node, answers in its place."""
+    node = FakeNode()
+    where = "unconfirmed"
+
+    async def says(_body: bytes, _writer: asyncio.StreamWriter) -> bytes:
+        if node.seen[-1].startswith(b"GET /transactions/status"):
+            rows = [{"id": node.broadcast[-1]["id"], "status": where}]
+            return answer(200, json_=rows)
+        return answer(status, json_={"error": 1, "message": "later"})
+
+    node.says = says
+    async with Place(tmp_path).serving(node) as client:
+        body = {"key": "hot", "id": "once", "transaction": TRANSFER}
+        response = await client.post("/sign-and-broadcast", json=body, headers=BOT)
+        assert response.status_code == 200, response.text
+        where = "not_found"
+        response = await client.post("/sign-and-broadcast", json=body, headers=BOT)
+        assert response.status_code == 502
+        told = response.json()
+        assert told["id"] == node.broadcast[0]["id"] and "may have arrived" in told["message"]
+        assert node.broadcast[0] == node.broadcast[1]
+
+
+async def test_a_second_broadcast_finds_the_first(tmp_path: Path) -> None:
+    node = FakeNode()
+
+    async def says(body: bytes, _writer: asyncio.StreamWriter) -> bytes:
+        if node.seen[-1].startswith(b"GET /transactions/status"):
+            rows = [{"id": node.broadcast[-1]["id"], "status": "confirmed"}]
+            return answer(200, json_=rows)
+        if len(node.broadcast) == 1:
+            return answer(200, content=body)
+        words = f"Transaction {node.broadcast[0]['id']} is already in the state on a height of 3"
+        return answer(400, json_={"error": 112, "message": words})
+
+    node.says = says
+    async with Place(tmp_path).serving(node) as client:
+        body = {"key": "hot", "id": "once", "transaction": TRANSFER}
+        first, second = [
+            await client.post("/sign-and-broadcast", json=body, headers=BOT) for _ in range(2)
+        ]
+        assert first.status_code == second.status_code == 200, second.text
+        assert first.json() == second.json()
+
+
 async def test_sign_and_broadcast_waits(tmp_path: Path) -> None:
     node = FakeNode()
     asks = 0
@@ -153,7 +200,10 @@ async def test_sign_and_broadcast_waits(tmp_path: Path) -> None:
         asks += 1
         if asks < 3:
             return answer(404, json_={"error": 311, "message": "no"})
-        return answer(200, json_={"height": 9, "applicationStatus": "succeeded"})
+        known = {"id": node.broadcast[0]["id"], "height": 9, "applicationStatus": "succeeded"}
+        if asks < 4:
+            known["id"] = "of another transaction"
+        return answer(200, json_=known)
 
     node.says = says
     async with Place(tmp_path).serving(node) as client:

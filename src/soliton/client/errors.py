@@ -86,7 +86,11 @@ class OtherChain(ClientError):
 class NodeRefused(ClientError):
     """The node (or matcher) refused the request. ``code`` and ``message`` are its own, ``hint`` is
     its advice for a person or ``None``, ``status`` the HTTP status, ``details`` the whole response.
+    ``is_certain`` is false if an earlier attempt of the same request had no certain result; its
+    status, queried afterwards, was not known to the server.
     """
+
+    is_certain = True
 
     def __init__(
         self,

@@ -15,13 +15,8 @@ import msgspec
 from soliton.chain.errors import FormatError
 from soliton.client.account import Account
 from soliton.client.amounts import AssetLike
-from soliton.client.errors import (
-    ClientError,
-    NodeBroken,
-    NodeRefused,
-    NodeTimeout,
-    OutcomeUnknown,
-)
+from soliton.client.delivery import deliver, is_uncertain, nothing_to_ask
+from soliton.client.errors import NodeBroken, NodeRefused
 from soliton.client.making import Whom
 from soliton.client.matcher_records import (
     AssetPair,
@@ -47,6 +42,7 @@ from soliton.client.steps import (
     Steps,
     ask,
     call,
+    check_same,
     decoded,
     get,
     post,
@@ -61,7 +57,6 @@ Json = dict[str, Any]
 
 NOT_FOUND: Final = "NotFound"
 _REVERSED: Final = 301
-_SERVER_ERROR: Final = 500
 _OUTCOME_UNKNOWN: Final = 25612
 _DUPLICATE: Final = 3148040
 _CANCELLED: Final = frozenset((9437194, 9437195))
@@ -210,25 +205,18 @@ def place(core: Core, order: Order, *, market: bool = False) -> Steps[str]:
         raise FormatError(f"an order for the matcher {order.matcher_public_key}, not this one")
     path = "/matcher/orderbook/market" if market else "/matcher/orderbook"
     request = Request("POST", path, msgspec.json.encode(order.to_json()), JSON, repeatable=False)
-    was_sent = False
-    trouble: ClientError = NodeBroken("not sent")
-    for _ in range(core.retries + 1):
-        answer, trouble = yield from _attempted(core, request, trouble)
-        if answer is not None:
-            if answer.status == 200:
-                return order.id
-            refusal = refused(answer)
-            if was_sent and refusal.code == _DUPLICATE:
-                return order.id
-            if answer.status < _SERVER_ERROR:
-                raise refusal
-            trouble = refusal
-        # The matcher may have accepted it: query its status before sending again.
-        was_sent = True
-        found = yield from _status_after(core, order, trouble)
-        if found.status != NOT_FOUND:
+
+    def read(answer: Answer) -> str:
+        _accepted(answer)
+        return order.id
+
+    def settle(refused: NodeRefused | None) -> Steps[str | None]:
+        if refused is not None and refused.code == _DUPLICATE:
             return order.id
-    raise OutcomeUnknown(order.id, str(trouble)) from trouble
+        found = yield from order_status(core, order)
+        return None if found.status == NOT_FOUND else order.id
+
+    return deliver(core, request, order.id, read, settle, _is_uncertain)
 
 
 def cancel(core: Core, account: Account, order: HasPair) -> Steps[None]:
@@ -243,23 +231,14 @@ def cancel(core: Core, account: Account, order: HasPair) -> Steps[None]:
     }
     path = _book(order.amount_asset, order.price_asset) + "/cancel"
     request = Request("POST", path, msgspec.json.encode(body), JSON, repeatable=False)
-    was_sent = False
-    trouble: ClientError = NodeBroken("not sent")
-    for _ in range(core.retries + 1):
-        answer, trouble = yield from _attempted(core, request, trouble)
-        if answer is not None:
-            if answer.status == 200:
-                return
-            refusal = refused(answer)
-            if was_sent and refusal.code in _CANCELLED:
-                return
-            if answer.status < _SERVER_ERROR:
-                raise refusal
-            trouble = refusal
-        was_sent = True
-        if (yield from _status_after(core, order, trouble)).status == "Cancelled":
-            return
-    raise OutcomeUnknown(order.id, str(trouble)) from trouble
+
+    def settle(refused: NodeRefused | None) -> Steps[bool | None]:
+        if refused is not None and refused.code in _CANCELLED:
+            return True
+        found = yield from order_status(core, order)
+        return True if found.status == "Cancelled" else None
+
+    yield from deliver(core, request, order.id, _accepted, settle, _is_uncertain)
 
 
 def cancel_all(
@@ -268,7 +247,9 @@ def cancel_all(
     asset: AssetLike = None,
     price_asset: AssetLike = None,
 ) -> Steps[None]:
-    """Cancel all orders of an account, or all of a pair. The request is idempotent."""
+    """Cancel all orders of an account, or all of a pair. Raises ``NodeRefused``, or
+    ``OutcomeUnknown`` with the account's address; the request may be repeated.
+    """
     headers = dict(signature_headers(account))
     body = {
         "sender": account.public_key,
@@ -278,34 +259,22 @@ def cancel_all(
     everything = pair_text(asset, price_asset) == ("WAVES", "WAVES")
     path = "/matcher/orderbook" if everything else _book(asset, price_asset)
     request = Request("POST", path + "/cancel", msgspec.json.encode(body), JSON)
-    answer = yield from call(core, request)
+    name = account.address
+    yield from deliver(core, request, name, _accepted, nothing_to_ask, _is_uncertain)
+
+
+def _accepted(answer: Answer) -> bool:
+    """True for a matcher's response that it has done something. Raises ``NodeRefused``, or
+    ``NodeBroken`` for a response that is not JSON: it comes from a proxy.
+    """
     if answer.status != 200:
         raise refused(answer)
+    decoded(answer, Any)
+    return True
 
 
-def _attempted(
-    core: Core, request: Request, trouble: ClientError
-) -> Steps[tuple[Answer | None, ClientError]]:
-    """One attempt: the response, or ``None`` and why the outcome is unknown."""
-    try:
-        answer = yield from call(core, request)
-        if answer.status == 200:
-            # A response that is not JSON comes from a proxy, not from the matcher.
-            decoded(answer, dict[str, Any])
-    except (NodeTimeout, NodeBroken) as error:
-        return None, error
-    if answer.status != 200:
-        refusal = refused(answer)
-        if refusal.code == _OUTCOME_UNKNOWN:
-            return None, refusal
-    return answer, trouble
-
-
-def _status_after(core: Core, order: HasPair, trouble: ClientError) -> Steps[OrderStatus]:
-    try:
-        return (yield from order_status(core, order))
-    except ClientError:
-        raise OutcomeUnknown(order.id, str(trouble)) from trouble
+def _is_uncertain(error: NodeRefused) -> bool:
+    return is_uncertain(error) or error.code == _OUTCOME_UNKNOWN
 
 
 def order_status(core: Core, order: HasPair) -> Steps[OrderStatus]:
@@ -354,7 +323,9 @@ def orders(
 def order(core: Core, account: Account, order_id: str) -> Steps[OrderInfo]:
     """An order of an account; raises ``NotFound``."""
     path = f"/matcher/orderbook/{segment(account.public_key)}/{segment(order_id)}"
-    return _own(core, account, path, OrderInfo)
+    found: OrderInfo = yield from _own(core, account, path, OrderInfo)
+    check_same("an order", found.id, order_id)
+    return found
 
 
 def reserved(core: Core, account: Account) -> Steps[dict[str, int]]:

@@ -9,14 +9,26 @@ What lives here: the records of nodes. What does not: the requests that return t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
 from soliton.chain.json_kinds import decode_base64
+from soliton.client.amounts import MAX_DECIMALS
+from soliton.client.errors import NodeBroken
 from soliton.client.transaction import Transaction
 from soliton.crypto import base58
+from soliton.errors import InputError
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,160}")
+SUCCEEDED: Final = "succeeded"
+"""The application status of a transaction that was executed."""
+
+
+Natural = Annotated[int, msgspec.Meta(ge=0)]
+Decimals = Annotated[int, msgspec.Meta(ge=0, le=MAX_DECIMALS)]
 
 
 class Record(msgspec.Struct, frozen=True, rename="camel"):
@@ -67,7 +79,7 @@ class AssetDetails(Record, frozen=True):
     issuer: str
     name: str
     description: str
-    decimals: int
+    decimals: Decimals
     quantity: int
     reissuable: bool
     issue_height: int = 0
@@ -99,13 +111,40 @@ class AssetBalances(Record, frozen=True):
 class BalanceRecord(Record, frozen=True):
     """One balance."""
 
-    balance: int
+    balance: Natural
+
+
+class BalanceOf(Record, frozen=True):
+    """The balance of an account."""
+
+    id: str
+    balance: Natural
+
+
+class Distribution(Record, frozen=True):
+    """A page of the holders of an asset."""
+
+    items: dict[str, Natural]
+    has_next: bool = False
+    last_item: str | None = None
 
 
 class TimeRecord(Record, frozen=True):
     """The time of a node's clock."""
 
     ntp: int = msgspec.field(name="NTP")
+
+
+class SizeRecord(Record, frozen=True):
+    """A number of things."""
+
+    size: int
+
+
+class DelayRecord(Record, frozen=True):
+    """A mean delay in milliseconds."""
+
+    delay: int
 
 
 class AliasRecord(Record, frozen=True):
@@ -233,7 +272,7 @@ class Mined(Record, frozen=True):
 class Fee(Record, frozen=True):
     """The minimum fee of a transaction, in an asset (``None``: the coin)."""
 
-    fee_amount: int
+    fee_amount: Natural
     fee_asset_id: str | None = None
 
 
@@ -366,10 +405,19 @@ def block(value: Mapping[str, Any]) -> Block:
 
 
 def data_value(kind: str, value: object) -> DataValue:
-    """Return the value of a data entry as a Python value."""
+    """Return the value of a data entry as a Python value; raises ``NodeBroken``."""
+    if kind == "integer" and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if kind == "boolean" and isinstance(value, bool):
+        return value
+    if kind == "string" and isinstance(value, str):
+        return value
     if kind == "binary" and isinstance(value, str):
-        return decode_base64(value)
-    return value if isinstance(value, int | str) else None
+        try:
+            return decode_base64(value)
+        except InputError as error:
+            raise NodeBroken(f"invalid response from the node: {error}") from error
+    raise NodeBroken(f"invalid response from the node: a data entry of type {kind!r:.40}")
 
 
 def ride_value(node: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any value of the language
@@ -388,7 +436,7 @@ def ride_value(node: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any value of t
             return None
         case "ByteVector" if isinstance(value, str):
             return _bytes(value)
-        case "BigInt":
+        case "BigInt" if isinstance(value, int) or _INTEGER.fullmatch(str(value)):
             return int(str(value))
         case _ if isinstance(value, dict):
             return {

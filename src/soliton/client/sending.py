@@ -18,23 +18,21 @@ from typing import Any, Final
 import msgspec
 
 from soliton.client.amounts import Amount, units
+from soliton.client.delivery import deliver
 from soliton.client.errors import (
-    ClientError,
     ClockTooFar,
     FeeTooHigh,
     NodeBroken,
     NodeRefused,
-    NodeTimeout,
     NotFound,
     OtherChain,
-    OutcomeUnknown,
     ScriptFailed,
     StillWaiting,
     TransactionLost,
     refusal,
     script_refusal,
 )
-from soliton.client.records import Mined, Status
+from soliton.client.records import SUCCEEDED, Mined, Status
 from soliton.client.routes.network import is_soliton, time
 from soliton.client.routes.transactions import (
     least_fee,
@@ -50,7 +48,7 @@ from soliton.client.steps import (
     Request,
     Steps,
     ask,
-    call,
+    check_same,
     decoded,
     query,
     refused,
@@ -71,7 +69,6 @@ _IS_THERE: Final = "already in the state"
 _MISTIMING: Final = 303
 _INVOKE: Final = 16
 _ETHEREUM: Final = 18
-_SERVER_ERROR: Final = 500
 _LEAST: Final = re.compile(r"minimal value of ([0-9]{1,19}) ")
 _OR: Final = re.compile(r" or ([0-9]{1,19}) ([1-9A-HJ-NP-Za-km-z]{32,44})")
 
@@ -86,6 +83,9 @@ def send(core: Core, sent: Transaction, max_fee: Amount | None = None) -> Steps[
         try:
             yield from broadcast(core, sent)
         except NodeRefused as error:
+            if not error.is_certain:
+                # A corrected version would be a second transaction, and the first may arrive.
+                raise
             renewed = yield from correction.after(sent, error)
             if renewed is None:
                 raise
@@ -179,28 +179,21 @@ def broadcast(core: Core, sent: Transaction | Mapping[str, Any]) -> Steps[str]:
         fields, name = sent.to_json(), sent.id
     else:
         fields, name = dict(sent), str(sent.get("id") or "")
-    request = _request_of(fields)
-    was_sent = False
-    trouble: ClientError = NodeBroken("not sent")
-    for _ in range(core.retries + 1):
-        try:
-            answer = yield from call(core, request)
-            error_found = _refusal_in(answer, is_ethereum=fields.get("type") == _ETHEREUM)
-        except (NodeTimeout, NodeBroken) as error:
-            trouble = error
-        else:
-            if error_found is None:
-                return name or _id_in(answer)
-            if was_sent and _IS_THERE in error_found.message:
-                return name
-            if answer.status < _SERVER_ERROR:
-                raise error_found
-            trouble = error_found
-        # The node may have accepted it: query its status before sending again.
-        was_sent = True
-        if (yield from _has_arrived(core, name, trouble)):
+    is_ethereum = fields.get("type") == _ETHEREUM
+
+    def read(answer: Answer) -> str:
+        return _accepted(answer, name, is_ethereum=is_ethereum)
+
+    def settle(refused: NodeRefused | None) -> Steps[str | None]:
+        if not name:
+            raise NodeBroken("a transaction without an id has no status")
+        if refused is not None and _IS_THERE in refused.message:
             return name
-    raise OutcomeUnknown(name, str(trouble)) from trouble
+        found = yield from _status(core, name)
+        return None if found.status == "not_found" else name
+
+    shown = name or "a transaction without an id"
+    return deliver(core, _request_of(fields), shown, read, settle)
 
 
 def _request_of(fields: Mapping[str, Any]) -> Request:
@@ -214,41 +207,35 @@ def _request_of(fields: Mapping[str, Any]) -> Request:
     return Request("POST", path, msgspec.json.encode(body), JSON, repeatable=False)
 
 
-def _refusal_in(answer: Answer, *, is_ethereum: bool) -> NodeRefused | None:
-    """The refusal in a response, ``None`` if the node accepted. Raises ``NodeBroken``."""
+def _accepted(answer: Answer, name: str, *, is_ethereum: bool) -> str:
+    """The id in the response of a node that has accepted a transaction. Raises ``NodeRefused``, or
+    ``NodeBroken`` for a response that comes from a proxy, or is about another transaction.
+    """
     if answer.status != HTTPStatus.OK:
-        return refused(answer)
-    if not is_ethereum:
-        # A page with status 200 that is not JSON comes from a proxy, not from the node.
-        decoded(answer, dict[str, Any])
-        return None
-    error = decoded(answer, dict[str, Any]).get("error")
-    if not isinstance(error, dict):
-        return None
+        raise refused(answer)
+    fields = decoded(answer, dict[str, Any])
+    error = fields.get("error") if is_ethereum else None
+    if isinstance(error, dict):
+        raise _ethereum_refusal(error)
+    if name and fields.get("id", name) != name and not is_ethereum:
+        raise NodeBroken("invalid response from the node: it is about another transaction")
+    return name or _id_in(fields)
+
+
+def _ethereum_refusal(error: dict[str, Any]) -> NodeRefused:
     data, message = error.get("data"), str(error.get("message", ""))
     if isinstance(data, dict) and type(data.get("error")) is int:
         return refusal(400, {"message": message, **data}, message)
     return refusal(400, {"error": error.get("code", 0), "message": message}, message)
 
 
-def _id_in(answer: Answer) -> str:
-    fields = decoded(answer, dict[str, Any])
+def _id_in(fields: dict[str, Any]) -> str:
     if "result" not in fields:
         return str(fields["id"])
     try:
         return base58.encode(bytes.fromhex(str(fields["result"]).removeprefix("0x")))
     except ValueError as error:
         raise NodeBroken(f"invalid response from the node: {error}") from error
-
-
-def _has_arrived(core: Core, name: str, trouble: ClientError) -> Steps[bool]:
-    if not name:
-        raise OutcomeUnknown("a transaction without an id", str(trouble)) from trouble
-    try:
-        found = yield from _status(core, name)
-    except ClientError:
-        raise OutcomeUnknown(name, str(trouble)) from trouble
-    return found.status != "not_found"
 
 
 def _status(core: Core, name: str) -> Steps[Status]:
@@ -265,7 +252,7 @@ def _status(core: Core, name: str) -> Steps[Status]:
         except NotFound:
             return Status(name, "not_found")
         return Status(name, "unconfirmed")
-    return Status(name, "confirmed", found.height)
+    return Status(name, "confirmed", found.height, application_status=found.application_status)
 
 
 def wait(
@@ -286,6 +273,7 @@ def wait(
                 timeout=seconds, confirmations=confirmations or None
             )
             found = yield from ask(core, Request("GET", path, seconds=seconds + _MARGIN), Status)
+            check_same("a transaction", found.id, transaction_id)
         else:
             found = yield from _status(core, transaction_id)
         if found.status == "confirmed" and (found.confirmations or 0) >= confirmations:
@@ -307,13 +295,14 @@ def wait(
 
 
 def _mined(core: Core, found: Status) -> Steps[Mined]:
-    if found.application_status == "script_execution_failed":
+    if found.application_status not in (None, SUCCEEDED):
+        # A transaction in a block was not necessarily executed: it may have failed, or be elided.
         info = yield from transaction(core, found.id)
         failure = (info.state_changes or {}).get("error") or {}
         code = failure.get("code")
         error = script_refusal(
             code if type(code) is int else 0,
-            str(failure.get("text") or "the script failed"),
+            str(failure.get("text") or f"the transaction is {found.application_status}"),
             status=200,
             details=info.json,
             kind=ScriptFailed,
@@ -321,10 +310,12 @@ def _mined(core: Core, found: Status) -> Steps[Mined]:
         assert isinstance(error, ScriptFailed)
         error.id = found.id
         raise error
+    if found.height is None:
+        raise NodeBroken("invalid response from the node: a confirmed transaction without a height")
     return Mined(
         id=found.id,
-        height=found.height or 0,
+        height=found.height,
         confirmations=found.confirmations or 0,
-        application_status=found.application_status or "succeeded",
+        application_status=found.application_status or SUCCEEDED,
         spent_complexity=found.spent_complexity,
     )

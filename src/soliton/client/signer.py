@@ -29,8 +29,8 @@ class Signer(Runner):
         self, url: str, *, api_key: str, timeout: float = ANSWER_SECONDS, retries: int = 3
     ) -> None:
         """``api_key`` is the key of one of the service's callers; ``timeout`` is the time limit of
-        a response in seconds; ``retries`` limits how often a request is repeated (a request to sign
-        only if it has an ``id``). Raises ``InputError`` for an invalid URL. Nothing is sent yet.
+        a response in seconds; ``retries`` limits how often a request is repeated. Raises
+        ``InputError`` for an invalid URL. Nothing is sent yet.
         """
         self._transport = Transport(url, timeout=timeout)
         self._exchange = self._transport.exchange

@@ -6,14 +6,24 @@ connections, and accounts with a private key of their own (``account``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, NoReturn
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
 
 from soliton.client.account import Account
-from soliton.client.errors import ApprovalNeeded, ClientError, NodeBroken, StillWaiting
+from soliton.client.delivery import deliver, is_uncertain, nothing_to_ask
+from soliton.client.errors import (
+    ApprovalNeeded,
+    ClientError,
+    NodeBroken,
+    NodeRefused,
+    ScriptFailed,
+    StillWaiting,
+)
 from soliton.client.order import Order
+from soliton.client.records import SUCCEEDED
 from soliton.client.routes.network import chain_id_in
 from soliton.client.steps import (
     JSON,
@@ -26,11 +36,13 @@ from soliton.client.steps import (
     decoded,
     key_headers,
     query,
+    refused,
     segment,
 )
 from soliton.client.transaction import Transaction
 from soliton.errors import InputError
 
+T = TypeVar("T")
 Json = dict[str, Any]
 Signable = Transaction | Order | Mapping[str, Any]
 """A transaction or an order without proofs, or an item of the service's interface, such as
@@ -41,6 +53,11 @@ POLL_SECONDS: Final = 1.0
 WAIT_SECONDS: Final = 3_600.0
 SENDING_SECONDS: Final = 60.0
 _NEEDS_APPROVAL: Final = 202
+_LATE_STATUS: Final = 504
+_NOT_CONFIRMED: Final = 7034
+_ID_TAKEN: Final = 7029
+_WITHOUT_EFFECT: Final = frozenset((7012, 7022, 7027, 7032, 7035, 7037, 7038))
+"""The service's errors of status 429 or 5xx that say that nothing was done."""
 
 
 class Key(msgspec.Struct, frozen=True, rename="camel"):
@@ -109,6 +126,15 @@ class _Signed(msgspec.Struct):
     signed: Any
 
 
+class _Executed(msgspec.Struct, rename="camel"):
+    id: str
+    application_status: str
+
+
+class _Confirmed(msgspec.Struct):
+    confirmed: list[_Executed]
+
+
 def _request(
     core: Core, method: str, path: str, body: object = None, seconds: float | None = None
 ) -> Request:
@@ -116,9 +142,23 @@ def _request(
     data = b""
     if body is not None:
         data, headers = msgspec.json.encode(body), headers + JSON
-    # A request to sign is repeated only with an id, which makes it idempotent.
-    repeatable = method == "GET" or (isinstance(body, dict) and bool(body.get("id")))
-    return Request(method, path, data, headers, repeatable, seconds)
+    return Request(method, path, data, headers, repeatable=method == "GET", seconds=seconds)
+
+
+def _act(
+    core: Core,
+    request: Request,
+    name: str,
+    read: Callable[[Answer], T],
+    settle: Callable[[NodeRefused | None], Steps[T | None]] = nothing_to_ask,
+) -> Steps[T]:
+    """Send a request that changes something, as ``deliver``."""
+    return deliver(core, request, name, read, settle, _is_uncertain)
+
+
+def _is_uncertain(error: NodeRefused) -> bool:
+    """Whether the request may have had an effect: not if the service has said that it had none."""
+    return is_uncertain(error) and error.code not in _WITHOUT_EFFECT
 
 
 # --- signing --------------------------------------------------------------------------------------
@@ -141,8 +181,9 @@ def sign(
     line in ``details``.
     """
     body = {**_envelope(key, id), **_item(thing, proof_at)}
-    answer = yield from call(core, _request(core, "POST", "/sign", body))
-    return _one(thing, _signed(answer, [thing])[0])
+    request, name = _request(core, "POST", "/sign", body), _name_of(thing, id)
+    signed = yield from _act(core, request, name, lambda answer: _signed(answer, [thing]))
+    return _one(thing, signed[0])
 
 
 def sign_all(
@@ -155,8 +196,8 @@ def sign_all(
     """Sign up to 256 items, all or none; otherwise as ``sign``."""
     items = list(things)
     body = {**_envelope(key, id), "package": [_item(each, None) for each in items]}
-    answer = yield from call(core, _request(core, "POST", "/sign", body))
-    signed = _signed(answer, items)
+    request, name = _request(core, "POST", "/sign", body), id or "a package"
+    signed = yield from _act(core, request, name, lambda answer: _signed(answer, items))
     return [_one(thing, each) for thing, each in zip(items, signed, strict=True)]
 
 
@@ -171,15 +212,57 @@ def sign_and_broadcast(
 ) -> Steps[Any]:
     """Have the service sign a transaction and broadcast it through its node. With
     ``confirmations``, return once that many blocks, its own included, confirm it, within
-    ``timeout`` seconds. Raises the errors of ``sign``; a transaction that needs approval is
-    broadcast after the last one.
+    ``timeout`` seconds. Without an ``id`` the request gets one, so that it is never signed twice.
+
+    Raises the errors of ``sign``; ``ScriptFailed`` if its script has failed in the block;
+    ``StillWaiting`` without the confirmations; ``OutcomeUnknown`` if it may have been broadcast. A
+    transaction that needs approval is broadcast after the last one.
     """
+    request_id = id or f"soliton-{secrets.token_hex(16)}"
     waiting = {"confirmations": confirmations, "timeout": int(timeout)} if confirmations else {}
-    body = {**_envelope(key, id), **_item(transaction, None), **waiting}
-    seconds = timeout + SENDING_SECONDS
-    path = "/sign-and-broadcast"
-    answer = yield from call(core, _request(core, "POST", path, body, seconds))
-    return _one(transaction, _signed(answer, [transaction])[0])
+    body = {**_envelope(key, request_id), **_item(transaction, None), **waiting}
+    request = _request(core, "POST", "/sign-and-broadcast", body, timeout + SENDING_SECONDS)
+
+    def read(answer: Answer) -> tuple[Any, list[_Executed]]:
+        if answer.status == _LATE_STATUS and refused(answer).code == _NOT_CONFIRMED:
+            raise StillWaiting(f"{name} is sent: {refused(answer).message}")
+        (signed,) = _signed(answer, [transaction])
+        return signed, decoded(answer, _Confirmed).confirmed if confirmations else []
+
+    def settle(refused: NodeRefused | None) -> Steps[None]:
+        if refused is not None and refused.code == _ID_TAKEN:
+            raise refused
+        return (yield from nothing_to_ask(refused))
+
+    name = _name_of(transaction, request_id)
+    found, executed = yield from _act(core, request, name, read, settle)
+    signed = _one(transaction, found)
+    if confirmations:
+        _check_executed(signed, executed)
+    return signed
+
+
+def _check_executed(signed: Transaction | Mapping[str, Any], executed: Sequence[_Executed]) -> None:
+    """Raise ``ScriptFailed`` for a transaction that is in a block and was not executed there."""
+    name = signed.id if isinstance(signed, Transaction) else str(signed.get("id"))
+    if [each.id for each in executed] != [name]:
+        raise NodeBroken(f"the signer confirms another transaction than {name}")
+    status = executed[0].application_status
+    if status != SUCCEEDED:
+        failure = ScriptFailed(
+            0,
+            f"{name} is in a block and was not executed: {status}",
+            status=200,
+            details={"applicationStatus": status},
+        )
+        failure.id = name
+        raise failure
+
+
+def _name_of(thing: Signable, request_id: str | None) -> str:
+    if isinstance(thing, Transaction | Order):
+        return thing.id
+    return request_id or "a request without an id"
 
 
 def sign_message(core: Core, text: str, *, key: str) -> Steps[Json]:
@@ -272,8 +355,12 @@ def refuse(core: Core, id: str) -> Steps[Pending]:  # noqa: A002 - as above
 
 
 def _decide(core: Core, id_: str, verb: str) -> Steps[Pending]:
-    answer = yield from call(core, _request(core, "POST", f"/pending/{segment(id_)}/{verb}"))
-    return decoded(answer, Pending)
+    def settle(_refused: NodeRefused | None) -> Steps[Pending | None]:
+        found = yield from pending(core, id_)
+        return None if found.state == "waiting" else found
+
+    request = _request(core, "POST", f"/pending/{segment(id_)}/{verb}")
+    return _act(core, request, id_, lambda answer: decoded(answer, Pending), settle)
 
 
 def approved(
@@ -332,15 +419,15 @@ def unlock(
     chosen = list(names)
     if chosen:
         body["keys"] = chosen
-    answer = yield from call(core, _request(core, "POST", "/keys/unlock", body))
-    return decoded(answer, _Keys).keys
+    request = _request(core, "POST", "/keys/unlock", body)
+    return _act(core, request, "the keys", lambda answer: decoded(answer, _Keys).keys)
 
 
 def lock(core: Core, *, names: Iterable[str] = ()) -> Steps[list[Key]]:
     """Lock keys; without ``names``, all."""
     body = {"keys": list(names)}
-    answer = yield from call(core, _request(core, "POST", "/keys/lock", body))
-    return decoded(answer, _Keys).keys
+    request = _request(core, "POST", "/keys/lock", body)
+    return _act(core, request, "the keys", lambda answer: decoded(answer, _Keys).keys)
 
 
 # --- the service ----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from urllib.parse import quote
 import msgspec
 
 from soliton.client.errors import (
+    MAX_MESSAGE,
     NodeBroken,
     NodeRefused,
     NodeTimeout,
@@ -30,7 +31,7 @@ from soliton.client.transaction import Clock
 T = TypeVar("T")
 
 BUSY: Final = frozenset((429, 503))
-"""Statuses of a server that has not processed the request and may later."""
+"""Statuses of a server, or of a proxy, that may answer later."""
 UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 """The exceptions of parsing text that is not JSON."""
 MAX_PAUSE: Final = 10.0
@@ -117,8 +118,8 @@ def key_headers(core: Core) -> tuple[tuple[str, str], ...]:
 def call(core: Core, request: Request) -> Steps[Answer]:
     """Send a request and return the response, whatever its status.
 
-    Retried with growing pauses: requests that never arrived, requests that a busy server declined,
-    and repeatable requests whose response was lost. Nothing else is.
+    Retried with growing pauses: requests that never arrived, and repeatable ones whose response was
+    lost or came from a busy server. Nothing else is.
     """
     pause = FIRST_PAUSE
     for attempt in range(core.retries + 1):
@@ -132,7 +133,7 @@ def call(core: Core, request: Request) -> Steps[Answer]:
             if last or not request.repeatable:
                 raise
         else:
-            if answer.status not in BUSY or last:
+            if answer.status not in BUSY or last or not request.repeatable:
                 return answer
             delay = retry_after(answer)
             if delay > MAX_PAUSE:
@@ -181,6 +182,14 @@ def decoded(answer: Answer, kind: type[T]) -> T:
     except UNREADABLE as error:
         raise NodeBroken(f"invalid response from the node: {error}") from error
     return value
+
+
+def check_same(what: str, found: object, asked: object) -> None:
+    """Raise ``NodeBroken`` if a response is about another thing than was asked for."""
+    if found != asked:
+        raise NodeBroken(
+            f"invalid response from the node: {what} {found}, not {asked}"[:MAX_MESSAGE]
+        )
 
 
 def refused(answer: Answer) -> NodeRefused:

@@ -34,6 +34,9 @@ from soliton.web.client import (
 )
 
 _MAX_MESSAGE: Final = 4_000
+_IS_THERE: Final = "already in the state"
+_UNCERTAIN: Final = frozenset((408, 425, 429))
+"""Statuses below 500 of limits and delays, which do not tell whether something was done."""
 _MAYBE: Final = "; the transaction may have arrived all the same, look for its id"
 
 
@@ -62,17 +65,50 @@ class NodeClient:
             ) from error
 
     async def broadcast(self, transaction: dict[str, object]) -> None:
-        """Send a signed transaction; raises ``NodeRefused`` or ``NodeTrouble``."""
+        """Send a signed transaction; raises ``NodeRefused`` or ``NodeTrouble``.
+
+        What the node, or a proxy in front of it, answers with a limit or a trouble of its own may
+        have arrived: then the node is asked for its status.
+        """
         transaction_id = str(transaction["id"])
-        status, answer = await self._call(
-            "POST", "/transactions/broadcast", transaction, transaction_id
+        trouble: NodeRefused | NodeTrouble
+        try:
+            status, answer = await self._call(
+                "POST", "/transactions/broadcast", transaction, transaction_id
+            )
+        except NodeTrouble as error:
+            if "id" not in error.answer.more:
+                raise
+            trouble = error
+        else:
+            code, message = answer.get("error"), answer.get("message")
+            if status == HTTPStatus.OK and answer.get("id") == transaction_id:
+                return
+            trouble = _senseless(status, transaction_id)
+            is_refusal = 400 <= status < 500 and status not in _UNCERTAIN
+            if is_refusal and type(code) is int and isinstance(message, str):
+                trouble = NodeRefused(status, code, message[:_MAX_MESSAGE], answer.get("details"))
+                if _IS_THERE not in message:
+                    raise trouble
+        if not await self._is_there(transaction_id):
+            raise trouble
+
+    async def _is_there(self, transaction_id: str) -> bool:
+        """Whether the node has a transaction, confirmed or not; ``False`` if it does not answer."""
+        try:
+            answer = await self._client.request("GET", f"/transactions/status?id={transaction_id}")
+            if answer.status == HTTPStatus.NOT_FOUND:
+                # Nodes of the oldest generation have no such route.
+                return await self.height_of(transaction_id) is not None
+            rows = json.loads(answer.body)
+        except (HttpTrouble, NodeTrouble, ValueError, RecursionError):
+            return False
+        return answer.status == HTTPStatus.OK and any(
+            isinstance(each, dict)
+            and each.get("id") == transaction_id
+            and each.get("status") in ("confirmed", "unconfirmed")
+            for each in (rows if isinstance(rows, list) else ())
         )
-        code, message = answer.get("error"), answer.get("message")
-        if status == HTTPStatus.OK and answer.get("id") == transaction_id:
-            return
-        if 400 <= status < 500 and type(code) is int and isinstance(message, str):
-            raise NodeRefused(status, code, message[:_MAX_MESSAGE], answer.get("details"))
-        raise _senseless(status, transaction_id)
 
     async def height(self) -> int:
         """Return the height of the node's chain; raises ``NodeTrouble``."""
@@ -92,6 +128,8 @@ class NodeClient:
             return None
         if status != HTTPStatus.OK or type(height) is not int:
             raise _senseless(status)
+        if answer.get("id") != transaction_id:
+            raise NodeTrouble(NODE_SENSELESS, "the node answered about another transaction")
         return height, str(answer.get("applicationStatus", "succeeded"))
 
     async def address_of(self, alias: str) -> str:

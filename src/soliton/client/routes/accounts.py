@@ -14,6 +14,7 @@ from soliton.client.records import (
     AssetBalances,
     AssetDetails,
     BalanceDetails,
+    BalanceOf,
     BalanceRecord,
     DataValue,
     HeightBalance,
@@ -27,6 +28,7 @@ from soliton.client.steps import (
     Request,
     Steps,
     ask,
+    check_same,
     get,
     key_headers,
     post,
@@ -97,8 +99,9 @@ def balances(
         body["height"] = height
     if asset_text(asset) is not None:
         body["asset"] = asset_text(asset)
-    reply = yield from post(core, "/addresses/balance", body, list[Json])
-    return {row["id"]: row["balance"] for row in reply}
+    reply = yield from post(core, "/addresses/balance", body, list[BalanceOf])
+    check_same("balances", {each.id for each in reply} - set(names), set())
+    return {each.id: each.balance for each in reply}
 
 
 def effective_balance(core: Core, account: Whom) -> Steps[int]:
@@ -164,6 +167,7 @@ def data_entry(core: Core, account: Whom, key: str) -> Steps[DataValue]:
         row: Mapping[str, Any] = yield from get(core, path, Json)
     except NotFound:
         return None
+    check_same("an entry", row["key"], key)
     return data_value(row["type"], row["value"])
 
 
@@ -198,7 +202,9 @@ def active_leases(core: Core, account: Whom) -> Steps[list[Lease]]:
 
 def lease(core: Core, lease_id: str) -> Steps[Lease]:
     """A lease with its present state."""
-    return get(core, f"/leasing/info/{segment(lease_id)}", Lease)
+    found = yield from get(core, f"/leasing/info/{segment(lease_id)}", Lease)
+    check_same("a lease", found.id, lease_id)
+    return found
 
 
 def leases(core: Core, ids: Iterable[str]) -> Steps[list[Lease]]:

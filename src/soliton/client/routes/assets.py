@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from soliton.client.making import Whom
-from soliton.client.records import AssetDetails
+from soliton.client.records import AssetDetails, Distribution
 from soliton.client.routes.accounts import PAGE, address_of
 from soliton.client.steps import (
     Core,
@@ -14,6 +14,7 @@ from soliton.client.steps import (
     Request,
     Steps,
     call,
+    check_same,
     decoded,
     get,
     post,
@@ -26,12 +27,17 @@ def asset(core: Core, asset_id: str) -> Steps[AssetDetails]:
     """The details of an asset; raises ``NotFound``. Pass the record as an asset, and amounts of it
     can be decimal text.
     """
-    return get(core, f"/assets/details/{segment(asset_id)}", AssetDetails)
+    found = yield from get(core, f"/assets/details/{segment(asset_id)}", AssetDetails)
+    check_same("an asset", found.asset_id, asset_id)
+    return found
 
 
 def assets(core: Core, ids: Iterable[str]) -> Steps[list[AssetDetails]]:
     """The details of several assets."""
-    return post(core, "/assets/details", {"ids": list(ids)}, list[AssetDetails])
+    asked = list(ids)
+    rows = yield from post(core, "/assets/details", {"ids": asked}, list[AssetDetails])
+    check_same("assets", {each.asset_id for each in rows} - set(asked), set())
+    return rows
 
 
 def asset_distribution(
@@ -41,9 +47,8 @@ def asset_distribution(
 
     def page(after: str | None) -> Steps[tuple[list[tuple[str, int]], str | None]]:
         path = f"/assets/{segment(asset_id)}/distribution/{int(height)}/limit/{int(limit)}"
-        reply = yield from get(core, path + query(after=after), dict[str, Any])
-        rows = list(reply["items"].items())
-        return rows, reply.get("lastItem") if reply.get("hasNext") else None
+        reply = yield from get(core, path + query(after=after), Distribution)
+        return list(reply.items.items()), reply.last_item if reply.has_next else None
 
     return page
 

@@ -9,7 +9,7 @@ import msgspec
 from soliton.client import records
 from soliton.client.errors import NodeBroken, NotFound, StillWaiting
 from soliton.client.making import Whom
-from soliton.client.records import Block, BlockHeader
+from soliton.client.records import Block, BlockHeader, DelayRecord, Natural
 from soliton.client.routes.accounts import address_of
 from soliton.client.routes.network import is_soliton
 from soliton.client.steps import Core, Pages, Pause, Request, Steps, ask, get, segment
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 class HeightRecord(msgspec.Struct, frozen=True):
     """A response with a height."""
 
-    height: int
+    height: Natural
 
 
 def height(core: Core) -> Steps[int]:
@@ -112,8 +112,8 @@ def height_at(core: Core, timestamp: int) -> Steps[int]:
 
 def block_delay(core: Core, block_id: str, count: int) -> Steps[int]:
     """The mean delay in milliseconds of ``count`` blocks, the last of which has the id."""
-    reply = yield from get(core, f"/blocks/delay/{segment(block_id)}/{int(count)}", Json)
-    return int(reply["delay"])
+    reply = yield from get(core, f"/blocks/delay/{segment(block_id)}/{int(count)}", DelayRecord)
+    return reply.delay
 
 
 def wait_for_height(core: Core, at: int, timeout: float = 60) -> Steps[BlockHeader]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ from soliton.client.records import (
     Fee,
     MerkleProof,
     Simulation,
+    SizeRecord,
     Status,
     TransactionInfo,
     Validation,
@@ -26,6 +27,7 @@ from soliton.client.steps import (
     Request,
     Steps,
     ask,
+    check_same,
     get,
     key_headers,
     post,
@@ -35,6 +37,7 @@ from soliton.client.steps import (
 from soliton.client.transaction import Transaction
 
 PAGE: Final = 1_000
+T = TypeVar("T", Status, TransactionInfo, MerkleProof)
 
 Json = dict[str, Any]
 Sent = Transaction | Mapping[str, Any]
@@ -43,13 +46,14 @@ Sent = Transaction | Mapping[str, Any]
 
 def transaction(core: Core, transaction_id: str) -> Steps[TransactionInfo]:
     """A confirmed transaction; raises ``NotFound``."""
-    return _one(core, f"/transactions/info/{segment(transaction_id)}")
+    return _one(core, "/transactions/info", transaction_id)
 
 
 def transactions(core: Core, ids: Iterable[str]) -> Steps[list[TransactionInfo]]:
     """Several confirmed transactions."""
-    rows = yield from post(core, "/transactions/info", {"ids": list(ids)}, list[Json])
-    return _records(rows)
+    asked = list(ids)
+    rows = yield from post(core, "/transactions/info", {"ids": asked}, list[Json])
+    return _of_these(_records(rows), asked)
 
 
 def status(core: Core, transaction_id: str) -> Steps[Status]:
@@ -62,7 +66,9 @@ def status(core: Core, transaction_id: str) -> Steps[Status]:
 
 def statuses(core: Core, ids: Iterable[str]) -> Steps[list[Status]]:
     """The statuses of several transactions."""
-    return post(core, "/transactions/status", {"ids": list(ids)}, list[Status])
+    asked = list(ids)
+    rows = yield from post(core, "/transactions/status", {"ids": asked}, list[Status])
+    return _of_these(rows, asked)
 
 
 def history(core: Core, account: Whom, limit: int = PAGE) -> Pages[TransactionInfo]:
@@ -84,18 +90,20 @@ def unconfirmed(core: Core) -> Steps[list[TransactionInfo]]:
 
 def unconfirmed_size(core: Core) -> Steps[int]:
     """The number of unconfirmed transactions."""
-    reply = yield from get(core, "/transactions/unconfirmed/size", Json)
-    return int(reply["size"])
+    reply = yield from get(core, "/transactions/unconfirmed/size", SizeRecord)
+    return reply.size
 
 
 def unconfirmed_transaction(core: Core, transaction_id: str) -> Steps[TransactionInfo]:
     """An unconfirmed transaction; raises ``NotFound``."""
-    return _one(core, f"/transactions/unconfirmed/info/{segment(transaction_id)}")
+    return _one(core, "/transactions/unconfirmed/info", transaction_id)
 
 
 def merkle_proofs(core: Core, ids: Iterable[str]) -> Steps[list[MerkleProof]]:
     """The Merkle proofs of transactions in their blocks."""
-    return post(core, "/transactions/merkleProof", {"ids": list(ids)}, list[MerkleProof])
+    asked = list(ids)
+    rows = yield from post(core, "/transactions/merkleProof", {"ids": asked}, list[MerkleProof])
+    return _of_these(rows, asked)
 
 
 def snapshot(core: Core, transaction_id: str) -> Steps[Json]:
@@ -132,8 +140,19 @@ def _json(sent: Sent) -> Mapping[str, Any]:
     return sent.to_json() if isinstance(sent, Transaction) else sent
 
 
-def _one(core: Core, path: str) -> Steps[TransactionInfo]:
-    return _records([(yield from get(core, path, Json))])[0]
+def _one(core: Core, path: str, transaction_id: str) -> Steps[TransactionInfo]:
+    found = _records([(yield from get(core, f"{path}/{segment(transaction_id)}", Json))])[0]
+    check_same("a transaction", found.id, transaction_id)
+    return found
+
+
+def _of_these(rows: list[T], ids: list[str]) -> list[T]:
+    """Return the rows, which are about some of the ids, in any order."""
+    asked = set(ids)
+    for each in rows:
+        if each.id not in asked:
+            raise NodeBroken(f"invalid response from the node: nobody asked for {each.id[:100]}")
+    return rows
 
 
 def _records(rows: list[Json]) -> list[TransactionInfo]:

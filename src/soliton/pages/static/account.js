@@ -297,6 +297,6 @@ function pages(name, settled) {
 function row(each) {
   return h("li", null,
     h("span", { class: "kind" }, h("a", { href: place("tx", each.id), title: each.id }, kindOf(each))),
-    h("span", { class: "words" }, sentence(each), each.applicationStatus === "script_execution_failed" && h("strong", { class: "bad" }, " failed")),
+    h("span", { class: "words" }, sentence(each), (each.applicationStatus ?? "succeeded") !== "succeeded" && h("strong", { class: "bad" }, " failed")),
     h("span", { class: "when" }, blockLink(each.height), " ", time(each.timestamp)));
 }

@@ -82,7 +82,7 @@ function transactionTable(transactions) {
     holder.replaceChildren(
       table("Transactions of the block", ["Type", "What happened", "#Fee", "Id"], transactions.slice(0, count).map((each) => [
         kindOf(each),
-        [sentence(each), each.applicationStatus === "script_execution_failed" && h("strong", { class: "bad" }, " failed")],
+        [sentence(each), (each.applicationStatus ?? "succeeded") !== "succeeded" && h("strong", { class: "bad" }, " failed")],
         each.feeAssetId ? idLink("asset", each.feeAssetId) : aligned(each.fee, COIN.decimals),
         idLink("tx", each.id),
       ]), "This block has no transactions."));

@@ -94,7 +94,7 @@ function blockRow(block) {
 function feedRow(transaction, confirmed) {
   return h("li", null,
     h("span", { class: "kind" }, h("a", { href: `#tx/${transaction.id}`, title: transaction.id }, kindOf(transaction))),
-    h("span", { class: "words" }, sentence(transaction), transaction.applicationStatus === "script_execution_failed" && h("strong", { class: "bad" }, " failed")),
+    h("span", { class: "words" }, sentence(transaction), (transaction.applicationStatus ?? "succeeded") !== "succeeded" && h("strong", { class: "bad" }, " failed")),
     h("span", { class: "when" }, confirmed ? blockLink(transaction.height) : time(transaction.timestamp)));
 }
 

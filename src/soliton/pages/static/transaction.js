@@ -28,7 +28,7 @@ export async function transaction(id) {
     found = await get(`/transactions/unconfirmed/info/${name}`);
     waits = true;
   }
-  const failed = found.applicationStatus === "script_execution_failed";
+  const failed = (found.applicationStatus ?? "succeeded") !== "succeeded";
   const state = h("span", null);
   const showState = () => {
     state.textContent = waits
@@ -67,7 +67,7 @@ export async function transaction(id) {
   const node = h("article", null,
     h("h1", { tabindex: -1 }, kindOf(found)),
     h("p", { class: "sentence" }, sentence(found), "."),
-    failed && h("div", { class: "trouble" }, h("p", null, "The script failed: only the fee was charged. "),
+    failed && h("div", { class: "trouble" }, h("p", null, found.applicationStatus === "script_execution_failed" ? "The script failed: only the fee was charged. " : "It was not executed. "),
       found.stateChanges?.error && h("pre", { tabindex: 0 }, clean(found.stateChanges.error.text, 2_000))),
     facts([
       ["Id", whole(found.id, "the id of the transaction")],
