@@ -346,7 +346,7 @@ def test_obsolete_and_unknown_keys_are_told_by_full_name() -> None:
         ({"genesis__initial_base_target": 2**63}, "initial-base-target"),
         ({"genesis__signature": "BASE58BLOCKSIGNATURE"}, "genesis.signature .* 64 bytes"),
         ({"genesis__transactions": "all"}, "genesis.transactions is 'all': expected a list"),
-        ({"genesis__transactions": [7]}, "a list of sections"),
+        ({"genesis__transactions": [7]}, "a section"),
         (
             {"genesis__transactions": [{"recipient": RECIPIENT, "amount": 0}]},
             r"genesis.transactions\[0\].amount is 0",

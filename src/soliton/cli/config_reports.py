@@ -17,8 +17,9 @@ import click
 import msgspec
 
 from soliton.chain import networks
-from soliton.chain.networks.sections import EffectiveSetting, InvalidSetting
+from soliton.chain.networks.sections import EffectiveSetting, InvalidSetting, remove
 from soliton.cli.matcher_config import has_matcher, read_matcher
+from soliton.cli.start_checks import start_findings
 from soliton.errors import InputError
 from soliton.node.settings import (
     MAX_KEY_CHARS,
@@ -60,25 +61,32 @@ class Problem(NamedTuple):
 def check(path: Path, network: str | None) -> int:
     """Print the problems of a file and return the exit code."""
     try:
-        file = read_file(path)
+        file = read_file(path, network)
     except SettingsError as error:
         # The message names the file and line.
         click.echo(error)
         return 1
     chosen = None if network is None else networks.load(network)
-    around: list[Settings] = []
+    around: list[Reading] = []
 
-    def node(tried: ConfigFile, again: bool) -> Iterable[tuple[str, str]]:
-        # A file with an incomplete network is read on with another network.
-        reading = read_tree(tried, networks.load("devnet") if again else chosen, None, {})
-        around[:] = [reading.settings]
-        return reading.unknown
+    def node(tried: ConfigFile) -> Iterable[tuple[str, str]]:
+        around[:] = [read_tree(tried, chosen, None, {})]
+        return around[0].unknown
 
     problems = list(_problems(file, node))
-    notes = list(around[0].warnings) if around else []
+    notes = list(around[0].settings.warnings) if around else []
+    if around:
+        for found in start_findings(around[0].settings, [each.key for each in problems]):
+            # Soliton's own sections have a root of their own in the ecosystem's files.
+            root = around[0].sections[-1 if found.key.startswith("signer.") else 0].path
+            key = f"{root}.{found.key}"
+            if found.stops:
+                problems.append(Problem(key, f"{key}: {found.text}"))
+            else:
+                notes.append(f"{key}: {found.text}")
     if has_matcher(file) and around:
-        node_settings = around[0]
-        problems += _problems(file, lambda tried, _: _of_matcher(tried, node_settings, network))
+        node_settings = around[0].settings
+        problems += _problems(file, lambda tried: _of_matcher(tried, node_settings, network))
     places = [(file.place(problem.key), problem.text) for problem in problems]
     # In the order of lines; problems without a line first.
     places.sort(key=lambda each: ("", 0) if each[0] is None else each[0])
@@ -88,9 +96,9 @@ def check(path: Path, network: str | None) -> int:
         key = next((each for each in _words(note) if each in file.places), "")
         click.echo(f"{file.place(key) or path}: note: {note}")
     if not problems:
-        (settings,) = around
+        name = around[0].settings.network.name
         kinds = "a node and a matcher" if has_matcher(file) else "a node"
-        click.echo(f"{path}: no problems; the settings of {kinds} on {settings.network.name}")
+        click.echo(f"{path}: no problems; the settings of {kinds} on {name}")
     return int(bool(problems))
 
 
@@ -101,23 +109,19 @@ def _of_matcher(
 
 
 def _problems(
-    file: ConfigFile, read: Callable[[ConfigFile, bool], Iterable[tuple[str, str]]]
+    file: ConfigFile, read: Callable[[ConfigFile], Iterable[tuple[str, str]]]
 ) -> Iterator[Problem]:
     """Yield the invalid settings, removing each one before the rest is read again."""
     tried = msgspec.structs.replace(file, tree=deepcopy(file.tree))
     seen: set[str] = set()
-    again = False
     for _ in range(MAX_PROBLEMS):
         try:
-            unknown = read(tried, again)
+            unknown = read(tried)
         except InvalidSetting as error:
             if error.key not in seen:
                 yield Problem(error.key, str(error))
-            if _take_out(tried.tree, error.key):
-                seen.add(error.key)
-            elif "blockchain" in error.key.split(".") and not again:
-                again = True
-            else:
+            seen.add(error.key)
+            if not _remove(tried.tree, error.key):
                 if error.key:
                     yield Problem("", "what comes after this was not checked")
                 return
@@ -128,18 +132,13 @@ def _problems(
     yield Problem("", f"more than {MAX_PROBLEMS} problems")
 
 
-def _take_out(tree: dict[str, object], key: str) -> bool:
-    """Remove a setting from the tree, of a list the whole; false if it was not there."""
-    *above, last = key.partition("[")[0].split(".")
-    for name in above:
-        below = tree.get(name)
-        if not isinstance(below, dict):
-            return False
-        tree = below
-    return tree.pop(last, _NOTHING) is not _NOTHING
-
-
-_NOTHING: Final = object()
+def _remove(tree: dict[str, object], key: str) -> bool:
+    """Remove a setting, or, where that does not help, what it is in, up to the root."""
+    while key.count("."):
+        if remove(tree, key):
+            return True
+        key = key[: max(key.rfind("."), key.rfind("["))]
+    return False
 
 
 def _words(text: str) -> Iterator[str]:

@@ -54,7 +54,7 @@ def matcher_settings(
     """
     # The rest of the file is read as a node's, so that its mistakes are reported, too.
     node_settings = load_settings(config, network)
-    file = None if config is None else read_file(config)
+    file = None if config is None else read_file(config, network, data_dir)
     if file is not None and not has_matcher(file):
         raise MatcherSettingsError(
             f"{config}: has no section {' or '.join('.'.join(each) for each in _PLACES)}"
@@ -145,7 +145,7 @@ def _put(tree: dict[str, object], key: str, value: object) -> None:
 
 def _network_of(node_settings: Settings, network: str | None, section: Section) -> Network:
     """The network of the options, of the section's letter, or of the node's settings."""
-    if network is None and section.has(_CHAIN_LETTER):
+    if network is None and section.has(_CHAIN_LETTER) and section.is_sound(_CHAIN_LETTER):
         letter = section.text(_CHAIN_LETTER, "")
         found = [
             each

@@ -58,6 +58,12 @@ def open_wallet(settings: WalletSettings, chain_id: int) -> RemoteWallet:
     return RemoteWallet(RemoteKey(each, signer) for each in found)
 
 
+def check_files(settings: WalletSettings) -> None:
+    """Check the files of a signer's client; raises ``SignerUnavailable``, ``InputError``."""
+    _api_key(settings.signer_key_file)
+    _tls(settings)
+
+
 def _api_key(file: Path | None) -> str:
     if file is None:
         found = os.environ.get(API_KEY_VARIABLE, "")

@@ -202,6 +202,8 @@ def read(section: Section, network: Network, directory: Path) -> MatcherSettings
     for foreign in _FOREIGN:
         section.has(foreign)
     actor, book = section.section("address-actor"), section.section("order-book-http")
+    orders = section.section("order-db")
+    orders.has("parallelism")
     ranges = book.integers("depth-ranges", 1, 1_000_000) or (10, 100)
     written = section.text("data-directory", "")
     section.has("address-scheme-character")
@@ -216,7 +218,7 @@ def read(section: Section, network: Network, directory: Path) -> MatcherSettings
         node=_node(section.section("node")),
         trading=read_trading(section, network.chain_id),
         max_active_orders=actor.integer("max-active-orders", 400, 1, MAX_COUNT),
-        max_finalized_orders=section.section("order-db").integer("max-orders", 100, 0, MAX_COUNT),
+        max_finalized_orders=orders.integer("max-orders", 100, 0, MAX_COUNT),
         batch_cancel_timeout_ms=actor.duration_ms("batch-cancel-timeout", 18_000),
         snapshots_interval=section.integer("snapshots-interval", 1_000_000, 1, MAX_COUNT),
         depth_ranges=tuple(sorted(ranges)),
@@ -239,40 +241,47 @@ def _account(section: Section) -> KeyPair:
     for other in ("seed-in-base-64", "seed-in-base64"):
         memory.has(other)
     path, password = file.text("path", ""), file.secret("password")
-    if not path or password is None:
-        raise MatcherSettingsError(
-            f"{file.full('path')} and {file.full('password')} are needed: the file that "
-            "`soliton matcher account-file` makes, and its password"
-        )
-    return key_pair_from_account_seed(read_account_seed(Path(path).expanduser(), password))
+    for key, value in (("path", path), ("password", password)):
+        if not value and file.is_sound(key):
+            expected = "the file that `soliton matcher account-file` makes, and its password"
+            file.refuse(key, expected, show=False)
+    if not file.is_sound("path", "password"):
+        return key_pair_from_account_seed(b"")
+    try:
+        seed = read_account_seed(Path(path).expanduser(), password or "")
+    except MatcherSettingsError as error:
+        error.key = file.full("path")
+        raise
+    return key_pair_from_account_seed(seed)
 
 
 def _seed_in_memory(memory: Section) -> bytes:
     # The first spelling is the reference's, the second a common variant.
     read, written = memory.secret("seed-in-base-64"), memory.secret("seed-in-base64")
     text = read or written
+    if not memory.is_sound("seed-in-base-64", "seed-in-base64"):
+        return b""
     if text is None:
-        raise MatcherSettingsError(
-            f"{memory.full('seed-in-base-64')} is missing: expected the account seed of the "
-            "matcher in base64; `soliton matcher init` makes one"
-        )
+        expected = "the account seed of the matcher in base64; `soliton matcher init` makes one"
+        memory.refuse("seed-in-base-64", expected)
     try:
         return base64.b64decode(text[:MAX_SEED_CHARS], validate=True)
     except binascii.Error:
-        memory.refuse("seed-in-base-64", "standard base64", show=False)
+        key = "seed-in-base-64" if read else "seed-in-base64"
+        memory.refuse(key, "standard base64", show=False)
 
 
 def _rest_api(section: Section) -> RestApi:
     # The current reference reads only the list, though its sample has the older key, empty.
     section.has("api-key-hash")
     hashes = []
-    for text in section.texts("api-key-hashes"):
+    for number, text in section.text_items("api-key-hashes"):
         try:
             key_hash = base58.decode(text, MAX_API_KEY_HASH_CHARS)
         except Base58Error:
             key_hash = b""
         if len(key_hash) != API_KEY_HASH_LENGTH:
-            section.refuse("api-key-hashes", "a list of hashes of API keys in base58")
+            section.refuse_item("api-key-hashes", number, "the hash of an API key in base58")
         hashes.append(key_hash)
     return RestApi(
         address=section.text("address", "127.0.0.1"),
@@ -303,6 +312,7 @@ def _web_sockets(section: Section, actor: Section) -> WebSockets:
     limits = external.section("subscriptions")
     broadcast = section.section("internal-broadcast")
     section.has("internal-client-handler")
+    external.has("health-check")
     actor.has("ws-messages-interval")
     return WebSockets(
         ping_interval_ms=health.duration_ms("ping-interval", 30_000),
@@ -332,7 +342,7 @@ def _queue(section: Section) -> Queue:
     for foreign in ("buffer-size", "client"):
         producer.has(foreign)
     servers = kafka.text("servers", "")
-    if kind == KAFKA and not servers:
+    if kind == KAFKA and not servers and kafka.is_sound("servers"):
         kafka.refuse("servers", "host:port of one broker or more, with commas between")
     group = kafka.text("group", "dex-server-0")
     if not 0 < len(group.encode()) <= MAX_NAME_BYTES:

@@ -203,16 +203,16 @@ def _placement(
     section: Section, price_assets: tuple[Asset, ...], chain_id: int
 ) -> PlacementSettings:
     addresses = []
-    for text in section.texts("blacklisted-addresses"):
+    for number, text in section.text_items("blacklisted-addresses"):
         try:
             addresses.append(parse_address(text, chain_id))
         except AddressError:
-            section.refuse("blacklisted-addresses", "a list of addresses of this chain")
+            section.refuse_item("blacklisted-addresses", number, "an address of this chain")
     pairs = []
-    for text in section.texts("allowed-asset-pairs"):
+    for number, text in section.text_items("allowed-asset-pairs"):
         pair = _read_pair(text)
         if pair is None:
-            section.refuse("allowed-asset-pairs", f"a list, each {_PAIR}")
+            section.refuse_item("allowed-asset-pairs", number, _PAIR)
         pairs.append(pair)
     return PlacementSettings(
         matcher_public_key=b"",
@@ -229,13 +229,13 @@ def _placement(
 
 
 def _patterns(section: Section) -> Iterator[re.Pattern[str]]:
-    for text in section.texts("blacklisted-names"):
+    for number, text in section.text_items("blacklisted-names"):
         try:
             if len(text) > MAX_PATTERN_CHARS:
                 raise re.error("too long")
             yield re.compile(text)
         except re.error:
-            section.refuse("blacklisted-names", "a list of regular expressions")
+            section.refuse_item("blacklisted-names", number, "a regular expression")
 
 
 def _deviations(section: Section) -> Deviations | None:
@@ -307,11 +307,11 @@ def _asset(section: Section, key: str) -> Asset:
 
 
 def _assets(section: Section, key: str) -> Iterator[Asset]:
-    for text in section.texts(key):
+    for number, text in section.text_items(key):
         try:
             yield _whole_asset(text)
         except FormatError:
-            section.refuse(key, "a list of assets, each WAVES or an id")
+            section.refuse_item(key, number, "WAVES or the id of an asset")
 
 
 def _whole_asset(text: str) -> Asset:
@@ -323,10 +323,13 @@ def _whole_asset(text: str) -> Asset:
 
 def public_keys(section: Section, key: str) -> frozenset[bytes]:
     """Return a list of public keys in base58."""
-    try:
-        return frozenset(map(_public_key, section.texts(key)))
-    except Base58Error:
-        section.refuse(key, "a list of public keys in base58")
+    found = set()
+    for number, text in section.text_items(key):
+        try:
+            found.add(_public_key(text))
+        except Base58Error:
+            section.refuse_item(key, number, "a public key in base58")
+    return frozenset(found)
 
 
 def _keys_in_file(section: Section, key: str) -> frozenset[bytes]:

@@ -115,10 +115,13 @@ def _limits(section: Section) -> GrpcLimits:
 
 
 def _keys(section: Section, key: str) -> frozenset[bytes]:
-    try:
-        return frozenset(map(_key, section.texts(key)))
-    except InputError:
-        section.refuse(key, _EXPECTED)
+    found = set()
+    for number, text in section.text_items(key):
+        try:
+            found.add(_key(text))
+        except InputError:
+            section.refuse_item(key, number, "a public key in base58")
+    return frozenset(found)
 
 
 def _keys_in_file(section: Section, key: str) -> frozenset[bytes]:
@@ -133,7 +136,6 @@ def _keys_in_file(section: Section, key: str) -> frozenset[bytes]:
         section.refuse(key, f"a file with a public key in base58 on each line ({error})")
 
 
-_EXPECTED: Final = "a list of public keys in base58"
 MAX_FILE_CHARS: Final = 1_000_000
 MAX_CALLS: Final = 1_000_000
 

@@ -1,15 +1,15 @@
 """Resolving the substitutions of a configuration, ``${path}``.
 
-A path is looked up in the document, then in ``properties`` (the environment). A self-reference
-takes the previous value of the key. Resolved values count against a budget, so that references to
-references cannot grow exponentially.
+A path is looked up in the document, then in the defaults of the reference, then in ``properties``
+(the environment). A self-reference takes the previous value of the key. Resolved values count
+against a budget, so that references to references cannot grow exponentially.
 
 What lives here: resolving a document into plain values. What does not: its syntax (``hocon``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from soliton.node.hocon import (
@@ -37,19 +37,26 @@ class _Missing:
 _MISSING: Final = _Missing()
 
 
+Defaults = Callable[[str, Callable[[str], object]], Tree | None]
+"""Returns the defaults for a path, a tree with its root, or ``None``. The function that it gets
+returns a value of the document, ``None`` without one.
+"""
+
+
 def resolve(
-    document: Document, properties: Mapping[str, str]
+    document: Document, properties: Mapping[str, str], defaults: Defaults | None = None
 ) -> tuple[dict[str, object], set[str]]:
     """Return the plain tree, and the paths that are referenced; raises ``HoconError``."""
-    resolver = _Resolver(document.root, properties)
+    resolver = _Resolver(document.root, properties, defaults or (lambda _path, _peek: None))
     tree = resolver.section(document.root, "")
     return tree, resolver.referenced
 
 
 class _Resolver:
-    def __init__(self, root: Tree, properties: Mapping[str, str]) -> None:
+    def __init__(self, root: Tree, properties: Mapping[str, str], defaults: Defaults) -> None:
         self._root = root
         self._properties = properties
+        self._defaults = defaults
         self._work = 0
         self._nested = 0
         # The older layers of each value being resolved, by its path, the oldest first.
@@ -139,8 +146,9 @@ class _Resolver:
             for path in ([f"{prefix}.{reference.path}"] if prefix else []) + [reference.path]:
                 self.referenced.add(path)
                 value = self._at(path)
-                if not isinstance(value, _Missing):
-                    return value
+                below = self._default(path, value)
+                if not isinstance(below, _Missing):
+                    return below
         finally:
             self._nested -= 1
         found = self._properties.get(reference.path)
@@ -150,8 +158,26 @@ class _Resolver:
             return _MISSING
         raise HoconError(
             f"{reference.place}: ${{{reference.path}}} is neither in the file nor in the "
-            "environment"
+            "environment, and no default"
         )
+
+    def _default(self, path: str, value: object) -> object:
+        """Return a value of the document, a section with the defaults below it, or a default."""
+        if not isinstance(value, _Missing | dict):
+            return value
+        node: Node | None = self._defaults(path, self._peek)
+        for name in path.split("."):
+            node = node.entries.get(name) if isinstance(node, Tree) else None
+        if node is None:
+            return value
+        below = self._value(node, path)
+        if isinstance(value, dict):
+            return _merged(below, value) if isinstance(below, dict) else value
+        return below
+
+    def _peek(self, path: str) -> object:
+        value = self._at(path)
+        return None if isinstance(value, _Missing) else value
 
     def _at(self, path: str) -> object:
         """Return the value at a full path of the document."""

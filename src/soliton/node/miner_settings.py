@@ -72,16 +72,17 @@ def read_miner(section: Section, network: Network) -> Miner:
 
 
 def _accounts(section: Section) -> tuple[KeyPair, ...]:
-    texts = section.secrets("private-keys")
+    texts = section.secret_items("private-keys")
     if len(texts) > MAX_PRIVATE_KEYS:
         section.refuse("private-keys", f"at most {MAX_PRIVATE_KEYS} keys", show=False)
     found = []
-    for text in texts:
+    for number, text in texts:
         try:
             private_key = base58.decode(text)
         except Base58Error:
             private_key = b""
         if len(private_key) != KEY_LENGTH:
-            section.refuse("private-keys", f"keys of {KEY_LENGTH} bytes in base58", show=False)
+            expected = f"a key of {KEY_LENGTH} bytes in base58"
+            section.refuse_item("private-keys", number, expected, show=False)
         found.append(KeyPair(private_key, curve25519.public_key(private_key)))
     return tuple(found)

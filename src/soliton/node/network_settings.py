@@ -94,9 +94,7 @@ def read_network(section: Section, network: Network, directory: Path) -> Network
     listens = not section.has("bind-address") or bool(section.text("bind-address", ""))
     bind_address = section.text("bind-address", "0.0.0.0") if listens else None  # noqa: S104
     declared = section.text("declared-address", "")
-    known = section.texts("known-peers") if section.has("known-peers") else network.known_peers
-    if len(known) > MAX_KNOWN_PEERS:
-        section.refuse("known-peers", f"at most {MAX_KNOWN_PEERS} peers", show=False)
+    known = _known_peers(section, network)
     name = section.text("node-name", "")
     if len(name.encode()) > MAX_NAME_BYTES:
         section.refuse("node-name", f"at most {MAX_NAME_BYTES} bytes")
@@ -110,7 +108,7 @@ def read_network(section: Section, network: Network, directory: Path) -> Network
         declared=_peer(section, "declared-address", declared) if declared else None,
         node_name=name or None,
         nonce=section.integer("nonce", None, -MAX_LONG, MAX_LONG) if section.has("nonce") else None,
-        known_peers=tuple(_peer(section, "known-peers", each) for each in known),
+        known_peers=known,
         file=Path(file).expanduser() if file else directory / "peers.dat",
         max_inbound=section.integer("max-inbound-connections", 100, 0, MAX_CONNECTIONS),
         max_outbound=section.integer("max-outbound-connections", 100, 0, MAX_CONNECTIONS),
@@ -127,6 +125,22 @@ def read_network(section: Section, network: Network, directory: Path) -> Network
         exchange=section.boolean("enable-peers-exchange", True),
         blacklisting=section.boolean("enable-blacklisting", True),
     )
+
+
+def _known_peers(section: Section, network: Network) -> tuple[HostPort, ...]:
+    key = "known-peers"
+    if not section.has(key):
+        return tuple(map(parse_host_port, network.known_peers))
+    texts = section.text_items(key)
+    if len(texts) > MAX_KNOWN_PEERS:
+        section.refuse(key, f"at most {MAX_KNOWN_PEERS} peers", show=False)
+    found = []
+    for number, text in texts:
+        try:
+            found.append(parse_host_port(text))
+        except ValueError:
+            section.refuse_item(key, number, "HOST:PORT")
+    return tuple(found)
 
 
 def _peer(section: Section, key: str, text: str) -> HostPort:

@@ -222,10 +222,15 @@ def _cors_headers(section: Section) -> CorsHeaders:
         section.refuse("access-control-allow-origin", expected)
 
     def names(key: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-        found = section.texts(key) if section.has(key) else otherwise
-        if len(found) > MAX_CORS_NAMES or not all(map(_HEADER_NAME.fullmatch, found)):
+        if not section.has(key):
+            return otherwise
+        found = section.text_items(key)
+        if len(found) > MAX_CORS_NAMES:
             section.refuse(key, f"a list of up to {MAX_CORS_NAMES} names, [ … ]")
-        return found
+        for number, name in found:
+            if not _HEADER_NAME.fullmatch(name):
+                section.refuse_item(key, number, "a name of up to 64 letters, digits, _ and -")
+        return tuple(name for _, name in found)
 
     return CorsHeaders(
         origin=origin,
@@ -257,18 +262,28 @@ def _named_keys(section: Section) -> tuple[NamedKey, ...]:
     keys: list[NamedKey] = []
     for item in section.sections("api-keys"):
         name = item.text("name", None)
-        if not KEY_NAME.fullmatch(name) or any(name == key.name for key in keys):
+        taken = not KEY_NAME.fullmatch(name) or any(name == key.name for key in keys)
+        if taken and item.is_sound("name"):
             item.refuse("name", "a name of its own, of letters, digits and ._-")
         hashed = key_hash(item.text("hash", None))
-        if hashed is None:
+        if hashed is None and item.is_sound("hash"):
             item.refuse("hash", "base58 of the hash of a key, as POST /utils/hash/secure gives it")
-        scopes = item.texts("scopes")
-        if not scopes or not set(scopes) <= set(SCOPES):
-            item.refuse("scopes", f"a list of {', '.join(SCOPES)}")
-        keys.append(NamedKey(name, hashed, frozenset(scopes)))
+        scopes = frozenset(one_of(item, "scopes", SCOPES))
+        keys.append(NamedKey(name, hashed or b"", scopes))
     if len(keys) > MAX_NAMED_KEYS:
         section.refuse("api-keys", f"at most {MAX_NAMED_KEYS} keys", show=False)
     return tuple(keys)
+
+
+def one_of(section: Section, key: str, choices: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a list of some of the ``choices``, of at least one."""
+    found = section.text_items(key)
+    if not found and section.is_sound(key):
+        section.refuse(key, f"a list of {', '.join(choices)}")
+    for number, text in found:
+        if text not in choices:
+            section.refuse_item(key, number, f"one of {', '.join(choices)}")
+    return tuple(text for _, text in found)
 
 
 def key_hash(text: str) -> bytes | None:

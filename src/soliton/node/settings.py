@@ -88,7 +88,8 @@ _FOREIGN: Final = {
     ),
     "db": (
         "cleanup-interval", "in-memory", "max-cache-size", "remember-blocks", "rocksdb",
-        "rocksdb-cache-size", "store-miners-balance-info", "tx-bloom-filter", "use-bloom-filter",
+        "rocksdb-cache-size", "store-miners-balance-info", "tx-bloom-filter",
+        "tx-bloom-filter-size", "use-bloom-filter",
     ),
     "features": ("auto-activate", "auto-stop"),
     "miner": (
@@ -248,7 +249,7 @@ def read_settings(
 ) -> Reading:
     """Read settings with their sources; unknown keys are not refused."""
     chosen = None if network is None else networks.load(network)
-    file = None if config is None else read_file(config)
+    file = None if config is None else read_file(config, network, data_dir)
     try:
         return read_tree(file, chosen, data_dir, overrides or {})
     except InvalidSetting as error:

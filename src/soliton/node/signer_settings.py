@@ -13,7 +13,14 @@ from typing import Final, NamedTuple
 import msgspec
 
 from soliton.chain.networks.sections import Section
-from soliton.node.rest_settings import KEY_NAME, MAX_NAMED_KEYS, MAX_PORT, bind_address, key_hash
+from soliton.node.rest_settings import (
+    KEY_NAME,
+    MAX_NAMED_KEYS,
+    MAX_PORT,
+    bind_address,
+    key_hash,
+    one_of,
+)
 
 SIGNER_PORT: Final = 6888
 SIGNER_SCOPES: Final = ("approve", "list", "operate", "sign", "unlock")
@@ -154,21 +161,27 @@ def _file(section: Section, key: str) -> Path | None:
 def _keys(section: Section, directory: Path, notes: list[str]) -> SignerKeys | None:
     keys, policy = section.text("keys-directory", ""), section.text("policy-file", "")
     state, policy_hash = section.text("state-directory", ""), section.text("policy-hash", "")
-    callers, hosts = _callers(section), section.texts("hosts")
+    callers, hosts = _callers(section), section.text_items("hosts")
     sync = section.boolean("audit-sync", True)
     (stores, fetched), webhook = _stores(section), _webhook(section)
-    origins = section.texts("origins")
-    if len(origins) > MAX_HOSTS or not all(map(_ORIGIN.fullmatch, origins)):
+    origins = section.text_items("origins")
+    if len(origins) > MAX_HOSTS:
         section.refuse("origins", f"a list of up to {MAX_HOSTS} origins such as https://a.example")
+    for number, text in origins:
+        if _ORIGIN.fullmatch(text) is None:
+            section.refuse_item("origins", number, "an origin such as https://a.example")
     if policy_hash and _POLICY_HASH.fullmatch(policy_hash) is None:
         section.refuse("policy-hash", "SHA-256 of the policy file: 64 digits 0-9a-f")
-    if len(hosts) > MAX_HOSTS or not all(map(_HOST.fullmatch, hosts)):
+    if len(hosts) > MAX_HOSTS:
         section.refuse("hosts", f"a list of up to {MAX_HOSTS} names of this host")
-    if not keys:
+    for number, text in hosts:
+        if _HOST.fullmatch(text) is None:
+            section.refuse_item("hosts", number, "a name of this host")
+    if not keys and section.is_sound("keys-directory"):
         if policy or callers:
             notes.append(f"{section.full('keys-directory')} is not set: the signer keeps no keys")
         return None
-    if not policy:
+    if not policy and section.is_sound("policy-file"):
         section.refuse("policy-file", "the file of rules, without which nothing is signed")
     return SignerKeys(
         directory=Path(keys).expanduser(),
@@ -176,11 +189,11 @@ def _keys(section: Section, directory: Path, notes: list[str]) -> SignerKeys | N
         policy_hash=policy_hash,
         state_directory=Path(state).expanduser() if state else directory / "signer",
         callers=callers,
-        hosts=hosts,
+        hosts=tuple(text for _, text in hosts),
         sync=sync,
         stores=stores,
         webhook=webhook,
-        origins=origins,
+        origins=tuple(text for _, text in origins),
         fetched=fetched,
     )
 
@@ -203,7 +216,7 @@ def _stores(section: Section) -> tuple[tuple[SignerStore, ...], tuple[SignerFetc
     names: set[str] = set()
     for item in section.sections("stores"):
         name = item.text("name", None)
-        if not KEY_NAME.fullmatch(name) or name in names:
+        if (not KEY_NAME.fullmatch(name) or name in names) and item.is_sound("name"):
             item.refuse("name", "a name of its own, of letters, digits and ._-")
         names.add(name)
         kind = item.text("kind", None)
@@ -260,7 +273,8 @@ def _callers(section: Section) -> tuple[SignerCaller, ...]:
     found: list[SignerCaller] = []
     for item in section.sections("callers"):
         name = item.text("name", None)
-        if not KEY_NAME.fullmatch(name) or any(name == each.name for each in found):
+        taken = not KEY_NAME.fullmatch(name) or any(name == each.name for each in found)
+        if taken and item.is_sound("name"):
             item.refuse("name", "a name of its own, of letters, digits and ._-")
         uid = item.integer("uid", -1, -1, MAX_UID)
         certificate = item.text("certificate", "").lower().replace(":", "")
@@ -272,9 +286,7 @@ def _callers(section: Section) -> tuple[SignerCaller, ...]:
             item.refuse("uid", "a user that no other caller is")
         if any(certificate == each.certificate != "" for each in found):
             item.refuse("certificate", "a certificate that no other caller has")
-        may = item.texts("may")
-        if not may or not set(may) <= set(SIGNER_SCOPES):
-            item.refuse("may", f"a list of {', '.join(SIGNER_SCOPES)}")
+        may = one_of(item, "may", SIGNER_SCOPES)
         rate = item.integer("rate", 0, 0, MAX_RATE)
         found.append(SignerCaller(name, hashed, frozenset(may), rate, uid, certificate))
     if len(found) > MAX_NAMED_KEYS:
@@ -284,6 +296,8 @@ def _callers(section: Section) -> tuple[SignerCaller, ...]:
 
 def _hashed(item: Section, others: list[SignerCaller]) -> bytes:
     hashed = key_hash(item.text("key-hash", None))
+    if not item.is_sound("key-hash"):
+        return b""
     if hashed is None or any(hashed == each.key_hash for each in others):
         item.refuse("key-hash", "the hash of a key of its own, as soliton api-key new prints it")
     return hashed

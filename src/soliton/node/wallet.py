@@ -96,9 +96,7 @@ class Wallet:
         if path is None:
             wallet = cls._new(seed, None, None)
         elif (stored := _read(path)) is not None:
-            wallet = cls._stored(path, stored, password)
-            if seed is not None and seed != wallet.seed:
-                raise WalletError(f"wallet.seed is not the seed in the wallet file {path}")
+            wallet = cls._stored(path, stored, password, seed)
         elif password is not None:
             wallet = cls._new(seed, path, password)
         elif seed is not None:
@@ -122,7 +120,18 @@ class Wallet:
         return cls(own, (), 0, path=path, file_key=key, warnings=warnings)
 
     @classmethod
-    def _stored(cls, path: Path, contents: bytes, password: str | None) -> Wallet:
+    def check(cls, path: Path, password: str | None, seed: bytes | None = None) -> None:
+        """Check that ``open`` would open the file, if there is one; raises the same errors. Writes
+        nothing.
+        """
+        stored = _read(path)
+        if stored is not None:
+            cls._stored(path, stored, password, seed)
+
+    @classmethod
+    def _stored(
+        cls, path: Path, contents: bytes, password: str | None, seed: bytes | None
+    ) -> Wallet:
         beside = password_path(path)
         kept = _read_password(beside)
         chosen = kept if password is None else password
@@ -130,11 +139,14 @@ class Wallet:
             raise WalletError(f"The wallet file {path} needs a password: set wallet.password")
         key = file_key(chosen)
         try:
-            return cls._from_data(_decrypt(contents, key, path), path, key)
+            wallet = cls._from_data(_decrypt(contents, key, path), path, key)
         except WrongPasswordError as error:
             if password is None or kept is None:
                 raise
             raise WrongPasswordError(f"{error}; its first password is in {beside}") from None
+        if seed is not None and seed != wallet.seed:
+            raise WalletError(f"wallet.seed is not the seed in the wallet file {path}")
+        return wallet
 
     @classmethod
     def in_memory(cls, seed: bytes, others: Iterable[bytes] = ()) -> Wallet:

@@ -14,7 +14,7 @@ import lmdb
 from soliton.storage import layout
 from soliton.storage.damage import unreadable
 from soliton.storage.environment import translate_errors
-from soliton.storage.errors import StoreInUse
+from soliton.storage.errors import StoreInUse, WrongStore
 from soliton.storage.pages import DATA_NAME, check_length
 
 
@@ -49,13 +49,35 @@ def decode_network(name: bytes) -> str:
 
 def stored_network(directory: Path) -> str | None:
     """Return the name of the network whose chain is in a directory, or ``None``."""
+    name, _ = _stored_identity(directory)
+    return None if name is None else decode_network(name)
+
+
+def check_stored(directory: Path, network: str) -> None:
+    """Check that the chain in a directory, if there is one, can go on, as ``check_identity``."""
+    name, version = _stored_identity(directory)
+    if name is not None:
+        check_identity(directory, name, version, network)
+
+
+def check_identity(directory: Path, name: bytes, version: bytes | None, network: str) -> None:
+    """Raise ``WrongStore`` for a chain of another network or of another version of the program;
+    ``DamagedStore``.
+    """
+    stored = decode_network(name)
+    if stored != network:
+        raise WrongStore(f"{directory} holds the chain {stored}, not {network}")
+    if version != bytes((layout.LAYOUT_VERSION,)):
+        raise WrongStore(f"{directory} was written by another version; import the chain anew")
+
+
+def _stored_identity(directory: Path) -> tuple[bytes | None, bytes | None]:
     with translate_errors(directory, "read"):
         if not (directory / DATA_NAME).exists():
-            return None
+            return None, None
         check_length(directory, mend=False)
         with (
             lmdb.open(os.fsencode(directory), readonly=True, lock=False) as environment,
             environment.begin() as transaction,
         ):
-            name: bytes | None = transaction.get(layout.NETWORK)
-    return None if name is None else decode_network(name)
+            return transaction.get(layout.NETWORK), transaction.get(layout.VERSION)

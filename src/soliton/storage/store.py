@@ -26,8 +26,8 @@ from soliton.storage.below import Below
 from soliton.storage.block_records import put_history, put_replaced, put_transactions
 from soliton.storage.blocks import NewBlock
 from soliton.storage.database import Database
-from soliton.storage.directories import decode_network
-from soliton.storage.errors import DamagedStore, RollbackTooDeep, StorageProblem, WrongStore
+from soliton.storage.directories import check_identity
+from soliton.storage.errors import DamagedStore, RollbackTooDeep, StorageProblem
 from soliton.storage.indexes import index_records
 from soliton.storage.layout import height_key
 from soliton.storage.reader import StoreReader
@@ -119,11 +119,7 @@ class Store(StoreReader):
             self._pending[layout.NETWORK] = network.encode()
             self._pending[layout.VERSION] = bytes((layout.LAYOUT_VERSION,))
             return
-        name = decode_network(stored)
-        if name != network:
-            raise WrongStore(f"{directory} holds the chain {name}, not {network}")
-        if self._raw(layout.VERSION) != bytes((layout.LAYOUT_VERSION,)):
-            raise WrongStore(f"{directory} was written by another version; import the chain anew")
+        check_identity(directory, stored, self._raw(layout.VERSION), network)
 
     def append(self, block: NewBlock) -> None:
         """Add a block on top; it is on disk after the next ``flush``."""

@@ -32,6 +32,8 @@ from soliton.crypto.errors import Base58Error
 MAX_INT: Final = 2**31 - 1
 MAX_LONG: Final = 2**63 - 1
 MAX_CHAIN_ID: Final = 127
+UNKNOWN_CHAIN: Final = 0
+"""The byte of a network whose character is not known: its addresses are not checked."""
 MAX_FEATURE_ID: Final = 2**15 - 1
 SIGNATURE_LENGTH: Final = 64
 MAX_SIGNATURE_CHARS: Final = 88
@@ -128,17 +130,16 @@ def read(section: Section, family: str, warnings: list[str]) -> Network:
     if family not in _FAMILIES:
         raise NetworkError(f"unknown family {family!r}: there are {', '.join(_FAMILIES)}")
     defaults = _FAMILIES[family]
-    character = section.text("address-scheme-character", None)
-    if len(character) != 1 or not 0 < ord(character) <= MAX_CHAIN_ID:
-        section.refuse("address-scheme-character", "one ASCII character")
-    chain_id = ord(character)
+    chain_id = _chain_id(section)
     fee_table = section.text("fee-table", family)
     if fee_table not in _FAMILIES:
         section.refuse("fee-table", f"one of {', '.join(_FAMILIES)}")
     heights = section.section("functionality")
     functionality = _functionality(heights, chain_id, family, warnings)
-    genesis = _genesis(section.section("genesis"), chain_id)
-    if functionality.min_block_time_ms > genesis.average_block_delay_ms:
+    genesis_section = section.section("genesis")
+    genesis = _genesis(genesis_section, chain_id)
+    delays = heights.is_sound("min-block-time") and genesis_section.is_sound("average-block-delay")
+    if delays and functionality.min_block_time_ms > genesis.average_block_delay_ms:
         heights.refuse("min-block-time", "no more than genesis.average-block-delay")
     return Network(
         name="custom",
@@ -148,12 +149,23 @@ def read(section: Section, family: str, warnings: list[str]) -> Network:
         rest_port=defaults.rest_port,
         peer_port=defaults.peer_port,
         known_peers=(),
-        application_name=f"{defaults.application}{character}",
+        application_name=f"{defaults.application}{chr(chain_id)}",
         fees=fees_of(fee_table),
         genesis=genesis,
         functionality=functionality,
         rewards=_rewards(section.section("rewards")),
     )
+
+
+def _chain_id(section: Section) -> int:
+    """The byte of the network, ``UNKNOWN_CHAIN`` where its character is a removed setting."""
+    key = "address-scheme-character"
+    character = section.text(key, None)
+    if not section.is_sound(key):
+        return UNKNOWN_CHAIN
+    if len(character) != 1 or not 0 < ord(character) <= MAX_CHAIN_ID:
+        section.refuse(key, "one ASCII character")
+    return ord(character)
 
 
 def _functionality(
@@ -163,7 +175,10 @@ def _functionality(
     fields: dict[str, object] = {
         "feature_check_blocks_period": period,
         "blocks_for_feature_activation": section.integer(
-            "blocks-for-feature-activation", max(1, period * 9 // 10), 1, period
+            "blocks-for-feature-activation",
+            max(1, period * 9 // 10),
+            1,
+            period if section.is_sound("feature-check-blocks-period") else MAX_INT,
         ),
         "double_features_periods_after_height": section.integer(
             "double-features-periods-after-height", MAX_INT, 0, MAX_INT
@@ -208,6 +223,10 @@ def _functionality(
         f"{key} has no effect: no network has the feature that it belongs to"
         for key in section.written("lease-expiration")
     )
+    warnings.extend(
+        f"{key} has no effect: since node 1.6.1 it is called max-valid-endorsers"
+        for key in section.written("max-endorsements")
+    )
     return msgspec.convert(fields, Functionality)
 
 
@@ -223,15 +242,18 @@ def _pre_activated(section: Section) -> dict[int, int]:
 
 def _genesis(section: Section, chain_id: int) -> Genesis:
     timestamp = section.integer("timestamp", None, 0, MAX_LONG)
+    items = section.sections("transactions")
     transfers = tuple(
         GenesisTransfer(
             _address(item, "recipient", chain_id), item.integer("amount", None, 1, MAX_LONG)
         )
-        for item in section.sections("transactions")
+        for item in items
     )
     total = sum(transfer.amount for transfer in transfers)
     initial_balance = section.integer("initial-balance", None, 0, MAX_LONG)
-    if total != initial_balance:
+    amounts = all(item.is_sound("amount") for item in items)
+    whole = amounts and len(items) == section.length("transactions")
+    if total != initial_balance and whole and section.is_sound("initial-balance"):
         section.refuse("initial-balance", f"the sum of all genesis transactions, {total}")
     return Genesis(
         average_block_delay_ms=section.duration_ms("average-block-delay", None),
@@ -245,7 +267,7 @@ def _genesis(section: Section, chain_id: int) -> Genesis:
 
 
 def _signature(section: Section) -> str | None:
-    if not section.text("signature", ""):
+    if not section.text("signature", "") or not section.is_sound("signature"):
         return None
     text = section.text("signature", None)
     try:
@@ -264,6 +286,8 @@ def _rewards(section: Section) -> Rewards:
         "term-after-capped-reward-feature", min(defaults.term_after_capped_reward, term), 1, MAX_INT
     )
     shorter = min(term, capped_term)
+    if not section.is_sound("term", "term-after-capped-reward-feature"):
+        shorter = MAX_INT
     return Rewards(
         term=term,
         term_after_capped_reward=capped_term,
@@ -277,6 +301,8 @@ def _rewards(section: Section) -> Rewards:
 
 def _address(section: Section, key: str, chain_id: int) -> str:
     text = section.text(key, None)
+    if chain_id == UNKNOWN_CHAIN or not section.is_sound(key):
+        return text
     try:
         parse_address(text, chain_id)
     except AddressError as error:

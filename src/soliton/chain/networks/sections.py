@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
+from enum import Enum
 from typing import Final, NamedTuple, NoReturn, TypeVar
 
 from soliton.errors import InputError
@@ -51,6 +52,62 @@ class InvalidSetting(InputError):
     key = ""
 
 
+class _Removed(Enum):
+    """The value of a setting that was invalid or missing, where a tree is read on after it.
+
+    Readers treat such a setting as sound: required values get a substitute, lists skip such items,
+    and a rule about several settings does not apply where one of them is removed.
+    """
+
+    REMOVED = "removed"
+
+
+REMOVED: Final = _Removed.REMOVED
+
+
+def remove(tree: dict[str, object], key: str) -> bool:
+    """Replace a setting by ``REMOVED``, an item of a list for a key such as ``a.b[3]``; add it if
+    it is missing. Return false if that is impossible, or was done before.
+    """
+    below: object = tree
+    *above, last = (part for part in key.replace("[", ".[").split(".") if part)
+    for part in above:
+        if part.startswith("["):
+            below = _item(below, part)
+        elif isinstance(below, dict):
+            below = below.setdefault(part, {})
+    if last.startswith("["):
+        found = _item(below, last)
+        if not isinstance(below, list) or found is None or found is REMOVED:
+            return False
+        below[int(last[1:-1])] = REMOVED
+        return True
+    if not isinstance(below, dict) or below.get(last) is REMOVED:
+        return False
+    below[last] = REMOVED
+    return True
+
+
+def _item(items: object, part: str) -> object:
+    number = part[1:-1]
+    if not isinstance(items, list) or not number.isdecimal() or int(number) >= len(items):
+        return None
+    found: object = items[int(number)]
+    return found
+
+
+def _is_sound(value: object) -> bool:
+    match value:
+        case _Removed():
+            return False
+        case Mapping():
+            return all(map(_is_sound, value.values()))
+        case list():
+            return all(map(_is_sound, value))
+        case _:
+            return True
+
+
 class EffectiveSetting(NamedTuple):
     """The effective value of a setting, and whether the configuration contains it."""
 
@@ -60,10 +117,20 @@ class EffectiveSetting(NamedTuple):
 
 
 class Section:
-    """One level of a configuration tree; ``path`` is its full name."""
+    """One level of a configuration tree; ``path`` is its full name. All settings of a section
+    that ``is_removed`` are removed ones.
+    """
 
-    def __init__(self, tree: Mapping[str, object], path: str, error: type[InvalidSetting]) -> None:
+    def __init__(
+        self,
+        tree: Mapping[str, object],
+        path: str,
+        error: type[InvalidSetting],
+        *,
+        is_removed: bool = False,
+    ) -> None:
         self.path = path
+        self._is_removed = is_removed
         self._tree = tree
         self._error = error
         self._known: set[str] = set()
@@ -73,15 +140,22 @@ class Section:
     def refuse(self, key: str, expected: str, *, show: bool = True) -> NoReturn:
         """Raise the error for the value at ``key``; with ``show=False`` without the value."""
         if key not in self._tree:
-            error = self._error(f"{self.full(key)} is missing: expected {expected}")
-        else:
-            value = repr(self._tree[key])
-            shown = value if len(value) <= MAX_SHOWN_CHARS else f"{value[:MAX_SHOWN_CHARS]}…"
-            error = self._error(
-                f"{self.full(key)} is {shown if show else NOT_SHOWN}: expected {expected}"
-            )
+            self._raise(key, f"is missing: expected {expected}")
+        self._raise(key, f"is {_shown(self._tree[key], show)}: expected {expected}")
+
+    def refuse_item(self, key: str, number: int, expected: str, *, show: bool = True) -> NoReturn:
+        """Raise the error for one item, counted from 0, of the list at ``key``."""
+        value = self._list(key)[number]
+        self._raise(f"{key}[{number}]", f"is {_shown(value, show)}: expected {expected}")
+
+    def _raise(self, key: str, text: str) -> NoReturn:
+        error = self._error(f"{self.full(key)} {text}")
         error.key = self.full(key)
         raise error
+
+    def is_sound(self, *keys: str) -> bool:
+        """Whether none of these settings, nor anything in them, is a removed one (``remove``)."""
+        return not self._is_removed and all(_is_sound(self._tree.get(key)) for key in keys)
 
     def full(self, key: str) -> str:
         """Return the full name of a key of this section."""
@@ -98,7 +172,7 @@ class Section:
 
     def keys(self) -> tuple[str, ...]:
         """Return the keys in the configuration."""
-        return tuple(self._tree)
+        return tuple(key for key, value in self._tree.items() if value is not REMOVED)
 
     def known_keys(self) -> Iterator[str]:
         """Yield the full names of all keys that were read, here and in nested sections."""
@@ -133,7 +207,7 @@ class Section:
             value = {}
         if not isinstance(value, Mapping):
             self.refuse(key, "a section, { … }")
-        child = Section(value, self.full(key), self._error)
+        child = Section(value, self.full(key), self._error, is_removed=self._lacks(key))
         self._children.append(child)
         return child
 
@@ -149,9 +223,9 @@ class Section:
     def sections(self, key: str) -> list[Section]:
         """Return the list of sections at ``key``."""
         items = []
-        for number, item in enumerate(self._list(key)):
+        for number, item in self.items(key):
             if not isinstance(item, Mapping):
-                self.refuse(key, "a list of sections, [{ … }, …]")
+                self.refuse_item(key, number, "a section, { … }")
             items.append(Section(item, f"{self.full(key)}[{number}]", self._error))
         self._children.extend(items)
         return items
@@ -161,6 +235,8 @@ class Section:
         value = self._value(key)
         if value is None and default is not None:
             return self._record(key, default)
+        if self._lacks(key):
+            return minimum
         number = _as_integer(value)
         if number is None or not minimum <= number <= maximum:
             self.refuse(key, f"a whole number from {minimum} to {maximum}")
@@ -169,10 +245,10 @@ class Section:
     def integers(self, key: str, minimum: int, maximum: int) -> tuple[int, ...]:
         """Return a list of integers within bounds."""
         numbers = []
-        for item in self._list(key):
+        for place, item in self.items(key):
             number = _as_integer(item)
             if number is None or not minimum <= number <= maximum:
-                self.refuse(key, f"a list of whole numbers from {minimum} to {maximum}")
+                self.refuse_item(key, place, f"a whole number from {minimum} to {maximum}")
             numbers.append(number)
         return self._record(key, tuple(numbers))
 
@@ -191,6 +267,8 @@ class Section:
         value = self._value(key)
         if value is None and default is not None:
             return self._record(key, default)
+        if self._lacks(key):
+            return ""
         if isinstance(value, bool):
             return self._record(key, str(value).lower())
         if not isinstance(value, str | int | float):
@@ -199,10 +277,17 @@ class Section:
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of strings."""
-        items = self._list(key)
-        if not all(isinstance(item, str) for item in items):
-            self.refuse(key, "a list of texts")
-        return self._record(key, tuple(str(item) for item in items))
+        return self._record(key, tuple(text for _, text in self.text_items(key)))
+
+    def text_items(self, key: str) -> list[tuple[int, str]]:
+        """Return the strings of a list with their numbers, for ``refuse_item``."""
+        found = []
+        for number, item in self.items(key):
+            if not isinstance(item, str):
+                self.refuse_item(key, number, "a text")
+            found.append((number, item))
+        self._record(key, tuple(text for _, text in found))
+        return found
 
     def secret(self, key: str) -> str | None:
         """Return a string that no message shows; quote it if it looks like another type."""
@@ -216,15 +301,23 @@ class Section:
 
     def secrets(self, key: str) -> tuple[str, ...]:
         """Return a list of strings that no message shows."""
-        items = self._list(key)
-        if not all(isinstance(item, str) for item in items):
-            self.refuse(key, "a list of texts", show=False)
-        self._record(key, (NOT_SHOWN,) * len(items))
-        return tuple(str(item) for item in items)
+        return tuple(text for _, text in self.secret_items(key))
+
+    def secret_items(self, key: str) -> list[tuple[int, str]]:
+        """Return the strings of such a list with their numbers, for ``refuse_item``."""
+        found = []
+        for number, item in self.items(key):
+            if not isinstance(item, str):
+                self.refuse_item(key, number, "a text (put it in quotes)", show=False)
+            found.append((number, item))
+        self._record(key, (NOT_SHOWN,) * len(found))
+        return found
 
     def duration_ms(self, key: str, default: int | None) -> int:
         """Return a duration in milliseconds: ``10s``, ``120m``, ``500ms``, or a number of ms."""
         value = self._value(key)
+        if value is None and default is None and self._lacks(key):
+            return 0
         length = default if value is None else _as_duration_ms(value)
         if length is None:
             self.refuse(key, "a duration such as 10s, 120m or 500ms")
@@ -236,6 +329,14 @@ class Section:
         self._effective[key] = value
         return value
 
+    def items(self, key: str) -> list[tuple[int, object]]:
+        """Return the values of a list with their numbers, without those that are removed."""
+        return [each for each in enumerate(self._list(key)) if each[1] is not REMOVED]
+
+    def length(self, key: str) -> int:
+        """Return the number of items of a list, with removed ones; -1 for a removed list."""
+        return -1 if self._lacks(key) else len(self._list(key))
+
     def _list(self, key: str) -> list[object]:
         value = self._value(key)
         if value is None:
@@ -246,7 +347,18 @@ class Section:
 
     def _value(self, key: str) -> object:
         self._known.add(key)
-        return self._tree.get(key)
+        value = self._tree.get(key)
+        return None if value is REMOVED else value
+
+    def _lacks(self, key: str) -> bool:
+        return self._is_removed or self._tree.get(key) is REMOVED
+
+
+def _shown(value: object, show: bool) -> str:
+    if not show:
+        return NOT_SHOWN
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
 
 
 def did_you_mean(key: str, known: Collection[str]) -> str:
