@@ -88,6 +88,7 @@ BESIDES: dict[str, dict[str, str]] = {
     "ride": {
         "sys": "deep scripts need a higher limit on recursion; it is raised once, and stays",
         "contextvars": "how deep the nested runs of one transaction are together",
+        "json": "its C code joins the halves of UTF-16 pairs",
         "threading": "a program is compiled once, whichever thread needs it first",
     },
 }

@@ -26,7 +26,7 @@ MAX_FREE_CALLS: Final = 200_000
 one another twice would run for ages. The reference has no such limit: its estimators reject these
 scripts. Scripts that they accept stay far below the limit.
 """
-PORTION: Final = 250
+PORTION: Final = 100
 """``watch`` is called after so many units of complexity, which take milliseconds at the most
 (``benchmarks/ride_dearest.py``).
 """

@@ -52,11 +52,15 @@ def are_equal(left: Value, right: Value) -> bool:
     return same(left, right)
 
 
-def is_instance_of(arguments: Sequence[Value], _context: CallContext) -> Value:
+def is_instance_of(arguments: Sequence[Value], context: CallContext) -> Value:
     """``_isInstanceOf``; false for invalid arguments."""
     if len(arguments) != 2:
         return False
-    return full_type_name(arguments[0]) == arguments[1]
+    value = arguments[0]
+    if context.watch is not None and type(value) is CaseObject and value.weight > _HEAVY_TUPLE:
+        # The function is cheap, but the name of a tuple of thousands of values is not.
+        context.watch()
+    return full_type_name(value) == arguments[1]
 
 
 def get_type(value: Value) -> Value:

@@ -195,12 +195,15 @@ def _search(items: RideList, target: Value, indexes: range) -> Value:
     if weight(target) > MAX_COMPARED_WEIGHT:
         return _heavy_search(items, target, indexes)
     # 1 == True in Python, so each match is checked again.
+    kind = type(target)
     while indexes:
         found = _position(elements, target, indexes)
         if found is None:
             return UNIT
         if same(elements[found], target):
             return found
+        if kind in (int, bool):
+            elements = tuple([each if type(each) is kind else UNIT for each in elements])
         indexes = range(found + indexes.step, indexes.stop, indexes.step)
     return UNIT
 
@@ -230,13 +233,10 @@ def _heavy_search(items: RideList, target: Value, indexes: range) -> Value:
 
 
 def same(left: Value, right: Value) -> bool:
-    """Whether two values are equal. Python's fast comparison excludes most; only values that are
-    equal by it are compared type by type.
-    """
-    try:
-        return left == right and equal(left, right)
-    except RecursionError:
-        return equal(left, right)
+    """Whether two values are equal. Most lists and objects that are not differ in weight."""
+    if isinstance(left, RideList | CaseObject) and weight(left) != weight(right):
+        return False
+    return equal(left, right)
 
 
 def size_of_tuple(value: CaseObject) -> Value:

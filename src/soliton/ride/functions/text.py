@@ -6,7 +6,7 @@ The reference's strings are UTF-16. Versions 1 to 4 of the language measure them
 before the feature of the switch ``code_points``, and in code points since; version 5 and later
 always in code points. Here strings never contain adjacent halves of a surrogate pair (see
 ``joined``), so equal strings have equal representations. To count code units, characters beyond the
-basic plane are split (``_units``).
+basic plane are split (``_wide``).
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
 impl/PureContext.scala``.
@@ -38,7 +38,6 @@ from soliton.ride.values import (
 
 _FIRST_SURROGATE: Final = "\ud800"
 _FIRST_LOW_SURROGATE: Final = "\udc00"
-_LAST_SURROGATE: Final = "\udfff"
 
 
 def checked_text(text: str, limit: int = MAX_STRING_BYTES) -> str:
@@ -49,27 +48,76 @@ def checked_text(text: str, limit: int = MAX_STRING_BYTES) -> str:
     return text
 
 
+_CONTINUED: Final = bytes(range(0x80, 0xC0))
+_LONG_LEADS: Final = bytes(range(0xF0, 0x100))
+_LONG: Final = 0xF0
+_ONE_LONG_LEAD: Final = bytes(min(byte, _LONG) for byte in range(256))
+
+
 def units_length(text: str) -> int:
     """Return the length in UTF-16 code units."""
     if text.isascii():
         return len(text)
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    data = text.encode("utf-8", "surrogatepass")
+    return len(text) + len(data) - len(data.translate(None, _LONG_LEADS))
 
 
-def _units(text: str) -> str:
-    """Return the string with one character per UTF-16 code unit."""
-    if text.isascii() or units_length(text) == len(text):
-        return text
+def _has_pairs(text: str) -> bool:
+    """Whether a character of the text takes two code units."""
+    return not text.isascii() and units_length(text) != len(text)
+
+
+def _split_units(text: str, count: int) -> tuple[str, str]:
+    """Split a string after so many code units, which may split a character."""
+    if not _has_pairs(text):
+        return text[:count], text[count:]
+    # One byte for each unit: of a character of two units, the two of its first byte in UTF-8.
+    leads = text.encode("utf-8", "surrogatepass").translate(_ONE_LONG_LEAD, _CONTINUED)
+    units = leads.replace(bytes((_LONG,)), bytes((_LONG, _LONG)))[:count]
+    long, half = divmod(units.count(_LONG), 2)
+    index = len(units) - long - half
+    if not half:
+        return text[:index], text[index:]
+    high, low = text[index].encode("utf-16-be")[:2], text[index].encode("utf-16-be")[2:]
+    return text[:index] + _unit(high), _unit(low) + text[index + 1 :]
+
+
+def _unit(data: bytes) -> str:
+    return chr(int.from_bytes(data, "big"))
+
+
+def _wide(text: str) -> str:
+    """Return the string with one character per UTF-16 code unit, each moved out of the plane of
+    surrogates: for searching.
+    """
     data = text.encode("utf-16-le", "surrogatepass")
-    return "".join(
-        chr(int.from_bytes(data[start : start + 2], "little")) for start in range(0, len(data), 2)
-    )
+    wide = bytearray(2 * len(data))
+    wide[0::4], wide[1::4] = data[0::2], data[1::2]
+    wide[2::4] = b"\1" * (len(data) // 2)
+    return wide.decode("utf-32-le")
+
+
+def _narrow(wide: str) -> str:
+    """Return the text of a part of ``_wide``."""
+    data = wide.encode("utf-32-le")
+    units = bytearray(len(data) // 2)
+    units[0::2], units[1::2] = data[0::4], data[1::4]
+    return units.decode("utf-16-le", "surrogatepass")
+
+
+def _in_units(text: str, part: str) -> tuple[str, str]:
+    """Return two strings with one character per code unit, to search one in the other."""
+    if _has_pairs(text) or _has_pairs(part):
+        return _wide(text), _wide(part)
+    return text, part
 
 
 def _is_well_formed(text: str) -> bool:
-    if text.isascii():
-        return True
-    return not any(_FIRST_SURROGATE <= character <= _LAST_SURROGATE for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def add(left: str, right: str) -> str:
@@ -77,9 +125,9 @@ def add(left: str, right: str) -> str:
     size = weight(left) + weight(right)
     if size > MAX_STRING_BYTES:
         raise EvaluationError(f"String size = {size} exceeds {MAX_STRING_BYTES} bytes")
-    text = left + right
     if left and right and _FIRST_SURROGATE <= left[-1] < _FIRST_LOW_SURROGATE <= right[0]:
-        return weighed_text(joined(text), size)
+        return weighed_text(left[:-1] + joined(left[-1] + right[0]) + right[1:], size)
+    text = left + right
     if type(left) is WeighedText or type(right) is WeighedText:
         return weighed_text(text, size)
     return text
@@ -109,14 +157,14 @@ def take_before(context: CallContext, text: str, count: int) -> Value:
     """``take`` in versions 1 to 4."""
     if context.switches.code_points:
         return take(text, count)
-    return checked_text(joined(_units(text)[: max(count, 0)]))
+    return checked_text(_split_units(text, max(count, 0))[0])
 
 
 def drop_before(context: CallContext, text: str, count: int) -> Value:
     """``drop`` in versions 1 to 4."""
     if context.switches.code_points:
         return drop(text, count)
-    return checked_text(joined(_units(text)[max(count, 0) :]))
+    return checked_text(_split_units(text, max(count, 0))[1])
 
 
 def limited_take(text: str, count: int) -> Value:
@@ -134,17 +182,15 @@ def limited_drop(text: str, count: int) -> Value:
 def limited_take_right(text: str, count: int) -> Value:
     """``takeRight`` since version 6; see ``_units_of_first`` for the count."""
     _check_count(count, "takeRight")
-    units = _units(text)
-    number = _units_of_first(text, count)
-    return checked_text(joined(units[len(units) - number :]))
+    rest = units_length(text) - _units_of_first(text, count)
+    return checked_text(_split_units(text, rest)[1])
 
 
 def limited_drop_right(text: str, count: int) -> Value:
     """``dropRight`` since version 6; see ``_units_of_first`` for the count."""
     _check_count(count, "dropRight")
-    units = _units(text)
-    number = _units_of_first(text, count)
-    return checked_text(joined(units[: len(units) - number]))
+    rest = units_length(text) - _units_of_first(text, count)
+    return checked_text(_split_units(text, rest)[0])
 
 
 def _units_of_first(text: str, count: int) -> int:
@@ -162,50 +208,94 @@ def _check_count(count: int, name: str) -> None:
         )
 
 
+# Python's search is quadratic in the worst case for many lengths of text and part, and backwards
+# for all. It is linear for texts as long as these that go on for a while behind every match.
+_FEW_COMPARISONS: Final = 20_000
+_SHORT_PART: Final = 6
+_LINEAR_LENGTH: Final = 32_768
+
+
+def _padded(text: str, part: str) -> str:
+    """Return the text, longer by characters in which no match of the part ends."""
+    return text + ("\1" if part[-1] == "\0" else "\0") * _LINEAR_LENGTH
+
+
+def _is_quick(text: str, part: str) -> bool:
+    """Whether Python's search is quick for these lengths, whatever the characters are."""
+    return len(part) < _SHORT_PART or len(text) * len(part) <= _FEW_COMPARISONS
+
+
+def _find(text: str, part: str, start: int = 0) -> int:
+    """Return what ``text.find(part, start)`` does, in linear time."""
+    if _is_quick(text, part) or len(text) - start < len(part):
+        return text.find(part, start)
+    return _padded(text, part).find(part, start)
+
+
+def _find_last(text: str, part: str, end: int | None = None) -> int:
+    """Return what ``text.rfind(part, 0, end)`` does, in linear time."""
+    text = text if end is None else text[:end]
+    if _is_quick(text, part) or len(text) < len(part):
+        return text.rfind(part)
+    at = _find(text[::-1], part[::-1])
+    return at if at < 0 else len(text) - at - len(part)
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Return what ``text.split(separator)`` does, in linear time."""
+    if _is_quick(text, separator) or len(text) < len(separator):
+        return text.split(separator)
+    padded, length, parts, start = _padded(text, separator), len(separator), [], 0
+    while (found := padded.find(separator, start)) >= 0:
+        parts.append(text[start:found])
+        start = found + length
+    return [*parts, text[start:]]
+
+
 def index_of(text: str, part: str) -> Value:
     """``indexOf`` since version 5."""
-    return _found(text.find(part)) if _is_well_formed(part) else UNIT
+    return _found(_find(text, part)) if _is_well_formed(part) else UNIT
 
 
 def index_of_from(text: str, part: str, offset: int) -> Value:
     """``indexOf`` with an offset since version 5."""
     if not _is_well_formed(part) or not 0 <= offset <= len(text):
         return UNIT
-    return _found(text.find(part, offset))
+    return _found(_find(text, part, offset))
 
 
 def last_index_of(text: str, part: str) -> Value:
     """``lastIndexOf`` since version 5."""
-    return _found(text.rfind(part)) if _is_well_formed(part) else UNIT
+    return _found(_find_last(text, part)) if _is_well_formed(part) else UNIT
 
 
 def last_index_of_from(text: str, part: str, offset: int) -> Value:
     """``lastIndexOf`` with an offset since version 5: the last match at or before the offset."""
     if offset < 0 or not _is_well_formed(part):
         return UNIT
-    return _found(text.rfind(part, 0, min(offset, len(text)) + len(part)))
+    return _found(_find_last(text, part, min(offset, len(text)) + len(part)))
 
 
 def index_of_before(context: CallContext, text: str, part: str) -> Value:
     """``indexOf`` in versions 3 and 4."""
     if context.switches.code_points:
         return index_of(text, part)
-    return _found(_units(text).find(_units(part)))
+    return _found(_find(*_in_units(text, part)))
 
 
 def index_of_from_before(context: CallContext, text: str, part: str, offset: int) -> Value:
     """``indexOf`` with an offset in versions 3 and 4."""
     if context.switches.code_points:
         return index_of_from(text, part, offset)
-    units = _units(text)
-    return _found(units.find(_units(part), offset)) if 0 <= offset <= len(units) else UNIT
+    units, part_units = _in_units(text, part)
+    return _found(_find(units, part_units, offset)) if 0 <= offset <= len(units) else UNIT
 
 
 def last_index_of_before(context: CallContext, text: str, part: str) -> Value:
     """``lastIndexOf`` in versions 3 and 4."""
     if context.switches.code_points:
         return last_index_of(text, part)
-    return _found(_units(text).rfind(_units(part)))
+    return _found(_find_last(*_in_units(text, part)))
 
 
 def last_index_of_from_before(context: CallContext, text: str, part: str, offset: int) -> Value:
@@ -214,8 +304,8 @@ def last_index_of_from_before(context: CallContext, text: str, part: str, offset
         return last_index_of_from(text, part, offset)
     if offset < 0:
         return UNIT
-    units, part_units = _units(text), _units(part)
-    return _found(units.rfind(part_units, 0, min(offset, len(units)) + len(part_units)))
+    units, part_units = _in_units(text, part)
+    return _found(_find_last(units, part_units, min(offset, len(units)) + len(part_units)))
 
 
 def _found(index: int) -> Value:
@@ -226,14 +316,17 @@ def split_before(context: CallContext, text: str, separator: str) -> Value:
     """``split`` in versions 3 and 4."""
     if context.switches.code_points:
         return limited_split("split", MAX_STRING_BYTES, MAX_LIST_LENGTH, text, separator)
-    units, separator_units = _units(text), _units(separator)
+    units, separator_units = _in_units(text, separator)
     parts = [text]
     if units:
-        parts = (
-            [joined(part) for part in units.split(separator_units)]
-            if separator_units
-            else list(units)
-        )
+        parts = _split(units, separator_units) if separator_units else list(units)
+        if units is not text:
+            # Too many parts are an error, after that of a part that is too long.
+            many = len(parts) > MAX_LIST_LENGTH
+            parts = [
+                part if many and 4 * len(part) <= MAX_STRING_BYTES else _narrow(part)
+                for part in parts
+            ]
     return _parts(parts)
 
 
@@ -246,7 +339,7 @@ def limited_split(name: str, max_bytes: int, max_parts: int, text: str, separato
         )
     parts = [text]
     if len(text) and _is_well_formed(separator):
-        parts = text.split(separator) if len(separator) else list(text)
+        parts = _split(text, separator) if len(separator) else list(text)
     if len(parts) > max_parts:
         raise EvaluationError(
             f"Output list size = {len(parts)} exceeds limit = {max_parts} for {name}"

@@ -20,6 +20,7 @@ from soliton.chain.errors import ChainError, FormatError
 from soliton.chain.proto.transaction_pb2 import SignedTransaction, Transaction
 from soliton.chain.transactions.checks import MAX_ATTACHMENT_BYTES
 from soliton.chain.transactions.codec import check_proofs
+from soliton.chain.transactions.model import MAX_PROOFS
 from soliton.crypto.hashes import blake2b256
 from soliton.ride import bindings
 from soliton.ride.environment import CallContext
@@ -67,7 +68,7 @@ def _payload(signed: SignedTransaction, chain_id: int) -> bindings.Transfer:
     protobuf.refuse_unknown_fields(data)
     if not (data.HasField("recipient") and data.HasField("amount")):
         raise FormatError("a member of the transfer is missing")
-    check_proofs(tuple(signed.proofs))
+    check_proofs(tuple(signed.proofs[: MAX_PROOFS + 1]))
     if len(message.sender_public_key) not in _KEY_LENGTHS:
         raise FormatError(f"a public key of {len(message.sender_public_key)} bytes")
     if data.amount.amount <= 0 or message.fee.amount <= 0:
