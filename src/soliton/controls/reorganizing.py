@@ -47,6 +47,11 @@ def reorganize(
     most = min(MAX_REORG, chain.height - 1)
     if not 1 <= depth <= most:
         raise ControlRefused(f"a reorganisation of {depth} blocks: 1 to {most} are possible")
+    if chain.height - depth < chain.voted_height:
+        raise ControlRefused(
+            f"a reorganisation of {depth} blocks: that at {chain.voted_height} is final, so "
+            f"{chain.height - chain.voted_height} are possible"
+        )
     if len(chosen) > depth:
         raise ControlRefused(f"transactions for {len(chosen)} blocks of {depth}")
     base = chain.height - depth

@@ -115,8 +115,12 @@ class Blockchain:
         It is what the blocks below the last one have made final, or else so far below the last one
         that the network does not roll back further.
         """
-        below = self.meta(self.height - 1).finalized_height if self.height > 1 else 0
-        return max(below, self.height - self.max_rollback, GENESIS_HEIGHT)
+        return max(self.voted_height, self.height - self.max_rollback, GENESIS_HEIGHT)
+
+    @property
+    def voted_height(self) -> int:
+        """The height of the last block that votings below the last block have made final, or 0."""
+        return self.meta(self.height - 1).finalized_height if self.height > 1 else 0
 
     def follow(self) -> None:
         """Catch up with the process that writes the chain."""

@@ -97,6 +97,7 @@ class Node:
         except BaseException:
             self.store.close()
             raise
+        self.chain.max_rollback = settings.synchronization.loader.max_rollback
         self.disk = Disk()
         self.chain.on_change = self._changes.append
         limits = settings.utx

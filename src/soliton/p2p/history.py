@@ -63,9 +63,12 @@ class NodeHistory:
         return int.from_bytes(self._chain.meta(self._chain.height).score, "big")
 
     def last_ids(self, count: int) -> Sequence[bytes]:
-        """Return the ids of the last blocks, the newest first."""
-        top = self._chain.height
-        return [self._chain.meta(each).id for each in range(top, max(0, top - count), -1)]
+        """Return the ids of the last blocks, the newest first, down to the last final one: no chain
+        that parts from ours below that can replace ours.
+        """
+        top, final = self._chain.height, self._chain.finalized_height
+        lowest = max(final, top - count + 1)
+        return [self._chain.meta(each).id for each in range(top, lowest - 1, -1)]
 
     def knows(self, block_id: bytes) -> bool:
         """Whether a block is in the chain, also for earlier ids of the last block."""

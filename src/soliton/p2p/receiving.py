@@ -235,6 +235,9 @@ class Receiver:
         depth = chain.height - height
         if depth > max_rollback:
             return Outcome(Verdict.NOT_OURS, f"its chain parts from ours {depth} blocks ago")
+        if height < chain.finalized_height:
+            words = f"its chain lacks our final block at height {chain.finalized_height}"
+            return Outcome(Verdict.NOT_OURS, words)
         for at, each in enumerate(new, height + 1):
             # Scores, which divide by it, are compared before the header is checked.
             if each.head.header.base_target <= 0:
