@@ -56,10 +56,19 @@ def replayed(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     node.close()
 
 
+LAST_FEATURE = 23
+
+
 def plain(method: MethodDescriptor, data: bytes) -> Any:
-    """An answer as it is compared: without the texts of scripts."""
-    message = GetMessageClass(method.output_type).FromString(data)
+    """An answer as it is compared: without the texts of scripts, and without the features that
+    came after the recorded version of the reference.
+    """
+    message: Any = GetMessageClass(method.output_type).FromString(data)
     _drop_texts(message)
+    if method.name == "GetActivationStatus":
+        known = [each for each in message.features if each.id <= LAST_FEATURE]
+        del message.features[:]
+        message.features.extend(known)
     return message.SerializeToString(deterministic=True)
 
 

@@ -27,6 +27,7 @@ from soliton.chain.blocks import (
     decode_header,
 )
 from soliton.chain.features import Feature
+from soliton.chain.finalization import FinalizationVoting
 from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.consensus import rewards
@@ -86,7 +87,9 @@ def _header_members(
         members["challengedHeader"] = {
             "headerSignature": base58.encode(header.challenged.header_signature),
             **_vote_members(header.challenged, header.version, chain.network.chain_id),
+            **_voting_members(header.challenged.finalization_voting),
         }
+    members |= _voting_members(header.finalization_voting)
     members["signature"] = base58.encode(signature)
     members["blocksize"] = meta.size
     members["transactionCount"] = meta.transaction_count
@@ -111,6 +114,31 @@ def _vote_members(header: BlockHeader | ChallengedHeader, version: int, chain_id
     if header.state_hash is not None:
         members["stateHash"] = base58.encode(header.state_hash)
     return members
+
+
+def _voting_members(voting: FinalizationVoting | None) -> Members:
+    """The finalization voting of a header; what is empty is left out."""
+    if voting is None:
+        return {}
+    members: Members = {}
+    if voting.endorser_indexes:
+        members["endorserIndexes"] = voting.endorser_indexes
+    if voting.aggregate is not None:
+        members["aggregatedEndorsementSignature"] = base58.encode(voting.aggregate)
+    if voting.finalized_height > 0:
+        members["finalizedHeight"] = voting.finalized_height
+    if voting.conflicts:
+        members["conflictEndorsements"] = [
+            {
+                "endorserIndex": each.endorser_index,
+                "finalizedBlockId": base58.encode(each.finalized_id),
+                "finalizedHeight": each.finalized_height,
+                "endorsedBlockId": base58.encode(each.endorsed_id),
+                "signature": base58.encode(each.signature),
+            }
+            for each in voting.conflicts
+        ]
+    return {"finalizationVoting": members}
 
 
 def _reward_members(chain: Blockchain, height: int, meta: BlockMeta) -> Members:

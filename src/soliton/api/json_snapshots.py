@@ -24,6 +24,7 @@ from soliton.ledger.state import (
     ASSET_SCRIPTS,
     ASSET_VOLUMES,
     ASSETS,
+    COMMITMENTS,
     DATA,
     LEASE_INFO,
     LEASE_STATES,
@@ -68,6 +69,13 @@ def snapshot_json(changes: Changes, transaction_id: bytes, height: int, status: 
             for script in changes.get(ACCOUNT_SCRIPTS, {}).values()
         ],
         "accountData": _data(changes),
+        "nextCommittedGenerators": [
+            {
+                "publicKey": base58.encode(commitment.public_key),
+                "blsPublicKey": base58.encode(commitment.endorser_key),
+            }
+            for commitment in changes.get(COMMITMENTS, {}).values()
+        ],
     }
 
 

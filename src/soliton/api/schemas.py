@@ -208,6 +208,29 @@ _VOTES: Final[Members] = {
     "desiredReward": described(LONG_SCHEMA, "From version 4 on; -1 for none"),
     "stateHash": described(BASE58_SCHEMA, "Where feature 22 is active"),
 }
+_ENDORSEMENT: Final = object_of(
+    {
+        "endorserIndex": INTEGER_SCHEMA,
+        "finalizedBlockId": BASE58_SCHEMA,
+        "finalizedHeight": INTEGER_SCHEMA,
+        "endorsedBlockId": BASE58_SCHEMA,
+        "signature": BASE58_SCHEMA,
+    }
+)
+_VOTING: Final[Members] = {
+    "finalizationVoting": described(
+        object_of(
+            {},
+            {
+                "endorserIndexes": list_of(INTEGER_SCHEMA),
+                "aggregatedEndorsementSignature": BASE58_SCHEMA,
+                "finalizedHeight": INTEGER_SCHEMA,
+                "conflictEndorsements": list_of(_ENDORSEMENT),
+            },
+        ),
+        "Where feature 25 is active: the endorsements of the block before",
+    )
+}
 _GENERATOR: Final[Members] = {"generator": TEXT_SCHEMA, "generatorPublicKey": BASE58_SCHEMA}
 _ALWAYS: Final[Members] = {
     "version": INTEGER_SCHEMA,
@@ -225,7 +248,10 @@ _ALWAYS: Final[Members] = {
 _SOMETIMES: Final[Members] = {
     "transactionsRoot": described(BASE58_SCHEMA, "From version 5 on"),
     **_VOTES,
-    "challengedHeader": object_of({"headerSignature": BASE58_SCHEMA, **_GENERATOR}, _VOTES),
+    "challengedHeader": object_of(
+        {"headerSignature": BASE58_SCHEMA, **_GENERATOR}, {**_VOTES, **_VOTING}
+    ),
+    **_VOTING,
     "reward": LONG_SCHEMA,
     "rewardShares": described(
         {"type": "object", "additionalProperties": LONG_SCHEMA}, "Address to share of the reward"

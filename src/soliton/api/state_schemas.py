@@ -153,12 +153,14 @@ _ROWS: Final[dict[str, str]] = {
     "orderFills": "id: base58, volume: long, fee: long",
     "accountScripts": "publicKey: base58, script: script, verifierComplexity: long",
     "accountData": "address: string, data: entry[]",
+    "nextCommittedGenerators": "publicKey: base58, blsPublicKey: base58",
 }
 
 SNAPSHOT: Final = Named(
     "TransactionSnapshot",
     shape(
-        ", ".join(("applicationStatus", *_ROWS)),
+        # Nodes before deterministic finality do not send the last one.
+        ", ".join(("applicationStatus", *_ROWS)) + "?",
         applicationStatus={"type": "string", "enum": list(APPLICATION_STATUSES)},
         **{name: list_of(_shape(row)) for name, row in _ROWS.items()},
     ),

@@ -29,6 +29,10 @@ MAX_ENDORSERS: Final = 65_535
 """The limit for parsing; a network allows at most some hundred endorsers in a voting."""
 MAX_ENDORSEMENT_BYTES: Final = 512
 """The limit of a single endorsement: two block ids, two numbers and a signature take 244."""
+GENERATION_DEPOSIT: Final = 10_000_000_000
+"""What a commitment to generation locks, in wavelets: until the end of the period, or for good
+after a conflicting endorsement.
+"""
 _HEIGHT_BYTES: Final = 4
 _HEIGHT_BITS: Final = 2 ** (8 * _HEIGHT_BYTES) - 1
 

@@ -22,7 +22,7 @@ from soliton.chain import blocks
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.blocks import Block, BlockHeader, ChallengedHeader, Encoded
 from soliton.chain.features import Feature
-from soliton.chain.finalization import FinalizationVoting
+from soliton.chain.finalization import GENERATION_DEPOSIT, FinalizationVoting
 from soliton.chain.snapshots import LazySnapshots, Snapshot
 from soliton.chain.snapshots import Status as SnapshotStatus
 from soliton.chain.transactions import codec
@@ -430,7 +430,7 @@ class BlockInProgress:
         for payout in environment.reward.payouts:
             portfolio.add(payout.address, None, payout.amount)
         for address in environment.penalties:
-            portfolio.add(address, None, -generators.DEPOSIT)
+            portfolio.add(address, None, -GENERATION_DEPOSIT)
         if not (portfolio.waves or portfolio.assets or environment.patch or environment.edits):
             return
         initial = Overlay(self.overlay, self.height)

@@ -21,6 +21,7 @@ from typing import Final
 import msgspec
 
 from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.finalization import GENERATION_DEPOSIT
 from soliton.consensus.generation import GenerationPeriod
 from soliton.ledger.state import (
     COMMITMENTS,
@@ -32,8 +33,6 @@ from soliton.ledger.state import (
     State,
 )
 
-DEPOSIT: Final = 10_000_000_000
-"""The deposit of a commitment, in wavelets."""
 _COUNT: Final = b""
 
 
@@ -126,7 +125,7 @@ def commit(
     overlay.put(COMMITMENTS, (period.start, index), commitment)
     for name in (address, commitment.endorser_key, _COUNT):
         overlay.put(GENERATORS, (period.start, name), index + 1)
-    overlay.put(DEPOSITS, address, overlay.get(DEPOSITS, address) + DEPOSIT)
+    overlay.put(DEPOSITS, address, overlay.get(DEPOSITS, address) + GENERATION_DEPOSIT)
 
 
 def add_conflicts(
@@ -140,7 +139,7 @@ def add_conflicts(
 def unlock(overlay: Overlay, addresses: Iterable[Address]) -> None:
     """End one deposit of each account."""
     for address in addresses:
-        overlay.put(DEPOSITS, address, overlay.get(DEPOSITS, address) - DEPOSIT)
+        overlay.put(DEPOSITS, address, overlay.get(DEPOSITS, address) - GENERATION_DEPOSIT)
 
 
 def ended_deposits(state: State, period: GenerationPeriod, chain_id: int) -> tuple[Address, ...]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import msgspec
 
 from soliton.chain.blocks import Block
+from soliton.chain.finalization import GENERATION_DEPOSIT
 from soliton.consensus import pos
 from soliton.ledger.apply import AppliedBlock
 from soliton.ledger.environment import BlockEnvironment, BlockMeta
-from soliton.ledger.generators import DEPOSIT
 from soliton.ledger.hashes import EMPTY_HASH, NO_SECTIONS, StateHash
 
 
@@ -34,7 +34,7 @@ def meta_of(block: Block, applied: AppliedBlock, environment: BlockEnvironment) 
         total_waves=(
             reward.minted
             + applied.minted
-            - DEPOSIT * len(environment.penalties)
+            - GENERATION_DEPOSIT * len(environment.penalties)
             + (0 if below is None else below.total_waves)
         ),
         generator=header.generator,

@@ -72,7 +72,7 @@ STATUS: Final = {
 NOTHING_WRITTEN: Final = (
     "leaseBalances", "assetStatics", "assetVolumes", "assetNamesAndDescriptions", "assetScripts",
     "sponsorships", "newLeases", "cancelledLeases", "aliases", "orderFills", "accountScripts",
-    "accountData",
+    "accountData", "nextCommittedGenerators",
 )  # fmt: skip
 SIMULATED: Final[dict[str, object]] = {
     "valid": True,

@@ -14,6 +14,7 @@ import msgspec
 from soliton.chain import kinds
 from soliton.chain.errors import ValueRuleError
 from soliton.chain.fields import Field
+from soliton.chain.finalization import GENERATION_DEPOSIT
 from soliton.chain.transactions import checks, model
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58, bls
@@ -47,14 +48,22 @@ def commitment(private_key: bytes, period_start: int) -> CommitToGeneration:
     return CommitToGeneration(period_start, public, signature)
 
 
+def _spends(_payload: CommitToGeneration) -> tuple[tuple[None, int]]:
+    """The deposit comes back, but until then the sender cannot use it, and may lose it."""
+    return ((None, GENERATION_DEPOSIT),)
+
+
 def _validate(transaction: AnyTransaction) -> None:
     payload: CommitToGeneration = transaction.payload
     checks.check_fee(transaction)
-    start = payload.generation_period_start
-    if not 0 <= start <= MAX_HEIGHT:
-        raise ValueRuleError(f"no height: {start}")
+    _check_height(payload.generation_period_start)
     _check_length("public key", payload.endorser_public_key, bls.PUBLIC_KEY_LENGTH)
     _check_length("signature", payload.commitment_signature, bls.SIGNATURE_LENGTH)
+
+
+def _check_height(height: int) -> None:
+    if not 0 <= height <= MAX_HEIGHT:
+        raise ValueRuleError(f"no height: {height}")
 
 
 def _check_length(name: str, value: bytes, expected: int) -> None:
@@ -72,9 +81,10 @@ def _complete(obj: Mapping[str, object], wallet: model.Completing) -> dict[str, 
     start = members["generationPeriodStart"]
     if {"endorserPublicKey", "commitmentSignature"} <= members.keys():
         return members
-    if type(start) is not int or not 0 <= start <= MAX_HEIGHT:
-        # Reading the request says what is wrong with it.
-        return members
+    if type(start) is not int:
+        # Reading the request says what is wrong with that alone.
+        return {"endorserPublicKey": "", "commitmentSignature": "", **members}
+    _check_height(start)
     payload = commitment(wallet.private_key(), start)
     return {
         "endorserPublicKey": base58.encode(payload.endorser_public_key),
@@ -100,5 +110,6 @@ TYPE = model.TransactionType(
     validate=_validate,
     protobuf_since=1,
     request=model.PROVEN_REQUEST,
+    spends=_spends,
     complete=_complete,
 )

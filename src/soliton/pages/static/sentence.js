@@ -14,7 +14,7 @@ const NAMES = {
   1: "Genesis", 2: "Payment", 3: "Issue", 4: "Transfer", 5: "Reissue", 6: "Burn", 7: "Exchange",
   8: "Lease", 9: "Lease cancel", 10: "Alias", 11: "Mass transfer", 12: "Data", 13: "Account script",
   14: "Sponsorship", 15: "Asset script", 16: "Call", 17: "Asset info update", 18: "Ethereum",
-  19: "Expression call", 20: "Generation", 101: "Genesis permission", 102: "Permission", 105: "Data",
+  19: "Generation", 101: "Genesis permission", 102: "Permission", 105: "Data",
 };
 
 /** @param {Json} transaction */
@@ -63,8 +63,7 @@ const SENTENCES = {
   16: (tx, sender) => [sender, " called ", called(tx.call), " of ", accountLink(tx.dApp), paid(tx.payment)],
   17: (tx, sender) => [sender, " named an asset ", stranger(tx.name)],
   18: (tx, sender) => ethereum(tx, sender),
-  19: (tx, sender) => [sender, " ran an expression"],
-  20: (tx, sender) => [sender, " committed to generate blocks"],
+  19: (tx, sender) => [sender, " committed to generate blocks from height ", String(tx.generationPeriodStart)],
 };
 
 /** @param {Json} call */

@@ -1,0 +1,183 @@
+"""Deterministic finality in the answers of the REST API: votings of headers, signing, balances."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from soliton.api.json_blocks import header_json
+from soliton.chain import blocks
+from soliton.chain.addresses import parse_address
+from soliton.chain.transactions.commit_to_generation import commitment
+from soliton.chain.transactions.json_reader import read_signed
+from soliton.crypto import base58
+from soliton.crypto.curve25519 import verify
+from soliton.crypto.keys import KeyPair
+from soliton.node.chain_writer import ChainWriter
+from soliton.node.remote_keys import RemoteKey, RemoteSigner
+from soliton.node.wallet import Wallet
+from soliton.storage.store import Store
+from tests.api.chain import RICH, RICH_ADDRESS, WITH_KEY, PrivateChain
+from tests.api.client import Answer
+from tests.node import recorded
+from tests.node.chains import DEVNET
+from tests.vectors import report
+
+
+def test_votings_of_recorded_headers(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "golden" / "finality-r"
+    network = recorded.configured_network(folder / "network.conf")
+    chain = ChainWriter(network, Store(tmp_path, network.name, durable=False))
+    count = 0
+    for row in recorded.lines(folder / "heights.jsonl.gz"):
+        height = row["height"]
+        if height == 1:
+            continue
+        chain.append(blocks.decode(base64.b64decode(row["block"]), network.chain_id))
+        shown = msgspec.json.decode(msgspec.json.encode(header_json(chain, height)))
+        expected = row["goBlockJson"].get("finalizationVoting")
+        assert shown.get("finalizationVoting") == expected
+        count += expected is not None
+    assert count == 39
+    report.ran("golden/finality-r", count)
+    chain.store.close()
+
+
+SIGN, BROADCAST = "/transactions/sign", "/transactions/broadcast"
+FINALITY: dict[str, object] = {
+    "pre_activated_features": {**DEVNET.functionality.pre_activated_features, 24: 0, 25: 3},
+    "generation_period_length": 4,
+    "max_valid_endorsers": 2,
+}
+UNSIGNED = {"type": 19, "sender": RICH_ADDRESS}
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Iterator[PrivateChain]:
+    made = PrivateChain(tmp_path, functionality=FINALITY)
+    yield made
+    made.node.close()
+
+
+async def signed(private: PrivateChain, **members: object) -> Any:
+    answer = await private.post(SIGN, UNSIGNED | members, WITH_KEY)
+    assert answer.status == 200, answer.body
+    return answer.json()
+
+
+async def answered(private: PrivateChain, target: str) -> Any:
+    return (await private.get(target)).json()
+
+
+async def balances(private: PrivateChain) -> Any:
+    return await answered(private, f"/addresses/balance/details/{RICH_ADDRESS}")
+
+
+def message_of(answer: Answer) -> str:
+    body: Any = answer.json()
+    return str(body["message"])
+
+
+async def test_a_wallet_commits_without_being_told_how(private: PrivateChain) -> None:
+    early = await private.post(SIGN, UNSIGNED, WITH_KEY)
+    assert "DeterministicFinality is not yet activated" in message_of(early)
+    private.mine()
+    made = await signed(private)
+    own = commitment(RICH.private_key, 8)
+    assert made["generationPeriodStart"] == 8
+    assert made["fee"] == 10_000_000
+    assert made["endorserPublicKey"] == base58.encode(own.endorser_public_key)
+    assert made["commitmentSignature"] == base58.encode(own.commitment_signature)
+    transaction = read_signed(made, private.node.network.chain_id)
+    assert verify(RICH.public_key, transaction.body, transaction.proofs[0])
+    answer = await private.post(BROADCAST, made)
+    assert answer.status == 200, answer.body
+    before = await balances(private)
+    private.mine()
+    after = await balances(private)
+    assert before["available"] == before["regular"] == before["effective"]
+    assert after["available"] == after["effective"] == after["regular"] - 10_000_000_000
+    assert after["generating"] <= after["effective"]
+    snapshot = await answered(private, f"/transactions/snapshot/{made['id']}")
+    assert snapshot["nextCommittedGenerators"] == [
+        {
+            "publicKey": base58.encode(RICH.public_key),
+            "blsPublicKey": made["endorserPublicKey"],
+        }
+    ]
+    again = await private.post(BROADCAST, await signed(private))
+    assert again.status == 400
+    assert message_of(again).endswith(f"{RICH_ADDRESS} is already committed")
+
+
+async def test_members_that_a_client_states_are_taken(private: PrivateChain) -> None:
+    private.mine()
+    other = commitment(b"k" * 32, 12)
+    stated = {
+        "generationPeriodStart": 12,
+        "endorserPublicKey": base58.encode(other.endorser_public_key),
+        "commitmentSignature": base58.encode(other.commitment_signature),
+        "fee": 20_000_000,
+        "timestamp": 5,
+        "version": 1,
+    }
+    made = await signed(private, **stated)
+    assert {name: made[name] for name in stated} == stated
+    # What is missing of the two follows from the wallet's key all the same.
+    half = await signed(private, endorserPublicKey=stated["endorserPublicKey"])
+    assert half["endorserPublicKey"] == stated["endorserPublicKey"]
+    own = commitment(RICH.private_key, 8)
+    assert half["commitmentSignature"] == base58.encode(own.commitment_signature)
+
+
+async def test_the_key_for_endorsements_is_that_of_the_signer(private: PrivateChain) -> None:
+    private.mine()
+    wallet = private.node.wallet
+    added: Any = (await private.post("/addresses", b"", WITH_KEY)).json()
+    address = added["address"]
+    key = wallet.key(parse_address(address, private.node.network.chain_id))
+    assert isinstance(key, KeyPair)
+    answer = await private.post(f"{SIGN}/{address}", UNSIGNED, WITH_KEY)
+    made: Any = answer.json()
+    own = commitment(key.private_key, 8)
+    assert made["endorserPublicKey"] == base58.encode(own.endorser_public_key)
+    assert made["senderPublicKey"] == base58.encode(RICH.public_key)
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"generationPeriodStart": "8"}, "generationPeriodStart"),
+        ({"generationPeriodStart": -1}, "no height: -1"),
+        ({"generationPeriodStart": 2**31}, "no height: 2147483648"),
+        ({"endorserPublicKey": "1"}, "Unexpected BLS public key length: 1, expected 48"),
+        ({"commitmentSignature": "1"}, "Unexpected BLS signature length: 1, expected 96"),
+        ({"fee": 0}, "insufficient fee"),
+        ({"version": 2}, "Bad transaction type (19) and version (2)"),
+    ],
+)
+async def test_what_is_not_signed(
+    private: PrivateChain, members: dict[str, object], words: str
+) -> None:
+    private.mine()
+    answer = await private.post(SIGN, UNSIGNED | members, WITH_KEY)
+    assert answer.status == 400
+    assert words in answer.body.decode()
+
+
+async def test_a_remote_key_needs_its_members(private: PrivateChain) -> None:
+    private.mine()
+
+    class NoSecrets:
+        def key(self, _address: object) -> RemoteKey:
+            return RemoteKey(RICH.public_key, cast("RemoteSigner", None))
+
+    private.node.wallet = cast("Wallet", NoSecrets())
+    answer = await private.post(SIGN, UNSIGNED, WITH_KEY)
+    assert answer.status == 400
+    assert "state endorserPublicKey and commitmentSignature" in message_of(answer)
