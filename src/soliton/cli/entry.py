@@ -10,6 +10,8 @@ import gc
 import signal
 from typing import Final
 
+from soliton.cli.secrecy import keep_secrets
+
 START_THRESHOLD: Final = 200_000
 """Containers allocated between two searches for garbage, of which there is none while modules are
 imported: the usual 700 would take a tenth of a start.
@@ -17,6 +19,8 @@ imported: the usual 700 would take a tenth of a start.
 
 # At the top, since worker processes import this module too, and never call ``main``.
 gc.set_threshold(START_THRESHOLD)
+# Before anything secret is read, by any command or worker.
+keep_secrets()
 # Nothing has started yet that would need an orderly end.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -17,6 +17,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Final
 
+from soliton.cli.secrecy import keep_secrets
+
 COLLECTOR_THRESHOLDS: Final = (10_000, 2, 50)
 """The garbage collector's thresholds: containers allocated and not freed before a collection of
 generation 0, such collections before one of generation 1, and those before one of generation 2.
@@ -46,6 +48,7 @@ def run_program(main: Callable[[], Coroutine[None, None, None]]) -> None:
     """Run a coroutine function to its end, in an event loop of uvloop."""
     import uvloop
 
+    keep_secrets()
     # Reference counting frees what a request allocates; the default thresholds would cost a busy
     # program a fifth of its time.
     end_start()
