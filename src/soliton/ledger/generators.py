@@ -80,11 +80,21 @@ def count_committed(state: State, period: GenerationPeriod) -> int:
     return state.get(GENERATORS, (period.start, _COUNT))
 
 
-def committed_to(state: State, period: GenerationPeriod, chain_id: int) -> tuple[Committed, ...]:
-    """Return the generators that have committed to a period, in the order of their indexes."""
-    return tuple(
+def committed_to(
+    state: State, period: GenerationPeriod, chain_id: int, height: int | None = None
+) -> tuple[Committed, ...]:
+    """Return the generators that have committed to a period, in the order of their indexes, with
+    the conflicts up to a height (default: all).
+    """
+    found = tuple(
         committed_at(state, period, index, chain_id)
         for index in range(count_committed(state, period))
+    )
+    if height is None or all(each.conflict_height <= height for each in found):
+        return found
+    return tuple(
+        each if each.conflict_height <= height else msgspec.structs.replace(each, conflict_height=0)
+        for each in found
     )
 
 

@@ -87,21 +87,22 @@ def _check_commitment(chain: Ancestors, header: BlockHeader) -> None:
         )
 
 
-def make_generator_set(chain: Ancestors, timestamp: int) -> GeneratorSet | None:
-    """Return the generators of the next block, which has a timestamp (ms); ``None`` before
-    deterministic finality. Chains cache it (``Ancestors.generator_set``).
+def make_generator_set(chain: Ancestors, height: int, timestamp: int) -> GeneratorSet | None:
+    """Return the generators of the block at a height, at most the next one, which has a timestamp
+    (ms); ``None`` before deterministic finality. Those whose conflict that very block shows are no
+    members. Chains cache that of the next block (``Ancestors.generator_set``).
     """
-    period = chain.rules.period_at(chain.height + 1)
+    period = chain.rules.period_at(height)
     if period is None:
         return None
-    committed = committed_to(chain.state, period, chain.network.chain_id)
-    rules = chain.rules.at(chain.height)
+    committed = committed_to(chain.state, period, chain.network.chain_id, height)
+    rules = chain.rules.at(height - 1)
     enforced = timestamp >= rules.minimal_generating_balance_after
     members = []
     for index, each in enumerate(committed):
         if each.conflict_height:
             continue
-        balance = generating_balance(chain, each.address, chain.height)
+        balance = generating_balance(chain, each.address, height - 1)
         if balance >= rules.minimum_generating_balance or not enforced:
             members.append(Member(index, each.address, each.endorser_key, balance))
     return GeneratorSet(period, committed, tuple(members))

@@ -234,8 +234,15 @@ class Blockchain:
         enforced = timestamp >= self.rules.at(self.height).minimal_generating_balance_after
         key = self.meta(self.height).id, self.height, enforced
         if self._generators is None or self._generators[0] != key:
-            self._generators = key, headers.make_generator_set(self, timestamp)
+            made = headers.make_generator_set(self, self.height + 1, timestamp)
+            self._generators = key, made
         return self._generators[1]
+
+    def generators_at(self, height: int) -> GeneratorSet | None:
+        """Return the generators of the block at a height; ``None`` before deterministic finality.
+        Those with a conflict up to that height are no members. Raises ``KeyError``.
+        """
+        return headers.make_generator_set(self, height, self.meta(height).timestamp)
 
     def smallest_effective_balance(self, address: Address, bottom: int, top: int, /) -> int:
         """Return the smallest effective balance of an account after each of the blocks ``bottom``

@@ -67,6 +67,7 @@ def challenging(
             reward_vote=theirs.reward_vote,
             state_hash=theirs.state_hash,
             header_signature=wrong.signature,
+            finalization_voting=theirs.finalization_voting,
         ),
     )
     progress = BlockInProgress(chain.state, next_environment(chain, header, slot.hit_source))
