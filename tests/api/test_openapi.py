@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from soliton.api import errors
 from soliton.api.app import all_routes, build_app
 from soliton.api.application import Application
 from soliton.api.openapi import documentation_routes, openapi_document
@@ -197,3 +198,11 @@ def test_the_installed_assets_are_version_5() -> None:
 async def test_the_title_cannot_inject() -> None:
     app = build_app(make_context(title="<script>alert(1)</script>"))
     assert b"<script>alert" not in (await call(app, "GET /api-docs/index.html")).body
+
+
+def test_what_a_path_that_does_not_fit_is_answered_is_documented() -> None:
+    """Below a guarded prefix it wants the key; our own routes name the value."""
+    by_path = {route.path: route for route in all_routes()}
+    guarded = by_path["/debug/stateHash/{height}"]
+    assert errors.API_KEY_NOT_VALID in guarded.all_errors() and not guarded.key
+    assert errors.CUSTOM_VALIDATION_ERROR in by_path["/blocks/wait/{height}"].all_errors()

@@ -55,7 +55,17 @@ GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
 
 def all_routes() -> tuple[Route, ...]:
     """The routes of all groups, in order of precedence."""
-    return tuple(route for group in GROUPS for route in group.ROUTES)
+    guarded = guarded_prefixes()
+    return tuple(
+        msgspec.structs.replace(route, guarded=route.path.startswith(guarded))
+        for group in GROUPS
+        for route in group.ROUTES
+    )
+
+
+def guarded_prefixes() -> tuple[str, ...]:
+    """The path prefixes below which all that is not answered needs the API key."""
+    return tuple(prefix for group in GROUPS for prefix in getattr(group, "GUARDED", ()))
 
 
 def routes_for(context: ApiContext) -> tuple[Route, ...]:
@@ -80,6 +90,5 @@ def build_app(
 ) -> Application:
     """The application for a server. ``adapt`` may replace the handlers of its routes."""
     routes = routes_for(context)
-    groups = GROUPS if context.node is not None else ()
-    guarded = tuple(prefix for group in groups for prefix in getattr(group, "GUARDED", ()))
+    guarded = guarded_prefixes() if context.node is not None else ()
     return Application(context, adapt((*routes, *documentation_routes(context, routes))), guarded)

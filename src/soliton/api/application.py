@@ -21,7 +21,13 @@ from typing import Final
 import msgspec
 
 from soliton.api.context import ApiContext
-from soliton.api.errors import API_KEY_NOT_VALID, UNKNOWN, ApiError, RejectionError
+from soliton.api.errors import (
+    API_KEY_NOT_VALID,
+    UNKNOWN,
+    ApiError,
+    RejectionError,
+    invalid_request,
+)
 from soliton.api.etags import StateTags, is_known
 from soliton.api.event_socket import end_of, is_event_stream, send_events
 from soliton.api.fair_limits import LEAST_COST_SECONDS, SECONDS_PER_BYTE, UNCOUNTED, FairLimits
@@ -337,12 +343,19 @@ class Application:
             return msgspec.structs.replace(METHOD_NOT_ALLOWED, headers=about_method(route.methods))
         if route.key:
             self._check_key(request, route.scope)
-        if (route.path or route.queries) and not route.convert(request, segments):
+        if (route.path or route.queries or route.own) and not route.convert(request, segments):
             raise RejectionError("parameter")
         if request.accepts is Accepted.NOTHING and route.is_json:
             raise RejectionError("accept")
         if body is not None:
-            _check_declared_body(request, body)
+            try:
+                _check_declared_body(request, body)
+            except RejectionError as rejection:
+                if not route.own:
+                    raise
+                raise invalid_request(
+                    f"the body has to be JSON, with `Content-Type: application/json`: {rejection}"
+                ) from rejection
         self._calls[route.number] += 1
         if route.of_chain and self.context.node is not None:
             request.tag = self._tags.tag(self.context.node.chain, request.accepts)

@@ -309,7 +309,7 @@ def _document_route(path: str, handler: Handler, summary: str) -> Route:
         handler=handler,
         tag=_TAG,
         summary=summary,
-        response={"type": "string"} if is_yaml else {"type": "object"},
+        response={"type": "object"},
         example='"openapi": "3.1.0"' if is_yaml else {"openapi": "3.1.0"},
         content_type="application/yaml" if is_yaml else "application/json",
         reads=Reads.CHAIN,

@@ -17,7 +17,7 @@ records (``routes``), and the rows of the groups (``rest``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +27,7 @@ from soliton.api.rest.examples import ADDRESS, BLOCK_ID, TRANSACTION_ID
 from soliton.api.routes import Body, BodyKind, Handler, Reads, Route
 from soliton.chain.json_schemas import shape
 from soliton.errors import InvariantBroken
-from soliton.web.parameters import Parameter, Schema, parameters, read_line
+from soliton.web.parameters import Kind, Parameter, Schema, parameters, read_line
 
 Parameters = Mapping[str, Parameter]
 
@@ -78,10 +78,19 @@ def rows_by_ids(line: str, *fields: Any) -> Row:  # noqa: ANN401 - as for a row
 
 
 def table(
-    tag: str, text: str, *rows: Row, reads: str = "node", family: str = ""
+    tag: str,
+    text: str,
+    *rows: Row,
+    reads: str = "node",
+    family: str = "",
+    kinds: Iterable[Kind] = (),
+    own: bool = False,
 ) -> tuple[Route, ...]:
-    """The routes of a group. ``text`` declares the parameters that only this group has."""
-    known = _SHARED | parameters(text)
+    """The routes of a group. ``text`` declares the parameters that only this group has, ``kinds``
+    their additional kinds. Those of our ``own`` are strict about parameters.
+    """
+    known = _SHARED | parameters(text, *kinds)
+    rows = tuple(msgspec.structs.replace(each, fields={"own": own, **each.fields}) for each in rows)
     defaults = {"tag": tag, "reads": reads, "family": family}
     return tuple(route for each in rows for route in _routes(each, defaults, known))
 

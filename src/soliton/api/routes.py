@@ -7,7 +7,7 @@ follow. What does not: finding routes (``soliton.web.routing``), handling a requ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 
 import msgspec
@@ -16,7 +16,7 @@ from soliton.api import errors
 from soliton.api.errors import ErrorKind
 from soliton.api.http import Request
 from soliton.errors import InvariantBroken
-from soliton.web.parameters import Parameter, Place, Schema
+from soliton.web.parameters import Parameter, Place, Schema, unknown_name, wrong_value
 
 GET = ("GET",)
 POST = ("POST",)
@@ -94,6 +94,12 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     documented: bool = True
     seconds: float | None = None
     """The timeout of the handler; ``None`` for the common one."""
+    own: bool = False
+    """The reference has no such route: what cannot be read in its parameters is error 199, not a
+    route that does not exist.
+    """
+    guarded: bool = False
+    """Requests that the route does not take need the API key, because of the path."""
     relayed: bool = False
     """Another process answers, and counts the slots and the costs."""
 
@@ -113,7 +119,12 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     def all_errors(self) -> tuple[ErrorKind, ...]:
         """The declared errors, and those that the key and the body imply."""
-        found = (errors.API_KEY_NOT_VALID, *self.errors) if self.key else self.errors
+        takes = bool(self.parameters) or self.body is not None
+        found = self.errors
+        if self.key or (self.guarded and takes):
+            found = (errors.API_KEY_NOT_VALID, *found)
+        if self.own and errors.CUSTOM_VALIDATION_ERROR not in found:
+            found = (*found, errors.CUSTOM_VALIDATION_ERROR)
         if errors.INVALID_ADDRESS in found and errors.CUSTOM_VALIDATION_ERROR not in found:
             # Text that is not base58 is reported with the general code.
             found = (*found, errors.CUSTOM_VALIDATION_ERROR)
@@ -135,6 +146,7 @@ class CompiledRoute:
         "methods",
         "number",
         "of_chain",
+        "own",
         "path",
         "queries",
         "route",
@@ -156,32 +168,51 @@ class CompiledRoute:
         self.key = route.key
         self.scope = route.scope
         self.body = route.body
-        self.path = tuple((name, declared[name].kind.convert) for name in names)
+        self.own = route.own
+        self.path = tuple((declared[name], declared[name].kind.convert) for name in names)
         self.queries = tuple(item for item in route.parameters if item.place is Place.QUERY)
 
     def convert(self, request: Request, segments: tuple[str, ...]) -> bool:
-        """Store the converted parameters in the request; False if one is missing or malformed."""
+        """Store the converted parameters in the request; False if one is missing or malformed, for
+        which the node's own routes raise error 199.
+        """
         arguments: dict[str, object] = {}
-        for (name, convert), segment in zip(self.path, segments, strict=True):
+        for (parameter, convert), segment in zip(self.path, segments, strict=True):
             value = convert(segment)
             if value is None:
-                return False
-            arguments[name] = value
+                return self._refuse(parameter, segment)
+            arguments[parameter.name] = value
+        if self.own and request.query_string:
+            self._check_names(request.query)
         for parameter in self.queries:
             texts = request.query.get(parameter.name)
             if texts is None:
                 if parameter.required:
-                    return False
+                    return self._refuse(parameter, None)
                 continue
             for text in texts if parameter.repeated else texts[:1]:
                 value = parameter.kind.convert(text)
                 if value is not None:
                     arguments[parameter.name] = value
-                elif text or parameter.required or parameter.kind.schema.get("type") == "string":
-                    return False
+                elif self._is_wrong(parameter, text):
+                    return self._refuse(parameter, text)
                 # Else an empty number or truth value: like a missing one, as in akka-http.
         request.arguments = arguments
         return True
+
+    def _is_wrong(self, parameter: Parameter, text: str) -> bool:
+        is_text = parameter.kind.schema.get("type") == "string"
+        return bool(text) or parameter.required or is_text or self.own
+
+    def _refuse(self, parameter: Parameter, text: str | None) -> bool:
+        if self.own:
+            raise errors.invalid_request(wrong_value(parameter, text))
+        return False
+
+    def _check_names(self, query: Mapping[str, list[str]]) -> None:
+        problem = unknown_name(query, [each.name for each in self.queries])
+        if problem is not None:
+            raise errors.invalid_request(problem)
 
 
 Match = tuple[CompiledRoute, tuple[str, ...]]

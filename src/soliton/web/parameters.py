@@ -13,7 +13,7 @@ What lives here: kinds of parameters, tables of parameters, parsing a line. What
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -29,11 +29,14 @@ _MAX_DIGITS: Final = 19
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """The type of a parameter; ``convert`` returns None for invalid text or raises ``ApiError``."""
+    """The type of a parameter; ``convert`` returns None for invalid text or raises ``ApiError``.
+    ``expected`` names the valid texts, for messages.
+    """
 
     name: str
     schema: Schema
     convert: Callable[[str], object | None]
+    expected: str = "a text"
 
 
 def _natural(limit: int) -> Callable[[str], int | None]:
@@ -73,19 +76,24 @@ NATURAL = Kind(
     "natural",
     {"type": "integer", "format": "int32", "minimum": 0, "maximum": _MAX_INT},
     _natural(_MAX_INT),
+    f"a whole number from 0 to {_MAX_INT}",
 )
 NATURAL_LONG = Kind(
     "natural_long",
     {"type": "integer", "format": "int64", "minimum": 0, "maximum": _MAX_LONG},
     _natural(_MAX_LONG),
+    f"a whole number from 0 to {_MAX_LONG}",
 )
-INTEGER = Kind("integer", {"type": "integer", "format": "int32"}, _signed(_MAX_INT))
-LONG = Kind("long", {"type": "integer", "format": "int64"}, _signed(_MAX_LONG))
-BOOLEAN = Kind("boolean", {"type": "boolean"}, _boolean)
+INTEGER = Kind(
+    "integer", {"type": "integer", "format": "int32"}, _signed(_MAX_INT), "a number of 32 bits"
+)
+LONG = Kind("long", {"type": "integer", "format": "int64"}, _signed(_MAX_LONG), "one of 64 bits")
+BOOLEAN = Kind("boolean", {"type": "boolean"}, _boolean, "true or false")
 ORDER = Kind(
     "order",
     {"type": "string", "enum": ["asc", "desc"]},
     lambda text: text if text in ("asc", "desc") else None,
+    "asc or desc",
 )
 
 
@@ -108,6 +116,28 @@ class Parameter(msgspec.Struct, frozen=True):
     required: bool = True
     repeated: bool = False
     """Whether it may be repeated: read the values from ``request.query``."""
+
+
+MAX_SHOWN_CHARS: Final = 80
+"""A wrong value is quoted in a message up to this length."""
+
+
+def wrong_value(parameter: Parameter, text: str | None) -> str:
+    """The message about a value that cannot be read, or (``None``) a missing one."""
+    if text is None:
+        return f"the parameter {parameter.name} is missing: expected {parameter.kind.expected}"
+    shown = repr(text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…")
+    return f"the parameter {parameter.name} is {shown}: expected {parameter.kind.expected}"
+
+
+def unknown_name(names: Iterable[str], known: Sequence[str]) -> str | None:
+    """The message about the first name in a query that no parameter has; ``None`` without one."""
+    for name in names:
+        if name not in known:
+            shown = name if len(name) <= MAX_SHOWN_CHARS else f"{name[:MAX_SHOWN_CHARS]}…"
+            there = f"there are {', '.join(known)}" if known else "there are none"
+            return f"no parameter is called {shown}: {there}"
+    return None
 
 
 _KINDS: Final = {

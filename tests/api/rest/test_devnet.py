@@ -198,12 +198,62 @@ async def test_a_snapshot_is_reverted_to_often_and_forward_too(chain: Obedient) 
 
 
 async def test_unknown_snapshots_are_no_error(chain: Obedient) -> None:
-    for name in ("0x7", "7", "x", "0x" + "f" * 40):
+    for name in ("0x7", "7", "f" * 16):
         assert await chain.do(f"POST /devnet/snapshots/{name}/revert") == {"done": False}
     taken = await chain.do("POST /devnet/snapshots")
     assert await chain.do(f"DELETE /devnet/snapshots/{taken['id']}") == {"done": True}
     assert await chain.do(f"POST /devnet/snapshots/{taken['id']}/revert") == {"done": False}
     assert (await chain.do("POST /devnet/snapshots"))["id"] != taken["id"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("POST /devnet/mine?blocks=abc",
+         "blocks is 'abc': expected a whole number from 0 to 2147483647"),
+        ("POST /devnet/mine?blocks=-1", "blocks is '-1': expected"),
+        ("POST /devnet/mine?blocks=1000000000000", "blocks is '1000000000000': expected"),
+        ("POST /devnet/mine?blocks=2000000000", "2000000000 blocks: 1 to 1000000 are allowed"),
+        ("POST /devnet/mine?blocks=", "blocks is '': expected"),
+        ("POST /devnet/mine?block=3", "no parameter is called block: there are blocks, interval"),
+        ("POST /devnet/clock?travel=abc", "travel is 'abc': expected a whole number from 0"),
+        ("POST /devnet/clock?frozen=perhaps", "frozen is 'perhaps': expected true or false"),
+        ("POST /devnet/maker?on=maybe", "on is 'maybe': expected true or false"),
+        ("POST /devnet/maker", "on is missing: expected true or false"),
+        ("POST /devnet/mining", "mode is missing"),
+        ("POST /devnet/reset?hard=yes", "no parameter is called hard: there are none"),
+        ("POST /devnet/snapshots/x/revert", "id is 'x': expected an id such as 0x1"),
+        ("DELETE /devnet/snapshots/-0x1", "id is '-0x1': expected"),
+        ("GET /blocks/wait/x", "height is 'x': expected a whole number"),
+        ("GET /blocks/wait/2?timeout=2147483648", "timeout is '2147483648': expected"),
+        ("GET /blocks/wait/2?time=1", "no parameter is called time: there are timeout"),
+        (f"GET /transactions/wait/{'1' * 32}?confirmations=x", "confirmations is 'x': expected"),
+        ("GET /readyz?maxAge=soon", "maxAge is 'soon': expected"),
+        ("GET /readyz?maxage=1", "no parameter is called maxage: there are maxAge"),
+        ("POST /transactions/simulate?unconfirmed=perhaps", "unconfirmed is 'perhaps': expected"),
+        ("POST /devnet/edits", "the body has to be JSON, with `Content-Type: application/json`"),
+    ],
+)  # fmt: skip
+async def test_what_cannot_be_read_is_named(chain: Obedient, line: str, words: str) -> None:
+    height = chain.node.chain.height
+    answer = await chain.ask(line)
+    assert answer.status == 400, answer.body
+    assert words in msgspec.json.decode(answer.body)["message"]
+    assert chain.node.chain.height == height
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("/devnet/reorg", {"depth": 1, "kep": False}, "no member is called 'kep'"),
+        ("/devnet/edits", {"edit": []}, "no member is called 'edit': edits"),
+    ],
+)
+async def test_members_without_a_meaning_are_named(
+    chain: Obedient, path: str, body: dict[str, object], words: str
+) -> None:
+    answer = await chain.ask(f"POST {path}", body)
+    assert answer.status == 400 and words in msgspec.json.decode(answer.body)["message"]
 
 
 async def test_reverting_brings_clock_and_mining_back(chain: Obedient) -> None:

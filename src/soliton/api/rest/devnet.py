@@ -8,8 +8,9 @@ responses. What does not: the controls (``soliton.controls``).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
+from string import hexdigits
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -38,12 +39,13 @@ from soliton.ledger.edits import Edit
 from soliton.ride.recording import Recording
 from soliton.storage.retrying import disable_retry
 from soliton.web.answers import Whole
+from soliton.web.parameters import Kind
 
 T = TypeVar("T")
 
 TAG: Final = "devnet"
 _MS: Final = 1_000
-_MAX_HEX: Final = 18
+_MAX_HEX: Final = 16
 _GZIP: Final = b"application/gzip"
 
 
@@ -196,28 +198,40 @@ def snapshot(request: Request) -> Taken:
 @_refusing
 def revert(request: Request) -> Answered:
     """Revert to a snapshot."""
-    number = snapshot_number(request.text("id"))
-    return Answered(number is not None and controls_of(request).revert(number))
+    return Answered(controls_of(request).revert(_snapshot(request)))
 
 
 def forget(request: Request) -> Answered:
     """Delete a snapshot."""
-    number = snapshot_number(request.text("id"))
-    return Answered(number is not None and controls_of(request).snapshots.forget(number))
+    return Answered(controls_of(request).snapshots.forget(_snapshot(request)))
+
+
+def _snapshot(request: Request) -> int:
+    number = request.arguments["id"]
+    assert isinstance(number, int)
+    return number
 
 
 def snapshot_number(text: str) -> int | None:
     """The number of a snapshot in its id; ``None`` if the id is malformed."""
-    try:
-        return int(text, 16) if len(text) <= _MAX_HEX else None
-    except ValueError:
+    digits = text.removeprefix("0x")
+    if not 0 < len(digits) <= _MAX_HEX or not set(digits) <= set(hexdigits):
         return None
+    return int(digits, 16)
+
+
+def only_members(body: Mapping[str, object], *known: str) -> None:
+    """Refuse members of a body that have no meaning."""
+    for name in body:
+        if name not in known:
+            raise errors.invalid_request(f"no member is called {name!r}: {', '.join(known)}")
 
 
 @_refusing
 def reorganize(request: Request) -> Reorganized:
     """Replace the last blocks."""
     body, node = request.json(), node_of(request)
+    only_members(body, "depth", "transactions", "keep")
     chosen = body.get("transactions", [])
     depth, keep = body.get("depth"), body.get("keep", True)
     is_list = isinstance(chosen, list) and all(isinstance(each, list) for each in chosen)
@@ -252,6 +266,7 @@ def stop_impersonating(request: Request) -> Answered:
 def edit(request: Request) -> Tip:
     """Edit the state."""
     controls = _controls(request)
+    only_members(request.json(), "edits")
     try:
         edits = msgspec.convert(request.json().get("edits"), list[Edit])
     except msgspec.ValidationError as error:
@@ -333,6 +348,7 @@ _REORGANIZED: Final = {
 }
 _EDIT: Final = {"kind": "balance", "address": examples.ADDRESS, "amount": 10**8}
 _ERRORS: Final = "CUSTOM_VALIDATION_ERROR"
+_SNAPSHOT: Final = Kind("snapshot", {"type": "string"}, snapshot_number, "an id such as 0x1")
 
 ROUTES: Final = table(TAG, f"""
 blocks | natural | Number of blocks, by default 1 | 10
@@ -344,7 +360,7 @@ set | natural_long | The current time, in milliseconds since 1970 | 189517439744
 nextBlock | natural_long | The time of the next block; the clock continues from it | 1895174397440
 on | boolean! | Whether it works | false
 frozen | boolean | Stop the clock, or start it again | true
-id.taken | text | Id of a snapshot | 0x1
+id.taken | snapshot | Id of a snapshot | 0x1
 id.pool | text* | Ids of transactions in base58; all if there is none | {examples.TRANSACTION_ID}
 """,
     row("GET /devnet", state, "The state of the chain, its snapshots and its controls",
@@ -403,6 +419,7 @@ id.pool | text* | Ids of transactions in base58; all if there is none | {example
     row("POST /devnet/state", loaded,
         "Load the chain from such a file, which is the body; an error changes nothing", Loaded,
         {"height": 3, "id": examples.BLOCK_ID}, _ERRORS),
+    kinds=(_SNAPSHOT,), own=True,
 )  # fmt: skip
 
 

@@ -99,9 +99,10 @@ lastEventId | text     | {_LAST_EVENT} | 2.1.1.sVv6eEvzD3Fyz2wO.eDa5eEQb
 """,
     row("GET /events?events&address.of&type&from&lastEventId", events,
         "Blocks, microblocks, transactions, rollbacks and the pool as they happen",
-        {"type": "string", "description": "Server-sent events"}, _EXAMPLE,
+        {"description": "Server-sent events, each with `id`, `event` and JSON in `data`"}, _EXAMPLE,
         "CUSTOM_VALIDATION_ERROR EVENTS_GONE INVALID_ADDRESS TOO_BIG_SEQUENCE_WITH_LIMIT "
         "TOO_MANY_WAITING", content_type="text/event-stream",
         # A worker that forwards the request counts it as one that waits, without a slot.
         seconds=_START_SECONDS),
+    own=True,
 )  # fmt: skip

@@ -93,7 +93,7 @@ maxAge | natural | The maximum age of the last block in seconds | 120
         "Whether the node is ready for requests: it is not stopping, its disk and pool have room, "
         "its last block is not old, and no peer is far ahead",
         Readiness, {"status": "ready", "reasons": [], "height": 2, "lastBlockAge": 0, "lag": 0},
-        statuses=((_UNAVAILABLE, "It is not; `reasons` says why"),)),
+        statuses=((_UNAVAILABLE, "It is not; `reasons` says why"),), own=True),
     row("GET /metrics", metrics, "Metrics of the running node, for Prometheus",
         {"type": "string", "description": "The text format of Prometheus"},
         "# HELP soliton_chain_height Height of the last block\n"

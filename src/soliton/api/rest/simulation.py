@@ -193,4 +193,5 @@ unconfirmed | boolean | {_UNCONFIRMED} | true
             "A transaction. Without `proofs` it needs `senderPublicKey`, and the signature or the "
             "verifier of its sender is not checked. The default of `fee` is the minimum fee, that "
             "of `timestamp` is now", examples.FEE_REQUEST, UNSIGNED_TRANSACTION, get_is_405=True)),
+    own=True,
 )  # fmt: skip

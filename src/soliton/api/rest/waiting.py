@@ -88,4 +88,5 @@ confirmations | natural | Number of blocks above it to wait for | 0
         "The header of the block at a height, as soon as there is one", BLOCK_HEADER,
         examples.HEADER, "BLOCK_DOES_NOT_EXIST TOO_MANY_WAITING",
         seconds=MAX_SECONDS + _SPARE_SECONDS),
+    own=True,
 )  # fmt: skip
