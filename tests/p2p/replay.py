@@ -258,6 +258,7 @@ class Replay:
             lambda _peer: "the recorded peer",
             self._soon.append,
             self._when_done,
+            lambda _peer, _seconds: None,
         )
         greeting = handshake.decode(self.recording.greetings[self.other])
         assert greeting is not None

@@ -14,7 +14,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from functools import partial
 from typing import Final
+
+import msgspec
 
 from soliton.chain import blocks, microblocks
 from soliton.chain.blocks import Block
@@ -30,7 +33,7 @@ from soliton.p2p.checks import TransactionChecks
 from soliton.p2p.core import ApplyBlock, Core, Effect, Job
 from soliton.p2p.history import NodeHistory, block_message
 from soliton.p2p.rate import RateCounter
-from soliton.p2p.receiving import Outcome, Receiver, Verdict, Work
+from soliton.p2p.receiving import REFUSED, Outcome, Receiver, Verdict, Work
 from soliton.sync.extensions import ApplyExtension, BlockReceived
 from soliton.sync.microblocks import ApplyMicroblock
 from soliton.sync.model import PeerId
@@ -43,6 +46,10 @@ _log = logging.getLogger(__name__)
 
 MAX_JOBS: Final = 16
 """Length of the queue of unsolicited blocks; more are dropped."""
+MAX_RUNS: Final = 3
+"""Jobs that have begun: a block of a stranger may take seconds, and fail then."""
+LONG_SECONDS: Final = 0.25
+"""After so long another job may begin beside one."""
 MAX_FAULTY_FORKS: Final = 400
 EARLY_MS: Final = 5_000
 """How early a block may be to be kept until its time, since miners' clocks differ. Earlier ones are
@@ -72,7 +79,26 @@ def own_microblock(
     return record(microblocks.encode(micro))
 
 
-REFUSED: Final = (Verdict.INVALID, Verdict.WRONG_STATE_HASH)
+class _Run(msgspec.Struct, eq=False):
+    """A job that has begun: its peer, the block that it applies, its work, and the time (s) that it
+    has used. It ``waits`` for another process.
+    """
+
+    peer: PeerId
+    job: ApplyExtension | ApplyMicroblock | ApplyBlock
+    work: Work[None]
+    used: float = 0.0
+    waits: bool = False
+
+    def applies(self, block_id: bytes) -> bool:
+        """Whether it applies a block."""
+        match self.job:
+            case ApplyExtension(ids=ids):
+                return block_id in ids
+            case ApplyBlock(received=received):
+                return received.block_id == block_id
+            case _:
+                return False
 
 
 class Jobs:
@@ -89,11 +115,13 @@ class Jobs:
         name: Callable[[PeerId], str],
         call_soon: Callable[[Callable[[], None]], object],
         on_done: Callable[[Future[None], Callable[[], None]], object],
+        charge: Callable[[PeerId, float], None],
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
         """``now`` is the clock of the machines; ``name`` returns a peer's name for logs;
         ``call_soon`` schedules a call in a later turn of the event loop, ``on_done`` when a future
-        is done. ``timer`` (s) measures steps.
+        is done. ``charge`` makes a peer pay for the time (s) of work that has failed. ``timer`` (s)
+        measures steps.
         """
         self._node = node
         self._core = core
@@ -104,11 +132,15 @@ class Jobs:
         self._name = name
         self._call_soon = call_soon
         self._on_done = on_done
+        self._charge = charge
         self._timer = timer
         self._max_rollback = node.settings.synchronization.loader.max_rollback
         self._jobs: deque[ApplyExtension | ApplyMicroblock | ApplyBlock] = deque()
-        self._running: Work[None] | None = None
-        self._working = False
+        self._runs: deque[_Run] = deque()
+        self._run: _Run | None = None
+        self._began = 0.0
+        self._is_planned = False
+        self._exclusive = 0
         self._checks = TransactionChecks(node, core, now, carry_out, call_soon, timer)
         self._foreign = False
         self._stopped = False
@@ -123,9 +155,7 @@ class Jobs:
             self._checks.add(job)
         elif not isinstance(job, ApplyBlock) or len(self._jobs) < MAX_JOBS:
             self._jobs.append(job)
-            if not self._working:
-                self._working = True
-                self._call_soon(self._step)
+            self._plan()
 
     @property
     def waiting(self) -> int:
@@ -135,7 +165,7 @@ class Jobs:
     @property
     def is_working(self) -> bool:
         """Whether a job for the chain is running or queued."""
-        return self._working
+        return bool(self._runs or self._jobs)
 
     # --- the chain --------------------------------------------------------------------------------
 
@@ -200,23 +230,67 @@ class Jobs:
         self._stopped = True
         self.receiver.close()
 
+    def _plan(self) -> None:
+        if not self._is_planned:
+            self._is_planned = True
+            self._call_soon(self._step)
+
     def _step(self) -> None:
-        """Continue the current job for a time slice, or begin the next one."""
+        """Continue a job for a time slice; those that have begun take turns."""
+        self._is_planned = False
         if self._stopped:
             return
-        since = self._timer()
-        if self._running is None:
-            self._running = self._begin(self._jobs.popleft(), since)
-        while self._running is not None:
-            wanted = self._resume(self._running)
+        self._began = self._timer()
+        run = self._next_run()
+        if run is None:
+            return
+        self._run = run
+        while run in self._runs and not run.waits:
+            wanted = self._resume(run)
             if wanted is not None and not wanted.done():
-                self._on_done(wanted, self._step)
-                return
-            if self._timer() - since > STEP_SECONDS:
+                run.waits = True
+                self._on_done(wanted, partial(self._go_on, run))
+            elif self._timer() - self._began > STEP_SECONDS:
                 break
-        self._working = self._running is not None or bool(self._jobs)
-        if self._working:
-            self._call_soon(self._step)
+        run.used += self._timer() - self._began
+        self._run = None
+        if len(self._runs) > 1:
+            self._runs.rotate(-1)
+        if self._jobs or any(not each.waits for each in self._runs):
+            self._plan()
+
+    def _go_on(self, run: _Run) -> None:
+        run.waits = False
+        self._plan()
+
+    def _next_run(self) -> _Run | None:
+        """Return the next run. Jobs begin one after the other; but while others take long, a later
+        one may begin, unless it needs their blocks.
+        """
+        begins = len(self._runs) < MAX_RUNS and not (self._runs and self._exclusive)
+        if self._jobs and begins and all(each.used > LONG_SECONDS for each in self._runs):
+            job = next((each for each in self._jobs if not self._is_needed(each)), None)
+            if job is not None:
+                self._jobs.remove(job)
+                self._runs.appendleft(_Run(_peer_of(job), job, self._begin(job, self._began)))
+                return self._runs[0]
+        run = next((each for each in self._runs if not each.waits), None)
+        if run is not None:
+            # Those before it wait.
+            self._runs.remove(run)
+            self._runs.appendleft(run)
+        return run
+
+    def _is_needed(self, job: ApplyExtension | ApplyMicroblock | ApplyBlock) -> bool:
+        """Whether a block that has begun has to be applied before this job."""
+        match job:
+            case ApplyExtension(blocks=found):
+                reference = found[0].reference
+            case ApplyBlock(received=received):
+                reference = received.reference
+            case _:
+                return False
+        return any(each.applies(reference) for each in self._runs)
 
     def _begin(
         self, job: ApplyExtension | ApplyMicroblock | ApplyBlock, since: float
@@ -230,20 +304,40 @@ class Jobs:
             case ApplyMicroblock():
                 return self._microblock(job)
 
-    def _resume(self, work: Work[None]) -> Future[None] | None:
+    def _resume(self, run: _Run) -> Future[None] | None:
         # Events between the steps are not caused by peers.
         self._foreign = True
         try:
-            return next(work)
+            return next(run.work)
         except StopIteration:
-            self._running = None
+            self._runs.remove(run)
             return None
         finally:
             self._foreign = False
 
+    def _persistently(self, work: Callable[[], Work[Outcome]]) -> Work[Outcome]:
+        """Do work, and once more, without other jobs, if our chain has moved meanwhile."""
+        outcome = yield from work()
+        if outcome.verdict is not Verdict.MOVED:
+            return outcome
+        self._exclusive += 1
+        try:
+            return (yield from work())
+        finally:
+            self._exclusive -= 1
+
+    def _make_pay(self, peer: PeerId) -> None:
+        """Charge a peer for the present job, which has failed, and distrust its score."""
+        run = self._run
+        assert run is not None, "a job is running"
+        self._charge(peer, run.used + self._timer() - self._began)
+        self._carry_out(self._core.distrust(peer, self._now()))
+
     def _extension(self, job: ApplyExtension, data: list[bytes], since: float) -> Work[None]:
         snapshots = [each.message.data for each in job.snapshots]
-        outcome = yield from self.receiver.extension(data, self._max_rollback, snapshots)
+        outcome = yield from self._persistently(
+            lambda: self.receiver.extension(data, self._max_rollback, snapshots)
+        )
         took = self._timer() - since
         name = self._name(job.peer)
         now = self._now()
@@ -267,6 +361,7 @@ class Jobs:
             self._fork_alarm(name, outcome)
             if outcome.block_id:
                 self._core.remember_invalid(outcome.block_id, now)
+            self._make_pay(job.peer)
             self._carry_out(self._core.blame(job.peer, outcome.reason, now))
         elif outcome.verdict in (Verdict.NOT_OURS, Verdict.EARLY):
             _log.info("blocks of %s are not taken: %s", name, outcome.reason)
@@ -289,7 +384,7 @@ class Jobs:
 
     def _block(self, job: ApplyBlock) -> Work[None]:
         received = job.received
-        outcome = yield from self.receiver.block(received.message.data)
+        outcome = yield from self._persistently(lambda: self.receiver.block(received.message.data))
         now = self._now()
         if self._defer(job, outcome):
             return
@@ -306,9 +401,11 @@ class Jobs:
             case Verdict.INVALID:
                 _log.info("a block of %s is refused: %s", self._name(received.peer), outcome.reason)
                 self._remember(outcome)
+                self._make_pay(received.peer)
             case Verdict.WRONG_STATE_HASH:
                 _log.info("a block of %s is refused: %s", self._name(received.peer), outcome.reason)
                 self._remember(outcome)
+                self._make_pay(received.peer)
                 self._carry_out(self._core.blame(received.peer, outcome.reason, now))
                 wrong = blocks.decode(received.message.data, self._node.network.chain_id)
                 yield from self._challenge(received.peer, wrong)
@@ -362,6 +459,7 @@ class Jobs:
             _log.info(
                 "a microblock of %s is refused: %s", self._name(received.peer), outcome.reason
             )
+            self._make_pay(received.peer)
             if outcome.verdict is not Verdict.INVALID:
                 is_wrong_snapshot = (
                     snapshot is not None and outcome.verdict is Verdict.WRONG_STATE_HASH
@@ -379,3 +477,13 @@ class Jobs:
                 last, added, state_hash, micro.total_signature, voting=micro.finalization_voting
             )
             yield from self._challenge(received.peer, wrong)
+
+
+def _peer_of(job: ApplyExtension | ApplyMicroblock | ApplyBlock) -> PeerId:
+    match job:
+        case ApplyExtension(peer=peer):
+            return peer
+        case ApplyBlock(received=received):
+            return received.peer
+        case ApplyMicroblock(microblock=received):
+            return received.peer

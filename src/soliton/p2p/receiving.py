@@ -53,6 +53,10 @@ from soliton.storage.errors import StorageProblem
 ADOPTED_TRANSACTIONS: Final = 3_000
 ADOPTED_BLOCKS: Final = 100
 """Limits of a batch of blocks that only extend the chain, adopted together."""
+PROGRESS_MS: Final = 15_000
+"""For so long after blocks of peers mining waits for the rest of a better chain."""
+MAX_REFUSED: Final = 1_000
+"""Places, of a generator on a parent, that are known to have an invalid block."""
 MANY_BLOCKS: Final = 50
 """An extension with fewer blocks ends a long synchronization."""
 
@@ -95,6 +99,10 @@ class Outcome(msgspec.Struct, frozen=True):
     due: int = 0
 
 
+REFUSED: Final = (Verdict.INVALID, Verdict.WRONG_STATE_HASH)
+_MOVED: Final = Outcome(Verdict.MOVED, "our chain has moved meanwhile")
+
+
 class _Stop(Exception):
     """Ends the work with an outcome."""
 
@@ -131,8 +139,22 @@ class Receiver:
         self._clock = clock
         self._alone = alone
         self._verifier = BulkVerifier(starts=not alone)
-        self.is_busy = False
-        """Whether something is being applied: mining pauses meanwhile."""
+        self._works = 0
+        self._extensions = 0
+        self._refused: dict[tuple[bytes, bytes], None] = {}
+        self._progressed_at = -PROGRESS_MS
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being applied."""
+        return self._works > 0
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether a better chain is being applied, and blocks of peers have come to ours lately.
+        Mining pauses meanwhile, but never for a block that only claims to be valid.
+        """
+        return self._extensions > 0 and self._clock() - self._progressed_at < PROGRESS_MS
 
     def close(self) -> None:
         """End the verifying process."""
@@ -140,6 +162,8 @@ class Receiver:
 
     def _rest(self) -> None:
         """End the verifying process until there are many signatures again."""
+        if self._works:
+            return
         self._verifier.close()
         self._verifier = BulkVerifier(starts=not self._alone)
 
@@ -153,7 +177,11 @@ class Receiver:
             self._rest()
         else:
             self._verifier.begin()
-        return (yield from self._working(self._extension(data, snapshots, max_rollback)))
+        self._extensions += 1
+        try:
+            return (yield from self._working(self._extension(data, snapshots, max_rollback)))
+        finally:
+            self._extensions -= 1
 
     def block(self, data: bytes) -> Work[Outcome]:
         """Apply a single new block."""
@@ -179,29 +207,47 @@ class Receiver:
             raise CannotChallenge("this node does not mine")
         if self._node.settings.light:
             raise CannotChallenge("this node does not execute transactions")
-        self.is_busy = True
+        self._works += 1
         try:
-            height = chain.height
-            if reference == chain.last_block.id:
-                branch = chain.branch(height)
-            elif reference == chain.last_block.header.reference and height > 1:
-                branch = chain.branch(height - 1)
-            elif (form := chain.liquid_form(reference)) is not None:
-                branch = chain.branch(height - 1)
-                yield from self._put(branch, self._received(form.data))
-            else:
+            height, form = chain.height, chain.liquid_form(reference)
+            on_top = reference == chain.last_block.id
+            in_place = reference == chain.last_block.header.reference and height > 1
+            if not (on_top or in_place or form is not None):
                 raise CannotChallenge("our chain has moved meanwhile")
-            # Only local keys: a remote signer would take too long.
-            accounts = [it for it in mining_accounts(self._node) if isinstance(it, KeyPair)]
-            votes = miner.votes(self._node.settings, chain)
-            return (yield from challenging(branch, wrong, accounts, *votes))
+            branch = chain.branch(height if on_top else height - 1)
+            form = None if on_top or in_place else form
+            return (yield from self._undisturbed(self._challenging(branch, form, wrong)))
         except _Stop as stop:
             raise CannotChallenge(stop.outcome.reason) from stop
         finally:
-            self.is_busy = False
+            self._works -= 1
+
+    def _challenging(self, branch: ChainWriter, form: Block | None, wrong: Block) -> Work[Block]:
+        if form is not None:
+            yield from self._put(branch, self._received(form.data))
+        # Only local keys: a remote signer would take too long.
+        accounts = [it for it in mining_accounts(self._node) if isinstance(it, KeyPair)]
+        votes = miner.votes(self._node.settings, self._chain)
+        return (yield from challenging(branch, wrong, accounts, *votes))
+
+    def _undisturbed(self, work: Work[T]) -> Work[T]:
+        """Do work that reads our chain, as long as nothing else changes that: own blocks do not
+        wait for it. Raises ``_Stop`` when the chain moves.
+        """
+        written = self._chain.store.written
+        while True:
+            try:
+                wanted = next(work)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            yield wanted
+            if self._chain.store.written != written:
+                work.close()
+                raise _Stop(_MOVED)
 
     def _working(self, work: Work[Outcome]) -> Work[Outcome]:
-        self.is_busy = True
+        self._works += 1
         try:
             self._node.disk.check()
             return (yield from work)
@@ -210,7 +256,7 @@ class Receiver:
         except StorageProblem as problem:
             return Outcome(Verdict.NOT_WRITTEN, str(problem))
         finally:
-            self.is_busy = False
+            self._works -= 1
 
     # --- placement --------------------------------------------------------------------------------
 
@@ -248,7 +294,8 @@ class Receiver:
             # Pipelined: later signatures are verified while the first blocks are applied.
             yield from self._switch(self._being_checked(new), height)
             return Outcome(Verdict.APPLIED, height=chain.height)
-        forged = yield from self._first_forged([each.head for each in new])
+        heads = [each.head for each in new]
+        forged = yield from self._undisturbed(self._first_forged(heads))
         if forged is not None and (depth or forged == 0):
             return _forgery(height + 1 + forged)
         yield from self._switch(new[:forged], height)
@@ -296,8 +343,24 @@ class Receiver:
         chain, head = self._chain, received.head
         if chain.height_of(head.id) is not None:
             return Outcome(Verdict.KNOWN)
+        place = (head.header.reference, head.header.generator)
+        if place in self._refused:
+            # Whoever signs invalid blocks can sign any number of them.
+            return Outcome(Verdict.KNOWN, "its generator has signed an invalid block in its place")
         if not blocks.signature_is_valid(head):
             return Outcome(Verdict.BAD_SIGNATURE, "invalid signature of a block")
+        try:
+            return (yield from self._put_on_top(received))
+        except _Stop as stop:
+            # Without an id the fault may be another one's than the generator's.
+            if stop.outcome.verdict in REFUSED and stop.outcome.block_id:
+                self._refused[place] = None
+                if len(self._refused) > MAX_REFUSED:
+                    del self._refused[next(iter(self._refused))]
+            raise
+
+    def _put_on_top(self, received: _Received) -> Work[Outcome]:
+        chain, head = self._chain, received.head
         reference, last = head.header.reference, chain.last_block
         if reference == last.id or chain.knows_liquid(reference):
             yield from self._switch((received,), chain.height)
@@ -341,9 +404,13 @@ class Receiver:
         their number. If the branch only extends the chain, the blocks before an invalid one are
         kept. The first ``known`` are already verified: an earlier form of our last block.
         """
+        branch = self._chain.branch(height)
+        return (yield from self._undisturbed(self._adopting(branch, height, new, most, known)))
+
+    def _adopting(
+        self, branch: ChainWriter, height: int, new: Sequence[_Received], most: int, known: int
+    ) -> Work[int]:
         chain = self._chain
-        last = chain.last_block
-        branch = chain.branch(height)
         signed = _Signed(self._verifier.batch())
         refused: Outcome | None = None
         put: list[Block] = []
@@ -375,14 +442,12 @@ class Receiver:
             branch = chain.branch(height)
             for each in new[:place_of_bad]:
                 yield from self._put(branch, each)
-        forward = last.id == chain.last_block.id and height == chain.height
-        if refused is not None and not (forward and put):
+        if refused is not None and not (height == chain.height and put):
             raise _Stop(refused)
-        if chain.last_block.id != last.id:
-            raise _Stop(Outcome(Verdict.MOVED, "our chain has moved meanwhile"))
         with self._node.writing():
             removed = chain.adopt(branch, height, shortened=bool(known))
         self._follow(put, removed, None if removed else changes)
+        self._progressed_at = self._clock()
         if refused is not None:
             raise _Stop(refused)
         return len(put)
@@ -442,45 +507,54 @@ class Receiver:
         self, data: bytes, snapshots: bytes | None = None
     ) -> Work[tuple[Microblock | None, Outcome]]:
         """Apply a requested microblock, with its ``snapshots`` on a light node."""
-        chain, node = self._chain, self._node
         try:
-            micro = yield from microblocks.decoding(data, chain.network.chain_id)
+            micro = yield from microblocks.decoding(data, self._chain.network.chain_id)
         except ChainError as error:
             return None, Outcome(Verdict.INVALID, f"it cannot be read: {error}")
         # First, as in the reference: whatever it builds on, a forged one is the sender's fault.
         if not microblocks.signature_is_valid(micro):
             return micro, Outcome(Verdict.BAD_SIGNATURE, "invalid signature of a microblock")
+        self._works += 1
+        try:
+            return micro, (yield from self._extend(micro, snapshots))
+        except _Stop as stop:
+            return micro, stop.outcome
+        finally:
+            self._works -= 1
+
+    def _extend(self, micro: Microblock, snapshots: bytes | None) -> Work[Outcome]:
+        chain, node = self._chain, self._node
         last = chain.last_block
         if micro.reference != last.id:
-            return micro, Outcome(Verdict.NOT_OURS, "it builds on another form of the last block")
+            return Outcome(Verdict.NOT_OURS, "it builds on another form of the last block")
         if micro.generator != last.header.generator:
-            return micro, Outcome(Verdict.INVALID, "somebody else has made the last block")
+            return Outcome(Verdict.INVALID, "somebody else has made the last block")
         try:
             node.disk.check()
             unread = None if snapshots is None else self._unread(snapshots)
-            total, progress = yield from chain.extending(
-                micro.transactions,
-                micro.state_hash,
-                micro.total_signature,
-                voting=micro.finalization_voting,
-                verified=self._verified(micro),
-                snapshots=unread,
+            total, progress = yield from self._undisturbed(
+                chain.extending(
+                    micro.transactions,
+                    micro.state_hash,
+                    micro.total_signature,
+                    voting=micro.finalization_voting,
+                    verified=self._verified(micro),
+                    snapshots=unread,
+                )
             )
-            if chain.last_block.id != last.id:
-                return micro, Outcome(Verdict.MOVED, "our chain has moved meanwhile")
             with node.writing():
                 chain.extend_own(total, progress, micro.signature, micro.finalization_voting)
         except StorageProblem as problem:
-            return micro, Outcome(Verdict.NOT_WRITTEN, str(problem))
+            return Outcome(Verdict.NOT_WRITTEN, str(problem))
         except WrongStateHash as error:
-            return micro, Outcome(Verdict.WRONG_STATE_HASH, str(error), chain.height)
+            return Outcome(Verdict.WRONG_STATE_HASH, str(error), chain.height)
         except (SnapshotRejected, ChainError) as error:
-            return micro, Outcome(Verdict.WRONG_STATE_HASH, str(error), chain.height)
+            return Outcome(Verdict.WRONG_STATE_HASH, str(error), chain.height)
         except InputError as error:
-            return micro, Outcome(Verdict.INVALID, str(error), chain.height, micro.total_block_id)
+            return Outcome(Verdict.INVALID, str(error), chain.height, micro.total_block_id)
         node.follow_chain(micro.transactions, changes=chain.last_changes())
         node.settle_in_turns()
-        return micro, Outcome(Verdict.APPLIED, height=chain.height)
+        return Outcome(Verdict.APPLIED, height=chain.height)
 
     def _verified(self, micro: Microblock) -> set[bytes]:
         """Return the ids of transactions whose signatures the pool has verified."""

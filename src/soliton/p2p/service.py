@@ -89,6 +89,7 @@ class P2pService(Peering):
             self._name,
             self._call_soon,
             self._on_done,
+            self._charge,
         )
         self._links: dict[PeerId, PeerSocket] = {}
         self._next_id = 1
@@ -303,6 +304,11 @@ class P2pService(Peering):
         self._links.pop(link.peer, None)
         self.carry_out(self.core.closed(link.peer, self.now()))
 
+    def _charge(self, peer: PeerId, seconds: float) -> None:
+        link = self._links.get(peer)
+        if link is not None:
+            link.charge(seconds)
+
     def _name(self, peer: PeerId) -> str:
         link = self._links.get(peer)
         return "a peer that has gone" if link is None else link.name
@@ -381,8 +387,8 @@ class P2pService(Peering):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing of peers is being applied to the chain."""
-        return not self.jobs.receiver.is_busy
+        """Whether this node is not catching up with a better chain, so that it may mine."""
+        return not self.jobs.receiver.is_catching_up
 
     def best_score(self) -> int:
         """Return the best score of a peer; 0 if none is known."""

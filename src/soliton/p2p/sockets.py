@@ -102,11 +102,11 @@ class PeerSocket(asyncio.Protocol):
             return
         since = time.perf_counter()
         self._owner.received(self, data)
-        self._charge(time.perf_counter() - since)
+        self.charge(time.perf_counter() - since)
 
     # --- budgets ----------------------------------------------------------------------------------
 
-    def _charge(self, seconds: float) -> None:
+    def charge(self, seconds: float) -> None:
         """Charge time to the peer; above its share, pause it until the debt is paid."""
         now = time.monotonic()
         self._debt = max(0.0, self._debt - SHARE * (now - self._measured)) + seconds
@@ -178,6 +178,6 @@ class PeerSocket(asyncio.Protocol):
                     self.transport.write(end.value)
             if time.perf_counter() - since > SLICE_SECONDS:
                 break
-        self._charge(time.perf_counter() - since)
+        self.charge(time.perf_counter() - since)
         self._hold()
         self._serve_soon()

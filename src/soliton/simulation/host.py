@@ -137,6 +137,7 @@ class Host:
             self._name,
             self.call_soon,
             self._on_done,
+            lambda _peer, _seconds: None,
             self._timer,
         )
         self.ends: dict[PeerId, End] = {}
@@ -320,9 +321,9 @@ class Host:
 
     @property
     def may_mine(self) -> bool:
-        """Whether there are enough peers for mining, and nothing is being applied to the chain."""
+        """Whether there are enough peers for mining, and this node is not catching up."""
         quorum = self.place.settings.miner.quorum
-        return self.core.connected >= quorum and not self.jobs.receiver.is_busy
+        return self.core.connected >= quorum and not self.jobs.receiver.is_catching_up
 
     def _plan(self) -> None:
         """Schedule mining for the account's slot, as the real node does."""

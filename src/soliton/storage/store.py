@@ -229,6 +229,11 @@ class Store(StoreReader):
         pending[layout.META + at] = layout.encode(block.meta)
         pending[layout.UNDO + at] = layout.encode(list(undo.items()))
 
+    @property
+    def written(self) -> int:
+        """A number that changes with each write."""
+        return self._db.moment
+
     def flush(self) -> None:
         """Write everything appended so far in one atomic transaction.
 
