@@ -27,9 +27,9 @@ PROGRAMS = {"cli", "devnet", "simulation", "testing", "workshop"}
 CORE = {"crypto", "chain", *RULES}
 
 # For each package the packages of ours that it may import, besides itself. `soliton.errors`,
-# `soliton.caching`, `soliton.steps` and the root (`soliton`, for its version) are open to all,
-# `soliton.turns`, which knows the event loop, to all but the core. A package missing here is
-# refused.
+# `soliton.caching`, `soliton.steps`, `soliton.owners` and the root (`soliton`, for its version) are
+# open to all, `soliton.turns`, which knows the event loop, to all but the core. A package missing
+# here is refused.
 MAY_IMPORT: dict[str, set[str]] = {
     "crypto": set(),
     "chain": {"crypto"},
@@ -127,7 +127,14 @@ def fault_of(package: str, target: str) -> str | None:
     if names[0] != "soliton":
         pure = names[0] in PURE or names[0] in BESIDES.get(package, {})
         return "the core has no I/O, clock or chance" if package in CORE and not pure else None
-    if len(names) == 1 or names[1] in {"errors", "caching", "steps", "__version__", package}:
+    if len(names) == 1 or names[1] in {
+        "errors",
+        "caching",
+        "steps",
+        "owners",
+        "__version__",
+        package,
+    }:
         return None
     if names[1] == "turns" and package not in CORE:
         return None

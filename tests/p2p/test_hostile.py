@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from soliton import turns
 from soliton.chain import microblocks
 from soliton.chain.proto import block_pb2
 from soliton.chain.transactions import codec, issue
@@ -22,6 +23,7 @@ from soliton.crypto.hashes import blake2b256
 from soliton.crypto.keys import key_pair
 from soliton.node.node import system_clock
 from soliton.p2p.receiving import Verdict
+from soliton.p2p.sockets import PeerSocket
 from soliton.wire import frames, handshake, messages
 from soliton.wire.handshake import Handshake
 from soliton.wire.kinds import KINDS
@@ -30,6 +32,7 @@ from tests.node.chains import address_of, signed
 from tests.p2p.world import OWNERS, Peer, agree, done, join, make, network, peers, until
 
 PATIENCE = 60
+GREETING = Handshake("wavesR", ANNOUNCED["waves"], "harm", 666, None, 1)
 
 
 @asynccontextmanager
@@ -39,9 +42,7 @@ async def stranger(to: Peer) -> AsyncIterator[tuple[asyncio.StreamReader, asynci
     reader, writer = await asyncio.open_connection(
         where.host, where.port, local_addr=("127.9.9.9", 0)
     )
-    writer.write(
-        handshake.encode(Handshake("wavesR", ANNOUNCED["waves"], "harm", 666, None, 1)),
-    )
+    writer.write(handshake.encode(GREETING))
     try:
         async with asyncio.timeout(PATIENCE):
             await reader.readexactly(1)
@@ -247,5 +248,75 @@ def test_transactions_without_end_of_a_peer_have_a_limit(tmp_path: Path) -> None
                 assert one.service.core.relay.waiting <= 1_000
             await until(lambda: one.service.core.relay.waiting == 0, "the end of the checks")
             assert len(one.node.pool) == 0
+
+    asyncio.run(world())
+
+
+def test_the_debt_of_an_address_outlives_its_connections(tmp_path: Path) -> None:
+    """Who comes back waits until the time is made up for that others of its address have taken."""
+
+    async def world() -> None:
+        async with peers(tmp_path, 2) as (one, friend):
+            debts = one.service.debts
+            async with stranger(one) as (_, writer):
+                writer.write(wrap(1, b"") * 2_000)
+                await until(lambda: bool(debts._paid_at.get("127.9.9.9")), "an account")
+            debts.charge("127.9.9.9", 10_000)
+            reader, writer = await asyncio.open_connection(
+                one.where.host, one.where.port, local_addr=("127.9.9.9", 0)
+            )
+            writer.write(handshake.encode(GREETING))
+            join(friend, one)
+            await until(lambda: one.service.core.connected == 1, "somebody else")
+            links = one.service._links.values()
+            assert [link._intake.is_resting for link in links if link._inbound] == [True, False]
+            assert not reader.at_eof() and one.service.core.connected == 1
+            writer.close()
+
+    asyncio.run(world())
+
+
+def test_a_packet_of_a_peer_is_processed_in_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "ARRIVAL_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "DEBT_SECONDS", 1_000.0)
+    count = 4_000
+
+    async def world() -> None:
+        async with peers(tmp_path, 1) as (one,):
+            lengths: list[int] = []
+            received = one.service.received
+
+            def note(link: PeerSocket, data: bytes) -> None:
+                lengths.append(len(data))
+                received(link, data)
+
+            vars(one.service)["received"] = note
+            async with stranger(one) as (_, writer):
+                writer.write(wrap(1, b"") * count)
+                heard = one.service.core.traffic.messages_in
+                await until(lambda: heard["GetPeers"] == count, "all of it")
+            assert max(lengths) <= turns.PIECE_BYTES
+
+    asyncio.run(world())
+
+
+def test_a_long_message_is_copied_in_long_pieces(tmp_path: Path) -> None:
+    async def world() -> None:
+        async with peers(tmp_path, 1) as (one,):
+            lengths: list[int] = []
+            received = one.service.received
+
+            def note(link: PeerSocket, data: bytes) -> None:
+                lengths.append(len(data))
+                received(link, data)
+
+            vars(one.service)["received"] = note
+            async with stranger(one) as (_, writer):
+                writer.write(wrap(23, bytes(1_000_000)))
+                await until(lambda: bool(one.service.blacklisted()), "the end of the message")
+            assert sum(lengths) > 1_000_000 and len(lengths) < 1_000_000 // turns.PIECE_BYTES
 
     asyncio.run(world())

@@ -101,6 +101,16 @@ def test_limits_of_connections() -> None:
     assert dialled(made, 20_000) == at(9)
 
 
+def test_all_addresses_of_one_network_have_one_owner() -> None:
+    made = book(max_of_host=2)
+    network = [ipaddress.IPv6Address(f"2001:db8:0:1:{each}::1") for each in range(3)]
+    for number, ip in enumerate(network[:2]):
+        assert made.admit(ip, 0) is None
+        made.opened(number, PeerAddress(ip, 1), inbound=True)
+    assert made.admit(network[2], 0) == "there are too many connections from its address"
+    assert made.admit(ipaddress.IPv6Address("2001:db8:0:2::1"), 0) is None
+
+
 def test_the_same_node_twice_is_closed() -> None:
     made = book()
     meet(made, 1, at(1), inbound=True)

@@ -209,6 +209,11 @@ class Core:
         link = self._links.get(peer)
         return 0 if link is None else link.connection.buffered
 
+    def missing(self, peer: PeerId) -> int:
+        """Return how many bytes the message still lacks that is being received."""
+        link = self._links.get(peer)
+        return 0 if link is None else link.connection.missing
+
     def wake_at(self) -> int:
         """Return the latest time of the next ``tick``."""
         machines = (self.scores, self.loader, self.microblocks)

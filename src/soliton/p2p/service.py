@@ -38,6 +38,7 @@ from soliton.p2p.sockets import PeerSocket
 from soliton.steps import Steps
 from soliton.sync.model import PeerId
 from soliton.sync.peers import Dial, Restriction
+from soliton.turns import Debts, Rounds
 from soliton.wire.handshake import Handshake, IpAddress, PeerAddress
 from soliton.wire.messages import Message
 
@@ -60,6 +61,7 @@ class P2pService(Peering):
     ) -> None:
         """``rng`` chooses between equally good peers."""
         self.node = node
+        self.rounds, self.debts = Rounds(), Debts()
         settings = node.settings
         self._settings: NetworkSettings = settings.peers
         self._only = node.settings.peers.only_peer
@@ -298,6 +300,10 @@ class P2pService(Peering):
         if not self._reached and self.core.connected > before:
             self._reached = True
             _log.info("the first peer: %s", link.name)
+
+    def missing(self, peer: PeerId) -> int:
+        """Return how many bytes the message still lacks that is being received."""
+        return self.core.missing(peer)
 
     def closed(self, link: PeerSocket) -> None:
         """Handle a closed connection."""

@@ -1,7 +1,8 @@
 """One connection: its transport, and the budgets of its peer.
 
 Unwritten bytes, unanswered requests, and the time of the event loop have limits. Reading from a
-peer that exceeds one pauses; other peers are not affected.
+peer that exceeds one pauses; other peers are not affected. Received bytes are processed in turns,
+and the time is charged to the owner of the address, which may have other connections or come back.
 
 What lives here: backpressure. What does not: the meaning of the bytes (``core``).
 """
@@ -15,8 +16,10 @@ import time
 from collections import deque
 from typing import Final, Protocol, cast
 
+from soliton.owners import owner_of
 from soliton.steps import Steps
 from soliton.sync.model import PeerId
+from soliton.turns import PIECE_BYTES, Debts, Intake, Rounds
 from soliton.wire.handshake import PeerAddress
 from soliton.wire.messages import Message
 
@@ -28,22 +31,24 @@ WRITE_LIMIT: Final = 32 * 1024 * 1024
 """Unread bytes above which the connection is closed."""
 MAX_REQUESTS: Final = 400
 """Unanswered requests of one peer above which reading from it pauses."""
-DEBT_SECONDS: Final = 0.05
-"""How far one peer may exceed its share of the loop's time before it has to pause."""
-SHARE: Final = 0.25
-"""The share of the loop's time that one peer may use."""
-SLICE_SECONDS: Final = 0.005
-"""The length of a time slice for requests."""
+LONG_PIECE_BYTES: Final = 64 * 1024
+"""Of one incomplete message, processed in one go: it is only copied."""
 
 
 class Owner(Protocol):
     """The owner of the connections."""
+
+    rounds: Rounds
+    debts: Debts
 
     def opened(self, link: PeerSocket, address: PeerAddress, *, inbound: bool) -> None:
         """Handle a new connection: set its ``peer``, or abort it."""
 
     def received(self, link: PeerSocket, data: bytes) -> None:
         """Handle bytes of a peer."""
+
+    def missing(self, peer: PeerId) -> int:
+        """Return how many bytes the message still lacks that is being received."""
 
     def closed(self, link: PeerSocket) -> None:
         """Handle a closed connection."""
@@ -66,9 +71,7 @@ class PeerSocket(asyncio.Protocol):
         self._answering: Steps[bytes | None] | None = None
         self._blocked = False
         self._serving = False
-        self._debt = 0.0
-        self._measured = time.monotonic()
-        self._resting = False
+        self._intake = Intake(owner.rounds, owner.debts, self._receive, self._serve_soon)
 
     @property
     def name(self) -> str:
@@ -87,48 +90,41 @@ class PeerSocket(asyncio.Protocol):
             ip = ipaddress.ip_address(str(peer[0]).partition("%")[0])
             mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
             self._address = PeerAddress(mapped or ip, int(peer[1]))
+        since = time.perf_counter()
+        self._intake.begin(self.transport, owner_of(self._address.ip))
         self._owner.opened(self, self._address, inbound=self._inbound)
+        self._intake.charge(time.perf_counter() - since)
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Drop the unanswered requests."""
+        self._intake.close()
         self._requests.clear()
         self._answering = None
         if self.peer:
             self._owner.closed(self)
 
     def data_received(self, data: bytes) -> None:
-        """Pass bytes to the owner, and charge its time to the peer."""
-        if not self.peer:
-            return
-        since = time.perf_counter()
+        """Pass bytes to the owner, at once or in later turns."""
+        if self.peer:
+            self._intake.receive(data)
+
+    def _receive(self, data: bytes) -> None:
         self._owner.received(self, data)
-        self.charge(time.perf_counter() - since)
+        missing = self._owner.missing(self.peer)
+        self._intake.piece_bytes = max(PIECE_BYTES, min(missing, LONG_PIECE_BYTES))
 
     # --- budgets ----------------------------------------------------------------------------------
 
     def charge(self, seconds: float) -> None:
-        """Charge time to the peer; above its share, pause it until the debt is paid."""
-        now = time.monotonic()
-        self._debt = max(0.0, self._debt - SHARE * (now - self._measured)) + seconds
-        self._measured = now
-        if self._debt > DEBT_SECONDS and not self._resting:
-            self._resting = True
-            self._hold()
-            asyncio.get_running_loop().call_later(self._debt / SHARE, self._rested)
-
-    def _rested(self) -> None:
-        self._resting = False
-        self._hold()
-        self._serve_soon()
+        """Charge time that was used on the peer's behalf; above its share, pause it."""
+        self._intake.charge(seconds)
 
     def _hold(self) -> None:
-        """Pause or resume reading, by the budgets."""
-        if self.transport.is_closing():
-            return
-        if self._resting or len(self._requests) >= MAX_REQUESTS:
-            self.transport.pause_reading()
+        """Stop reading while too many requests wait."""
+        if len(self._requests) >= MAX_REQUESTS:
+            self._intake.hold()
         else:
-            self.transport.resume_reading()
+            self._intake.release()
 
     def write(self, data: bytes) -> None:
         """Send bytes; close the connection if the peer does not read them."""
@@ -160,12 +156,14 @@ class PeerSocket(asyncio.Protocol):
         if self.transport.is_closing():
             return
         waits = self._answering is not None or bool(self._requests)
-        if waits and not (self._serving or self._blocked or self._resting):
+        if waits and not (self._serving or self._blocked or self._intake.is_resting):
             self._serving = True
-            asyncio.get_running_loop().call_soon(self._serve)
+            self._owner.rounds.join(self._serve)
 
     def _serve(self) -> None:
         self._serving = False
+        if self.transport.is_closing() or self._intake.is_resting:
+            return
         since = time.perf_counter()
         while (self._answering or self._requests) and not self._blocked:
             if self._answering is None:
@@ -176,7 +174,7 @@ class PeerSocket(asyncio.Protocol):
                 self._answering = None
                 if end.value is not None:
                     self.transport.write(end.value)
-            if time.perf_counter() - since > SLICE_SECONDS:
+            if time.perf_counter() >= self._owner.rounds.ends_at:
                 break
         self.charge(time.perf_counter() - since)
         self._hold()

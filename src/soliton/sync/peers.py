@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from soliton.owners import owner_of
 from soliton.sync.model import Action, Blame, Joined, Left, PeerId, Received, Send, Tick
 from soliton.wire.errors import PeerFault, Verdict
 from soliton.wire.handshake import Handshake, IpAddress, PeerAddress
@@ -160,7 +161,8 @@ class PeerBook:
         inbound = [each for each in self._connections.values() if each.inbound]
         if len(inbound) >= self.settings.max_inbound:
             return "there are too many connections"
-        if sum(each.address.ip == ip for each in inbound) >= self.settings.max_of_host:
+        owner = owner_of(ip)
+        if sum(owner_of(each.address.ip) == owner for each in inbound) >= self.settings.max_of_host:
             return "there are too many connections from its address"
         return None
 

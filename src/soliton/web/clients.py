@@ -10,8 +10,8 @@ import ipaddress
 from functools import lru_cache
 from typing import Final
 
-_NETWORK_BITS: Final = 64
-"""The owner of an IPv6 address owns all of its network."""
+from soliton.owners import owner_of
+
 LOCAL: Final = ""
 """The key of all clients on this machine."""
 
@@ -30,6 +30,4 @@ def client_key(host: str) -> str:
         address = address.ipv4_mapped or address
     if address.is_loopback:
         return LOCAL
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(ipaddress.IPv6Network((address, _NETWORK_BITS), strict=False).network_address)
-    return str(address)
+    return owner_of(address)

@@ -86,6 +86,11 @@ class Connection:
         return len(self._head) + self._reader.buffered
 
     @property
+    def missing(self) -> int:
+        """The number of bytes that the message still lacks that is being received."""
+        return self._reader.missing
+
+    @property
     def is_over(self) -> bool:
         """Whether the peer has violated the protocol, or ``close`` was called."""
         return self._state is _State.OVER

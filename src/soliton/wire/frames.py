@@ -72,6 +72,11 @@ class FrameReader:
         """The number of bytes in the buffer."""
         return len(self._buffer)
 
+    @property
+    def missing(self) -> int:
+        """The number of bytes that the frame still lacks whose header has been read."""
+        return 0 if self._kind is None else max(0, self._remaining - len(self._buffer))
+
     def feed(self, data: bytes) -> None:
         """Append received bytes."""
         self._buffer += data
