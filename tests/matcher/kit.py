@@ -168,7 +168,7 @@ class FakeNode:
     parallel_broadcasts = 1
 
     def __init__(self) -> None:
-        self.balances: dict[Address, Balances] = {}
+        self.balances: dict[Address, Balances] = {address_of(MATCHER): {None: 1_000 * COIN}}
         self.leased: dict[Address, int] = {}
         self.assets: dict[AssetId, Asset] = {USD: Asset("US dollar", 2, scripted=False)}
         self.scripted: set[Address] = set()

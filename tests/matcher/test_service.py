@@ -11,6 +11,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from soliton.chain.addresses import address_text
 from soliton.chain.orders import Order, Side
 from soliton.matcher.journal.embedded import EmbeddedJournal
 from soliton.matcher.journal.errors import JournalProblem
@@ -28,6 +29,7 @@ from tests.matcher.kit import (
     CAROL,
     COIN,
     FEE,
+    MATCHER,
     PAIR,
     USD,
     FakeNode,
@@ -333,3 +335,61 @@ async def test_before_and_after_its_life_nothing_is_taken(tmp_path: Path, node: 
     await matcher.stop()
     assert matcher.status is ServiceStatus.STOPPING
     assert await refusal(matcher, order) is errors.MATCHER_IS_STOPPING
+
+
+# --- the coins for fees ---------------------------------------------------------------------------
+
+
+async def test_nothing_is_matched_that_the_matcher_cannot_pay(
+    matcher: Matcher, node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = address_of(MATCHER)
+
+    def give(coins: int) -> None:
+        node.balances[own] = {None: coins}
+        node.update(changed=frozenset((own,)))
+
+    node.answer = BroadcastAnswer(Broadcast.LATER, "busy")
+    for _ in range(4):
+        await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, 250), market=False)
+    accounts = matcher.session.require_accounts()
+    give(2 * FEE)
+    await eventually(lambda: accounts.get(own).balances.tradable(None) == 2 * FEE)
+    # Three exchanges are too many, two are not.
+    three = make_order(BOB, Side.BUY, 3 * COIN, 250)
+    before = matcher.offsets.current
+    assert await refusal(matcher, three) is errors.MATCHER_BALANCE_NOT_ENOUGH
+    assert matcher.offsets.current == before
+    assert address_text(own) in caplog.text and "0.006 WAVES" in caplog.text
+    await matcher.placing.place(make_order(BOB, Side.BUY, 2 * COIN, 250), market=False)
+    # What they cost is not there any more, though no block has them.
+    one = make_order(BOB, Side.BUY, COIN, 250)
+    assert await refusal(matcher, one) is errors.MATCHER_BALANCE_NOT_ENOUGH
+    assert await refusal(matcher, one, market=True) is errors.MATCHER_BALANCE_NOT_ENOUGH
+    # An order that only rests costs nothing.
+    await matcher.placing.place(make_order(BOB, Side.BUY, COIN, 240), market=False)
+    give(3 * FEE)
+    await eventually(lambda: accounts.get(own).balances.tradable(None) == 3 * FEE)
+    await matcher.placing.place(one, market=False)
+    assert matcher.settlement.owed + matcher._replica.signer.fees == 3 * FEE
+    assert matcher.placing._fee_funds._promised == 0
+
+
+async def test_what_is_owed_is_counted_once(matcher: Matcher, node: FakeNode) -> None:
+    for side, keys in ((Side.SELL, ALICE), (Side.BUY, BOB)):
+        await matcher.placing.place(make_order(keys, side, COIN, 250), market=False)
+    settlement = matcher.settlement
+    await eventually(lambda: len(node.sent) >= 1)
+    # The pool has it: there it counts as spent.
+    await eventually(lambda: settlement.owed == 0)
+    [sent] = {each.id: each for each in node.sent}.values()
+    node.update(vanished=(sent.id,))
+    await eventually(lambda: settlement.owed == FEE)
+    node.mine(sent)
+    await eventually(lambda: settlement.owed == 0)
+    node.roll_back(node.height - 1)
+    await eventually(lambda: settlement.owed == FEE or any(settlement.off_chain.values()))
+    settlement.deactivate()
+    assert settlement.owed == 0
+    settlement.activate()
+    assert settlement.owed == FEE

@@ -56,7 +56,9 @@ async def test_the_database_has_all_when_it_is_asked_or_written(tmp_path: Path) 
     # A process that ends now leaves this behind.
     database.complete = lambda: None
     database._fresh.clear()
-    assert database.pending() == {each.id: PendingRecord(1) for each in (asked, listed, written)}
+    assert database.pending() == {
+        each.id: PendingRecord(1, fee=100_000) for each in (asked, listed, written)
+    }
     found = database.transaction(written.id)
     assert found is not None and is_signed(found)
     await database.close()

@@ -77,8 +77,12 @@ class Accounts:
         on_changed: Callable[[Address, frozenset[AssetId | None]], None],
         on_uncovered: Callable[[Account, tuple[ActiveOrder, ...]], None],
         outstanding: Callable[[bytes], AnyTransaction | None] = lambda _: None,
+        own: Address | None = None,
     ) -> None:
-        """``outstanding`` returns a transaction that should be on the chain, but is not."""
+        """``outstanding`` returns a transaction that should be on the chain, but is not. ``own`` is
+        the matcher's account, which is always watched.
+        """
+        self._own = own
         self._node = node
         self._outstanding = outstanding
         self._decimals = decimals
@@ -116,7 +120,11 @@ class Accounts:
         return account
 
     def _evict(self) -> None:
-        idle = (address for address, account in self._watched.items() if account.idle)
+        idle = (
+            address
+            for address, account in self._watched.items()
+            if account.idle and address != self._own
+        )
         for address in [found for _, found in zip(range(MAX_WATCHED // 10), idle, strict=False)]:
             del self._watched[address]
 
@@ -146,6 +154,10 @@ class Accounts:
         await self._read(account, missing)
         if assets is None:
             account.complete = True
+
+    async def reload(self, account: Account, assets: Collection[AssetId | None]) -> None:
+        """Load some balances again, though no change was reported; raises ``NodeUnavailable``."""
+        await self._read(account, assets)
 
     async def _read(self, account: Account, assets: Collection[AssetId | None] | None) -> None:
         """Request balances, and again if they may have changed meanwhile."""
@@ -314,7 +326,7 @@ class Accounts:
         """Evict an idle account instead of requesting its balances each time; the next use reloads
         it.
         """
-        if not account.idle:
+        if not account.idle or account.address == self._own:
             return False
         del self._watched[account.address]
         account.stale += 1

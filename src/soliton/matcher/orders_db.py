@@ -92,6 +92,8 @@ class PendingRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
     height: int = 0
     failure: str = ""
     rebuilt: bool = False
+    fee: int = 0
+    """In units of the native coin; records of older versions have none."""
 
 
 _decode_pending = msgspec.msgpack.Decoder(PendingRecord).decode
@@ -273,7 +275,7 @@ class OrdersDatabase(KeyValues):
 
     def put_transaction(self, transaction: AnyTransaction, *, rebuilt: bool = False) -> None:
         """Store a transaction that must be settled; ``rebuilt`` as in ``PendingRecord``."""
-        record = PendingRecord(transaction.timestamp, rebuilt=rebuilt)
+        record = PendingRecord(transaction.timestamp, rebuilt=rebuilt, fee=transaction.fee)
         self._fresh[_TRANSACTION + transaction.id] = codec.encode(transaction)
         self._fresh[_PENDING + transaction.id] = _encode(record)
 

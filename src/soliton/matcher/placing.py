@@ -36,6 +36,7 @@ from soliton.matcher.exchanges import (
     transaction_price,
     with_parameters,
 )
+from soliton.matcher.fee_funds import FeeFunds
 from soliton.matcher.log_throttle import throttled
 from soliton.matcher.node_watch import NodeWatch
 from soliton.matcher.replica import Replica
@@ -95,6 +96,7 @@ class Placing:
         self._watch = watch
         self._placement = placement
         self._rates = rates
+        self._fee_funds = FeeFunds(replica)
 
     async def place(self, order: Order, *, market: bool, is_signed: bool | None = None) -> None:
         """Place an order; returns once the journal has stored it and the engine has processed it.
@@ -155,18 +157,25 @@ class Placing:
         await accounts.ensure(
             account, (order.amount_asset, order.price_asset, order.matcher_fee_asset, None)
         )
+        await self._fee_funds.refresh(accounts)
         if accounts.stopped:
             raise MatcherError(errors.MATCHER_IS_STARTING)
         if not self._session.trusted.is_set():
             # Its balances may be those of another chain.
             raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN)
-        command = self._reserve(order, account, fees, market=market)
+        promised = self._fee_funds.promise(order, accounts)
+        try:
+            command = self._reserve(order, account, fees, market=market)
+        except BaseException:
+            self._fee_funds.release(promised)
+            raise
         applied: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
 
         names = {order.id, signed_name(order) or order.id}
 
         def on_outcome(outcome: Outcome) -> None:
             account.placing -= names
+            self._fee_funds.release(promised)
             if isinstance(outcome, MatcherError):
                 account.balances.release(order.id)
             resolve(applied, outcome)
@@ -175,6 +184,7 @@ class Placing:
             self._sequencer.enqueue(command, on_outcome)
         except MatcherError:
             account.balances.release(order.id)
+            self._fee_funds.release(promised)
             raise
         account.placing |= names
         return applied

@@ -90,14 +90,14 @@ class Replica:
             self.session,
         )
         self.signatures = signatures
-        signer = ExchangeSigner(account, self.signatures, self.settlement.add)
-        self.database.complete = signer.finish
+        self.signer = ExchangeSigner(account, self.signatures, self.settlement.add)
+        self.database.complete = self.signer.finish
         self.effects = Effects(
             self.engine,
             self.session,
             self.chain,
             self.database,
-            settle=signer.sign,
+            settle=self.signer.sign,
             sender_public_key=account.public_key,
             base_fee=settings.trading.exchange_base_fee,
         )

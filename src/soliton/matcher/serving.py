@@ -40,6 +40,7 @@ class Serving:
             on_changed=effects.balances_changed,
             on_uncovered=self._canceling.cancel_uncovered,
             outstanding=settlement.outstanding,
+            own=replica.address,
         )
         followed = asyncio.Event()
         settlement.activate()
@@ -51,6 +52,7 @@ class Serving:
             await self._until(followed.wait())
             await until_answered(settlement.reconcile)
             await until_answered(lambda: load_accounts(accounts, effects, settlement))
+            await until_answered(lambda: accounts.ensure(accounts.get(replica.address), (None,)))
             # Balances of another chain would cancel orders.
             await until_answered(self._watch.check_chain)
             session.accounts = accounts

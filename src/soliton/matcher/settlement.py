@@ -56,12 +56,23 @@ class Sent(msgspec.Struct):
     height: int = 0
     failure: str = ""
     rebuilt: bool = False
+    fee: int = 0
     in_pool: bool = False
     queued: bool = False
     last_sent: float = float("-inf")
     refusals: int = 0
     refused: bool = False
     message: str = _UNANSWERED
+
+    @property
+    def owed(self) -> int:
+        """What the account has to pay for it, unless the node counts it already."""
+        return 0 if self.height or self.in_pool else self.fee
+
+    @property
+    def record(self) -> PendingRecord:
+        """What the database has to know."""
+        return PendingRecord(self.created, self.height, self.failure, self.rebuilt, self.fee)
 
 
 class Settlement:
@@ -88,6 +99,8 @@ class Settlement:
         self._rebuilt: dict[OrderPair, AnyTransaction] = {}
         self.to_send: deque[bytes] = deque()
         self.wake = asyncio.Event()
+        self.owed = 0
+        """The fees of the transactions that neither the chain nor the node's pool has."""
         self.height = 0
         self._final = 0
         self.rollbacks = 0
@@ -137,6 +150,7 @@ class Settlement:
         """Only record transactions: another matcher sends them, or none can yet."""
         self.is_active = False
         self.pending, self._at, self._failed, self._rebuilt = {}, {0: {}}, {}, {}
+        self.owed = 0
         self.to_send.clear()
         self._found.clear()
         self.found.clear()
@@ -148,7 +162,9 @@ class Settlement:
         pending = self._database.pending()
         self.is_active = True
         for transaction_id, record in pending.items():
-            sent = Sent(record.created, None, record.height, rebuilt=record.rebuilt)
+            sent = Sent(
+                *(record.created, None, record.height), rebuilt=record.rebuilt, fee=record.fee
+            )
             self._note_failure(transaction_id, sent, record.failure)
             self.watch(transaction_id, sent)
             if record.rebuilt:
@@ -163,11 +179,13 @@ class Settlement:
         """Start tracking a transaction."""
         self.pending[transaction_id] = sent
         self._at.setdefault(sent.height, {})[transaction_id] = sent
+        self.owed += sent.owed
 
     def unwatch(self, transaction_id: bytes) -> None:
         """Stop tracking a transaction."""
         sent = self.pending.pop(transaction_id, None)
         if sent is not None:
+            self.owed -= sent.owed
             self._leave_height(transaction_id, sent)
             self._failed.pop(transaction_id, None)
 
@@ -253,7 +271,7 @@ class Settlement:
                 self.replace(transaction, exchange.transaction, exchange.inclusion, _OTHER)
                 continue
             sent.rebuilt = False
-            self._database.note_seen(transaction.id, PendingRecord(sent.created))
+            self._database.note_seen(transaction.id, sent.record)
             self.queue(transaction.id, sent)
 
     def replace(
@@ -270,7 +288,7 @@ class Settlement:
         self.unwatch(old.id)
         self._database.replace_transaction(old, new, order_ids(old))
         self._session.given_up(old.id)
-        sent = Sent(new.timestamp, new)
+        sent = Sent(new.timestamp, new, fee=new.fee)
         self.watch(new.id, sent)
         if inclusion.height:
             self.note_inclusion(new.id, sent, inclusion)
@@ -284,7 +302,7 @@ class Settlement:
             return
         self._database.put_transaction(transaction, rebuilt=not self.is_active)
         if self.is_active:
-            sent = Sent(transaction.timestamp, transaction)
+            sent = Sent(transaction.timestamp, transaction, fee=transaction.fee)
             self.watch(transaction.id, sent)
             self.queue(transaction.id, sent)
 
@@ -328,12 +346,14 @@ class Settlement:
             self.replace(old, new, NOWHERE, _OTHER)
         else:
             sent.rebuilt = False
-            self._database.note_seen(old.id, PendingRecord(sent.created))
+            self._database.note_seen(old.id, sent.record)
 
     def _see_in_pool(self, transaction_id: bytes, *, present: bool) -> None:
         sent = self.pending.get(transaction_id)
         if sent is not None:
+            self.owed -= sent.owed
             sent.in_pool = present and not sent.height
+            self.owed += sent.owed
 
     async def _roll_back(self, stayed: int) -> None:
         heights = sorted(height for height in self._at if height > stayed)
@@ -352,10 +372,12 @@ class Settlement:
     def note_inclusion(self, transaction_id: bytes, sent: Sent, inclusion: Inclusion) -> None:
         """Record that a transaction is in a block now, or in none any more."""
         height, failure = inclusion.height, inclusion.failure
+        self.owed -= sent.owed
         self._leave_height(transaction_id, sent)
         sent.height = height
         self._at.setdefault(height, {})[transaction_id] = sent
         sent.in_pool = False
+        self.owed += sent.owed
         self._found.pop(transaction_id, None)
         if height:
             sent.transaction, sent.rebuilt = None, False
@@ -366,7 +388,7 @@ class Settlement:
                 *(base58.encode(transaction_id), height, failure),
             )
         self._note_failure(transaction_id, sent, failure)
-        self._database.note_seen(transaction_id, PendingRecord(sent.created, height, failure))
+        self._database.note_seen(transaction_id, sent.record)
 
     def _note_failure(self, transaction_id: bytes, sent: Sent, failure: str) -> None:
         sent.failure = failure

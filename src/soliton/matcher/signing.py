@@ -34,10 +34,13 @@ class ExchangeSigner:
         self._signatures = signatures
         self._done = done
         self._waiting: dict[bytes, AnyTransaction] = {}
+        self.fees = 0
+        """The sum of the fees of the waiting transactions."""
 
     def sign(self, transaction: AnyTransaction) -> None:
         """Sign a transaction without proofs; ``done`` is called later."""
         self._waiting[transaction.id] = transaction
+        self.fees += transaction.fee
         signed = partial(self._signed, transaction.id)
         self._signatures.sign(self._key, transaction.body, self._point, signed)
 
@@ -50,4 +53,5 @@ class ExchangeSigner:
     def _signed(self, transaction_id: bytes, signature: bytes) -> None:
         transaction = self._waiting.pop(transaction_id, None)
         if transaction is not None:
+            self.fees -= transaction.fee
             self._done(codec.with_proofs(transaction, (signature,)))

@@ -173,6 +173,9 @@ USER_PUBLIC_KEY_IS_NOT_VALID: Final = _row("3148801 UserPublicKeyIsNotValid",
     "Provided public key is not correct, reason: {{reason}}")
 INVALID_ADDRESS: Final = _row("4194304 InvalidAddress",
     "Provided address is not correct, reason: {{reason}}")
+MATCHER_BALANCE_NOT_ENOUGH: Final = _row("5244422 MatcherBalanceNotEnough",
+    "The account {{address}} of the matcher has {{actual}} left for the fees of exchanges, but "
+    "{{required}} are required. Please retry later or contact with the administrator")
 ORDER_BOOK_BROKEN: Final = _row("8388609 OrderBookBroken",
     "The order book for {{assetPair}} is unavailable, please contact with the administrator")
 ORDER_BOOK_UNEXPECTED_STATE: Final = _row("8388612 OrderBookUnexpectedState",

@@ -122,7 +122,7 @@ _STATUSES: Final = {
         *(errors.UNEXPECTED_ERROR, errors.MATCHER_IS_STARTING, errors.MATCHER_IS_STOPPING),
         *(errors.CAN_NOT_PERSIST_EVENT, errors.COMMAND_OUTCOME_UNKNOWN, errors.ORDER_BOOK_BROKEN),
         *(errors.ORDER_BOOK_UNEXPECTED_STATE, errors.WAVES_NODE_CONNECTION_BROKEN),
-        errors.BALANCING,
+        *(errors.BALANCING, errors.MATCHER_BALANCE_NOT_ENOUGH),
     ),
     599: (errors.WS_CONNECTION_MAX_LIFETIME_EXCEEDED, errors.WS_CONNECTION_PONG_TIMEOUT),
 }
@@ -136,7 +136,12 @@ def status_of(kind: ErrorKind) -> int:
 
 
 RETRY_AFTER: Final[Headers] = ((b"retry-after", b"5"),)
-_PASSING: Final = frozenset((errors.MATCHER_IS_STARTING, errors.WAVES_NODE_CONNECTION_BROKEN))
+_PASSING: Final = frozenset(
+    (
+        *(errors.MATCHER_IS_STARTING, errors.WAVES_NODE_CONNECTION_BROKEN),
+        errors.MATCHER_BALANCE_NOT_ENOUGH,
+    )
+)
 """Temporary errors."""
 
 
