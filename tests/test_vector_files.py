@@ -14,6 +14,7 @@ from tests.vectors import REPOSITORY, shared_root
 TRANSACTIONS: Final = "tests/chain/transactions/test_vectors.py"
 COMPILER: Final = "tests/ride/compiler/test_vectors.py"
 ESTIMATORS: Final = "tests/ride/estimators/test_vectors.py"
+VERSION_9: Final = "tests/ride/test_version_9.py"
 CURVE: Final = "tests/crypto/test_curve25519.py"
 
 READ_BY: Final[dict[str, str]] = {
@@ -33,6 +34,9 @@ READ_BY: Final[dict[str, str]] = {
     "orders": "tests/chain/test_orders.py",
     "p2p_capture": "tests/wire/test_vectors.py",
     "p2p_messages": "tests/wire/test_vectors.py",
+    "ride9/ride_ecrecover_fix": VERSION_9,
+    "ride9/ride_v9_compile": VERSION_9,
+    "ride9/ride_v9_eval": VERSION_9,
     "ride_calls_with_env": "tests/ride/test_evaluator_vectors.py",
     "ride_compile": COMPILER,
     "ride_compile_disagree": COMPILER,
@@ -84,11 +88,16 @@ def files() -> list[Path]:
     directory = shared_root() / "vectors"
     if not directory.is_dir():
         pytest.skip(f"there are no vectors in {directory}")
-    return [path for path in sorted(directory.iterdir()) if ".json" in path.name]
+    return [
+        path
+        for folder in (directory, directory / "ride9")
+        for path in sorted(folder.glob("*.json*"))
+    ]
 
 
 def name_of(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".json")
+    name = path.name.removesuffix(".gz").removesuffix(".json")
+    return f"ride9/{name}" if path.parent.name == "ride9" else name
 
 
 def rows_of(path: Path) -> list[Any]:

@@ -102,7 +102,7 @@ def _texts(names: Mapping[str, Any]) -> Iterator[str]:
     yield names["dapp script"]
     yield "true"
     yield "{-# STDLIB_VERSION 6 #-}\nlet a = 1\na == 2 || sigVerify(base58'', base58'', base58'')"
-    yield "{-# STDLIB_VERSION 9 #-}\n{-# CONTENT_TYPE DAPP #-}\n@Callable(i)\nfunc f() = []"
+    yield "{-# STDLIB_VERSION 10 #-}\n{-# CONTENT_TYPE DAPP #-}\n@Callable(i)\nfunc f() = []"
     yield "let a ="
     yield "unknown(1)"
     yield "base64:AAAA"

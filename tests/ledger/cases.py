@@ -77,6 +77,7 @@ NETWORKS = {
     "approved": network(range(1, 15), (15,)),
     "v5": network(range(1, 16)),
     "calls": network(range(1, 17)),
+    "finality": network(range(1, 26)),
     "ride 6": network(range(1, 18)),
     "unsponsored": network(range(1, 18), feature_check_blocks_period=1_000),
     "light": network(range(1, 23)),

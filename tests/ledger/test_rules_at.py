@@ -51,6 +51,13 @@ def test_sponsorship_begins_a_voting_period_after_its_feature() -> None:
     assert RuleBook(DEVNET).at(1).sponsorship
 
 
+def test_recovered_keys_keep_their_zeros_from_a_feature_on() -> None:
+    rules = book({24: 10})
+    fixed = [rules.at(height).language.ecrecover_fix for height in (9, 10, 11)]
+    assert fixed == [False, True, True]
+    assert not RuleBook(MAINNET).at(10**9).language.ecrecover_fix
+
+
 def test_carry_begins_one_block_after_ng() -> None:
     rules = book({2: 10})
     assert [rules.at(height).ng for height in (9, 10, 11)] == [False, True, True]

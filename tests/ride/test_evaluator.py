@@ -21,7 +21,8 @@ from soliton.ride.evaluator import NO_LIMIT, Invocation, Outcome, Setting, evalu
 from soliton.ride.expressions import Expression, GetField, If, ListConst
 from soliton.ride.script import make_script, parse_script
 from soliton.ride.trace import Step, Trace
-from soliton.ride.values import UNIT, BigInt, CaseObject, RideList, Value, case_object
+from soliton.ride.values import UNIT, CaseObject, RideList, Value, case_object
+from tests.ride.recorded_values import is_recorded
 from tests.ride.static_environment import ADDRESS, StaticEnvironment
 from tests.ride.trees import Plain, add, block, call, dapp, equal, func, let, text, tree
 from tests.vectors import load_vectors, report
@@ -98,38 +99,12 @@ def _check(vector: dict[str, Any], expected: dict[str, Any], new: bool) -> str |
     except EvaluationError as error:
         assert "error" in expected
         return None if error.spent == expected["complexity"] else COSTS_OF_ERRORS
-    assert _same(expected["value"], outcome.value)
+    assert is_recorded(expected["value"], outcome.value)
     if outcome.spent == expected["complexity"]:
         return None
     if script.is_dapp and (expected["complexity"], outcome.spent) == (0, 1):
         return FREE_VERIFIER
     return NAMED_COSTS
-
-
-def _same(expected: dict[str, Any], value: Value) -> bool:
-    kind, content = next(iter(expected.items()))
-    match kind, value:
-        case ("Boolean", bool()) | ("String", str()):
-            return bool(content == value)
-        case "Int", int():
-            return int(content) == value
-        case "BigInt", BigInt(number):
-            return int(content) == number
-        case "ByteVector", bytes():
-            return bytes.fromhex(content) == value
-        case "List", RideList(items):
-            return all(map(_same, content, items)) and len(content) == len(items)
-        case "Tuple", CaseObject():
-            # The parts are `_1`, `_2` and so on, in this order.
-            return all(map(_same, content, value.fields.values()))
-        case "Address", CaseObject("Address"):
-            return True
-        case "Object", CaseObject(name, fields):
-            wanted = expected.get("fields", {})
-            return content == name and all(_same(wanted[each], fields[each]) for each in wanted)
-        case "Unit", _:
-            return value is UNIT
-    raise AssertionError(f"{kind} and {value!r}")
 
 
 # --- complexity, as the reference's own tests have it ---------------------------------------------

@@ -223,7 +223,7 @@ def _sealed(body: bytes) -> bytes:
     ("body", "reason"),
     [
         (b"", "empty"),
-        (b"\x09\x06", "Invalid version"),
+        (b"\x0a\x06", "Invalid version"),
         (b"\xff\x06", "Invalid version of script: -1"),
         (b"\0\2", "Invalid version|Illegal length"),
         (b"\0\4\3\6", "Invalid content type"),

@@ -19,6 +19,15 @@ from typing import Final, NamedTuple
 
 import gmpy2
 
+from soliton.crypto.der import (
+    BIT_STRING,
+    INTEGER,
+    NULL,
+    OBJECT_IDENTIFIER,
+    OCTET_STRING,
+    SEQUENCE,
+    Reader,
+)
 from soliton.crypto.errors import CryptoError
 
 MIN_MODULUS_BITS: Final = 512
@@ -46,14 +55,6 @@ DIGESTS: Final = {
 """By ``hashlib`` name."""
 
 _RSA_ENCRYPTION: Final = bytes.fromhex("2a864886f70d010101")
-_INTEGER: Final = 0x02
-_BIT_STRING: Final = 0x03
-_OCTET_STRING: Final = 0x04
-_NULL: Final = 0x05
-_OBJECT_IDENTIFIER: Final = 0x06
-_SEQUENCE: Final = 0x30
-_LONG_LENGTH: Final = 0x80
-_MAX_LENGTH_BYTES: Final = 4
 _MIN_PADDING: Final = 8
 
 
@@ -66,18 +67,18 @@ class PublicKey(NamedTuple):
 
 def parse_public_key(data: bytes) -> PublicKey:
     """Parse a key; raise ``CryptoError`` if it is malformed or out of the limits."""
-    outer = _Reader(_Reader(data).only(_SEQUENCE))
-    algorithm = _Reader(outer.next(_SEQUENCE))
-    if algorithm.next(_OBJECT_IDENTIFIER) != _RSA_ENCRYPTION:
+    outer = Reader(Reader(data).only(SEQUENCE))
+    algorithm = Reader(outer.next(SEQUENCE))
+    if algorithm.next(OBJECT_IDENTIFIER) != _RSA_ENCRYPTION:
         raise CryptoError("not an RSA key")
-    if algorithm.rest and algorithm.next(_NULL):
+    if algorithm.rest and algorithm.next(NULL):
         raise CryptoError("parameters of an RSA key")
-    bits = outer.next(_BIT_STRING)
+    bits = outer.next(BIT_STRING)
     if outer.rest or algorithm.rest or bits[:1] != b"\0":
         raise CryptoError("excess key data")
-    numbers = _Reader(_Reader(bits[1:]).only(_SEQUENCE))
-    modulus = int.from_bytes(numbers.next(_INTEGER), "big")
-    exponent = int.from_bytes(numbers.next(_INTEGER), "big")
+    numbers = Reader(Reader(bits[1:]).only(SEQUENCE))
+    modulus = int.from_bytes(numbers.next(INTEGER), "big")
+    exponent = int.from_bytes(numbers.next(INTEGER), "big")
     if numbers.rest:
         raise CryptoError("extra data available")
     _check_size(modulus, exponent)
@@ -139,8 +140,8 @@ def _without_padding(block: bytes) -> bytes | None:
 
 
 def _digest_info(digest: str, hashed: bytes) -> bytes:
-    algorithm = _short(_OBJECT_IDENTIFIER, DIGESTS[digest]) + _short(_NULL, b"")
-    return _short(_SEQUENCE, _short(_SEQUENCE, algorithm) + _short(_OCTET_STRING, hashed))
+    algorithm = _short(OBJECT_IDENTIFIER, DIGESTS[digest]) + _short(NULL, b"")
+    return _short(SEQUENCE, _short(SEQUENCE, algorithm) + _short(OCTET_STRING, hashed))
 
 
 def _short(tag: int, content: bytes) -> bytes:
@@ -160,34 +161,3 @@ def _equal_without_null(found: bytes, expected: bytes) -> bool:
     if not 0 <= start <= len(found) or start + 2 > len(expected):
         raise CryptoError("index out of bounds")
     return found[start:] == changed[start + 2 :] and found[:start] == changed[:start]
-
-
-class _Reader:
-    """Reads DER elements in sequence."""
-
-    def __init__(self, data: bytes) -> None:
-        self.rest = data
-
-    def next(self, tag: int) -> bytes:
-        """Return the content of the next element, which must have this tag."""
-        if len(self.rest) < 2 or self.rest[0] != tag:
-            raise CryptoError("not the element that a key has here")
-        length, start = self.rest[1], 2
-        if length >= _LONG_LENGTH:
-            count = length - _LONG_LENGTH
-            start += count
-            if not 0 < count <= _MAX_LENGTH_BYTES or len(self.rest) < start:
-                raise CryptoError("a length that is none")
-            length = int.from_bytes(self.rest[2:start], "big")
-        content = self.rest[start : start + length]
-        if len(content) != length:
-            raise CryptoError("an element that ends early")
-        self.rest = self.rest[start + length :]
-        return content
-
-    def only(self, tag: int) -> bytes:
-        """Return the content of the only element."""
-        content = self.next(tag)
-        if self.rest:
-            raise CryptoError("excess key data")
-        return content

@@ -309,6 +309,7 @@ def _language(height: int, settings: Functionality, active: frozenset[int]) -> S
         correct_object_version=later,
         vrf=Feature.BLOCK_V5 in active,
         light_node=Feature.LIGHT_NODE in active,
+        ecrecover_fix=Feature.ECRECOVER_FIX in active,
     )
 
 

@@ -57,6 +57,8 @@ class Switches(msgspec.Struct, frozen=True):
     """Feature 16: the verifier of a dApp sees objects of its own version; before, of version 3."""
     vrf: bool = True
     """Feature 15: blocks have a ``vrf``."""
+    ecrecover_fix: bool = True
+    """Feature 24: ``ecrecover`` keeps the leading zeros of a key."""
     light_node: bool = True
     """Feature 22: generating balances and other results follow the rules of that feature."""
 

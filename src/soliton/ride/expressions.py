@@ -22,7 +22,7 @@ from typing import Any, Final, Union
 import msgspec
 
 FIRST_VERSION: Final = 1
-LAST_VERSION: Final = 8
+LAST_VERSION: Final = 9
 """The versions of the language."""
 DEFAULT_FUNCTION: Final = "default"
 """The function that a call without a name calls."""

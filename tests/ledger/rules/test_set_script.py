@@ -39,6 +39,8 @@ ride 6 | code=script(7) | ActivationError Block Reward Distribution feature has 
 ride 6 | code=script(8) | ActivationError Light Node feature has not been activated yet
 light | code=script(3) | ActivationError Script version below V4 is not allowed after Light Node fe
 light | code=script(8) | ok
+light | code=script(9) | ActivationError Deterministic Finality & RIDE V9 feature has not been activ
+finality | code=script(9) | ok
 devnet | mine=TRUE, version=1 | ok
 devnet | mine=TRUE, version=1, fee=500000 | ok
 devnet | mine=NO, fee=500000 | NotAllowedByScript Transaction is not allowed by account-script

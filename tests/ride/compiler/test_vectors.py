@@ -12,7 +12,6 @@ from tests.vectors import load_vectors, report
 LIBRARIES_OF_OTHERS = "imports files that are not part of the vectors"
 NOT_THE_REFERENCE = "recorded of another compiler; the reference's bytes differ"
 GUESSED_PAIR = "source and script do not belong together"
-VERSION_9 = "version 9 of the language exists in the JavaScript build only"
 
 FORMS: dict[str, dict[str, Any]] = {
     "script": {},
@@ -55,9 +54,6 @@ def test_sources_compile_to_the_same_bytes() -> None:
 def test_where_compilers_disagree_the_reference_is_right() -> None:
     ran = 0
     for vector in load_vectors("ride_compile_disagree"):
-        if "STDLIB_VERSION 9" in vector["source"]:
-            report.skipped("ride_compile_disagree", 1, VERSION_9)
-            continue
         wanted = vector["ridejs"] if vector["ridejs_ok"] else "error"
         assert outcome(vector["source"]) == wanted, vector["origin"]
         ran += 1

@@ -18,7 +18,7 @@ from soliton.api.http import Request
 from soliton.api.lookup import node_of
 from soliton.api.route_table import row, table
 from soliton.chain.blocks import decode_header
-from soliton.chain.features import DESCRIPTIONS, Feature
+from soliton.chain.features import DESCRIPTIONS, IMPLEMENTED, Feature
 from soliton.consensus import rewards
 from soliton.ledger.rules_at import voting_window
 from soliton.node.blockchain import Blockchain
@@ -115,7 +115,7 @@ def _feature(node: Node, number: int, height: int, votes: Counter[int]) -> Featu
         status = _ACTIVATED
     else:
         status = _VOTING if start is None or preset else _APPROVED
-    known = number in DESCRIPTIONS
+    known = number in IMPLEMENTED
     voted = status != _ACTIVATED and not preset and number in node.settings.features.supported
     return FeatureStatus(
         id=number,

@@ -27,6 +27,7 @@ _FEATURE_OF_VERSION: Final = {
     6: Feature.RIDE_V6,
     7: Feature.BLOCK_REWARD_DISTRIBUTION,
     8: Feature.LIGHT_NODE,
+    9: Feature.DETERMINISTIC_FINALITY,
 }
 _BYTES_PER_FEE_UNIT: Final = 1_024
 _FIRST_VERSION_KEPT: Final = 4

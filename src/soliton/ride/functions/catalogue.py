@@ -68,17 +68,17 @@ _NATIVE: Final = """
 118; pow; BigInt, Int, BigInt, Int, Int, Rounding; BigInt; 5:200 6:270
 119; log; BigInt, Int, BigInt, Int, Int, Rounding; BigInt; 5:200
 200; size; ByteVector; Int; 1:1
-201; take; ByteVector, Int; ByteVector; 1:1 4:6
-202; drop; ByteVector, Int; ByteVector; 1:1 4:6
+201; take; ByteVector, Int; ByteVector; 1:1 4:6 9:2
+202; drop; ByteVector, Int; ByteVector; 1:1 4:6 9:2
 203; +; ByteVector, ByteVector; ByteVector; 1:10 4:2
-204; takeRight; ByteVector, Int; ByteVector; 6:6
-205; dropRight; ByteVector, Int; ByteVector; 6:6
+204; takeRight; ByteVector, Int; ByteVector; 6:6 9:2
+205; dropRight; ByteVector, Int; ByteVector; 6:6 9:2
 300; +; String, String; String; 1:10 4:20 6:1
-303; take; String, Int; String; 1:1 4:20
-304; drop; String, Int; String; 1:1 4:20
+303; take; String, Int; String; 1:1 4:20 9:2
+304; drop; String, Int; String; 1:1 4:20 9:2
 305; size; String; Int; 1:1
-306; takeRight; String, Int; String; 6:20
-307; dropRight; String, Int; String; 6:20
+306; takeRight; String, Int; String; 6:20 9:2
+307; dropRight; String, Int; String; 6:20 9:2
 310; toBigInt; Int; BigInt; 5:1
 311; +; BigInt, BigInt; BigInt; 5:8 8:1
 312; -; BigInt, BigInt; BigInt; 5:8 8:1
@@ -90,8 +90,8 @@ _NATIVE: Final = """
 318; -; BigInt; BigInt; 5:8 8:1
 319; >; BigInt, BigInt; Boolean; 5:8 8:1
 320; >=; BigInt, BigInt; Boolean; 5:8 8:1
-400; size; List[T]; Int; 1:2
-401; getElement; List[T], Int; T; 1:2
+400; size; List[T]; Int; 1:2 9:1
+401; getElement; List[T], Int; T; 1:2 9:1
 405; median; List[Int]; Int; 4:20
 406; max; List[Int]; Int; 4:3
 407; min; List[Int]; Int; 4:3
@@ -113,20 +113,26 @@ _NATIVE: Final = """
 500; sigVerify; ByteVector, ByteVector, ByteVector; Boolean; 1:100 4:200 6:180
 501; keccak256; ByteVector; ByteVector; 1:10 4:200 6:195
 502; blake2b256; ByteVector; ByteVector; 1:10 4:200 6:136
-503; sha256; ByteVector; ByteVector; 1:10 4:200 6:118
+503; sha256; ByteVector; ByteVector; 1:10 4:200 6:118 9:36
 504; rsaVerify; Digest, ByteVector, ByteVector, ByteVector; Boolean; 3:300 4:1000
 600; toBase58String; ByteVector; String; 1:10 4:3
 601; fromBase58String; String; ByteVector; 1:10 4:1
-602; toBase64String; ByteVector; String; 1:10 4:35
-603; fromBase64String; String; ByteVector; 1:10 4:40
-604; toBase16String; ByteVector; String; 3:10
-605; fromBase16String; String; ByteVector; 3:10
+602; toBase64String; ByteVector; String; 1:10 4:35 9:3
+603; fromBase64String; String; ByteVector; 1:10 4:40 9:12
+604; toBase16String; ByteVector; String; 3:10 9:4
+605; fromBase16String; String; ByteVector; 3:10 9:4
+606; toBase64String_1C; ByteVector; String; 9:1
+607; fromBase64String_1C; String; ByteVector; 9:1
+608; toBase16String_1C; ByteVector; String; 9:1
+609; fromBase16String_1C; String; ByteVector; 9:1
 700; checkMerkleProof; ByteVector, ByteVector, ByteVector; Boolean; 3:30 4:-
-701; createMerkleRoot; List[ByteVector], ByteVector, Int; ByteVector; 4:30
+701; createMerkleRoot; List[ByteVector], ByteVector, Int; ByteVector; 4:30 9:3
 800; groth16Verify; ByteVector, ByteVector, ByteVector; Boolean; 4:2700
 801; bn256Groth16Verify; ByteVector, ByteVector, ByteVector; Boolean; 4:1650
 900; ecrecover; ByteVector, ByteVector; ByteVector; 4:70
 901; calculateDelay; Address, Int; Int; 8:1
+902; validateCertificateChain; List[ByteVector], List[ByteVector], Int; ByteVector; 9:43
+903; p256Verify; ByteVector, ByteVector, ByteVector; Boolean; 9:43
 1000; transactionById; ByteVector; AnyTransaction|Unit; 1:100 3:-
 1001; transactionHeightById; ByteVector; Int|Unit; 1:100 4:20
 1003; assetBalance; Recipient, ByteVector|Unit; Int; 1:100 4:-
@@ -167,8 +173,9 @@ _NATIVE: Final = """
 1102; ++; List[A], List[B]; List[A|B]; 4:4
 1103; indexOf; List[T], T; Int|Unit; 4:5
 1104; lastIndexOf; List[T], T; Int|Unit; 4:5
-1105; removeByIndex; List[T], Int; List[T]; 4:7 8:4
-1106; replaceByIndex; List[T], Int, T; List[T]; 8:4
+1105; removeByIndex; List[T], Int; List[T]; 4:7 8:4 9:1
+1106; replaceByIndex; List[T], Int, T; List[T]; 8:4 9:1
+1107; fill; Int, T; List[T]; 9:2
 1200; toUtf8String; ByteVector; String; 3:20 4:7
 1201; toInt; ByteVector; Int; 3:10 4:1
 1202; toInt; ByteVector, Int; Int; 3:10 4:1
@@ -183,6 +190,8 @@ _NATIVE: Final = """
 1211; makeString_11C; List[String], String; String; 6:11
 1212; split_4C; String, String; List[String]; 6:4
 1213; split_51C; String, String; List[String]; 6:51
+1214; replaceFirst; String, String, String; String; 9:2
+1215; replaceAll; String, String, String; String; 9:2
 1350; size; Tuple; Int; 6:1
 2500; sigVerify_8Kb; ByteVector, ByteVector, ByteVector; Boolean; 4:47 6:43
 2501; sigVerify_16Kb; ByteVector, ByteVector, ByteVector; Boolean; 4:57 6:50
@@ -201,10 +210,10 @@ _NATIVE: Final = """
 2801; blake2b256_32Kb; ByteVector; ByteVector; 4:25 6:29
 2802; blake2b256_64Kb; ByteVector; ByteVector; 4:50 6:58
 2803; blake2b256_128Kb; ByteVector; ByteVector; 4:100 6:115
-2900; sha256_16Kb; ByteVector; ByteVector; 4:10 6:12
-2901; sha256_32Kb; ByteVector; ByteVector; 4:25 6:23
-2902; sha256_64Kb; ByteVector; ByteVector; 4:50 6:47
-2903; sha256_128Kb; ByteVector; ByteVector; 4:100 6:93
+2900; sha256_16Kb; ByteVector; ByteVector; 4:10 6:12 9:5
+2901; sha256_32Kb; ByteVector; ByteVector; 4:25 6:23 9:9
+2902; sha256_64Kb; ByteVector; ByteVector; 4:50 6:47 9:17
+2903; sha256_128Kb; ByteVector; ByteVector; 4:100 6:93 9:32
 """
 
 _NAMED: Final = """
@@ -225,10 +234,10 @@ _NAMED: Final = """
 @extrNative(1058); getStringValue; String; String; 5:10; account
 @extrNative(1062); addressFromStringValue; String; Address; 4:1
 @extrUser(addressFromString); addressFromStringValue; String; Address; 3:124 4:-
-@extrUser(getBinary); getBinaryValue; List[Entry], Int; ByteVector; 3:30 4:4
-@extrUser(getBoolean); getBooleanValue; List[Entry], Int; Boolean; 3:30 4:4
-@extrUser(getInteger); getIntegerValue; List[Entry], Int; Int; 3:30 4:4
-@extrUser(getString); getStringValue; List[Entry], Int; String; 3:30 4:4
+@extrUser(getBinary); getBinaryValue; List[Entry], Int; ByteVector; 3:30 4:4 9:2
+@extrUser(getBoolean); getBooleanValue; List[Entry], Int; Boolean; 3:30 4:4 9:2
+@extrUser(getInteger); getIntegerValue; List[Entry], Int; Int; 3:30 4:4 9:2
+@extrUser(getString); getStringValue; List[Entry], Int; String; 3:30 4:4 9:2
 addressFromPublicKey; addressFromPublicKey; ByteVector; Address; 1:82 4:63 6:-
 addressFromString; addressFromString; String; Address|Unit; 1:124 4:-
 contains; contains; String, String; Boolean; 4:3
@@ -237,10 +246,10 @@ dropRight; dropRight; String, Int; String; 1:19 4:20 6:-
 dropRightBytes; dropRight; ByteVector, Int; ByteVector; 1:19 4:6 6:-
 extract; extract; T|Unit; T; 1:13 4:-
 fraction; fraction; Int, Int, Int, Rounding; Int; 5:17 6:-
-getBinary; getBinary; List[Entry], Int; ByteVector|Unit; 1:30 4:4
-getBoolean; getBoolean; List[Entry], Int; Boolean|Unit; 1:30 4:4
-getInteger; getInteger; List[Entry], Int; Int|Unit; 1:30 4:4
-getString; getString; List[Entry], Int; String|Unit; 1:30 4:4
+getBinary; getBinary; List[Entry], Int; ByteVector|Unit; 1:30 4:4 9:2
+getBoolean; getBoolean; List[Entry], Int; Boolean|Unit; 1:30 4:4 9:2
+getInteger; getInteger; List[Entry], Int; Int|Unit; 1:30 4:4 9:2
+getString; getString; List[Entry], Int; String|Unit; 1:30 4:4 9:2
 isDefined; isDefined; T|Unit; Boolean; 1:35 3:1
 parseIntValue; parseIntValue; String; Int; 3:20 4:2
 sqrt; sqrt; Int, Int, Int, Rounding; Int; 6:2

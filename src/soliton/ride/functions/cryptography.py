@@ -12,9 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from soliton.crypto import base58, curve25519, groth16, rsa, scrypto_merkle, secp256k1
+from soliton.crypto import (
+    base58,
+    certificates,
+    curve25519,
+    groth16,
+    p256,
+    rsa,
+    scrypto_merkle,
+    secp256k1,
+)
 from soliton.crypto.errors import CryptoError
 from soliton.crypto.hashes import HASH_BYTES, blake2b256, keccak256, sha256
+from soliton.ride.environment import CallContext
 from soliton.ride.errors import EvaluationError, NativeCrash, ThrownError
 from soliton.ride.functions.calling import mismatch
 from soliton.ride.values import CaseObject, RideList, Value
@@ -24,6 +34,7 @@ MAX_MESSAGE_KILOBYTES_V3: Final = 32
 MAX_MERKLE_PROOFS: Final = 16
 MAX_GROTH16_INPUTS: Final = 16
 RECOVERABLE_SIGNATURE_LENGTH: Final = 65
+MAX_CERTIFICATES: Final = 5
 
 _DIGESTS: Final = {
     "NoAlg": rsa.NO_DIGEST,
@@ -158,11 +169,11 @@ def create_merkle_root(proofs: RideList, value: bytes, index: int) -> Value:
     return node
 
 
-def recover_key(digest: bytes, signature: bytes) -> Value:
+def recover_key(context: CallContext, digest: bytes, signature: bytes) -> Value:
     """``ecrecover``: the public key that signed a hash.
 
-    The reference formats the key as a hexadecimal number and parses that: leading zero bytes are
-    lost, and an odd number of digits is an error.
+    Before the switch ``ecrecover_fix`` the reference formats the key as a hexadecimal number and
+    parses that: leading zero bytes are lost, and an odd number of digits is an error.
     """
     if len(digest) != HASH_BYTES:
         raise EvaluationError(
@@ -183,7 +194,45 @@ def recover_key(digest: bytes, signature: bytes) -> Value:
     key = secp256k1.recover(digest, r, s, choice)
     if key is None:
         raise NativeCrash("Could not recover public key from signature")
+    if context.switches.ecrecover_fix:
+        return key
     digits = f"{int.from_bytes(key, 'big'):x}"
     if len(digits) % 2:
         raise NativeCrash(f"Invalid input length {len(digits)}")
     return bytes.fromhex(digits)
+
+
+def verify_p256(message: bytes, signature: bytes, public_key: bytes) -> Value:
+    """``p256Verify``; an error for a key or a signature that cannot be one."""
+    try:
+        return p256.verify(message, signature, public_key)
+    except CryptoError as error:
+        raise EvaluationError(str(error)) from None
+
+
+def validate_certificate_chain(chain: RideList, lists: RideList, timestamp: int) -> Value:
+    """``validateCertificateChain``: the public key of the first certificate, which the others, the
+    last of them trusted, and a list of revoked certificates for each pair vouch for.
+    """
+    count = len(chain.items)
+    if not count:
+        raise EvaluationError("Certificate chain must contain at least one certificate")
+    if count > MAX_CERTIFICATES:
+        raise EvaluationError(
+            f"Certificate chain can not contain more than {MAX_CERTIFICATES} certificates"
+        )
+    if len(lists.items) != count - 1:
+        raise EvaluationError(
+            f"Certificate chain contains {count} certificates and requires {count - 1} CRLs, "
+            f"{len(lists.items)} provided"
+        )
+    certificate_data = [item for item in chain.items if type(item) is bytes]
+    if len(certificate_data) != count:
+        raise EvaluationError("Certificates must be byte vectors")
+    list_data = [item for item in lists.items if type(item) is bytes]
+    if len(list_data) != count - 1:
+        raise EvaluationError("CRLs must be ByteVectors")
+    try:
+        return certificates.validate_chain(certificate_data, list_data, timestamp)
+    except CryptoError as error:
+        raise EvaluationError(str(error)) from None

@@ -137,6 +137,19 @@ def concatenate(left: RideList, right: RideList) -> Value:
     return weighed_list(left.items + right.items, left.weight + right.weight - EMPTY_LIST_WEIGHT)
 
 
+def fill(length: int, element: Value) -> Value:
+    """``fill``. The reference takes the lower 32 bits of the length, and refuses one that is not
+    positive with or without the others.
+    """
+    count = low_int32(length)
+    if length <= 0 or count <= 0:
+        raise EvaluationError("Invalid length")
+    _check_length(count)
+    return weighed_list(
+        (element,) * count, EMPTY_LIST_WEIGHT + count * (ELEMENT_WEIGHT + weight(element))
+    )
+
+
 def remove(items: RideList, index: int) -> Value:
     """``removeByIndex``."""
     elements = items.items

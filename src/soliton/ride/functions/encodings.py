@@ -27,6 +27,11 @@ MAX_BASE58_BYTES: Final = 64
 MAX_BASE58_CHARS: Final = 100
 MAX_BASE64_BYTES: Final = 32 * 1024
 MAX_BASE64_CHARS: Final = 44 * 1024
+MAX_SHORT_BYTES: Final = 1024
+"""The limit of bytes of the functions with ``_1C`` in their names."""
+MAX_SHORT_BASE16_CHARS: Final = 2 * MAX_SHORT_BYTES
+MAX_SHORT_BASE64_CHARS: Final = 1375
+"""1024 bytes in base64, and the prefix."""
 
 _BASE64_PREFIX: Final = "base64:"
 _NO_DIGIT_OF_BASE16: Final = re.compile(r"[^0-9a-f]")
@@ -62,28 +67,52 @@ def to_long_base64(data: bytes) -> Value:
     return checked_text(_base64(data), MAX_DATA_TRANSACTION_BYTES)
 
 
-def _base64(data: bytes) -> str:
-    if len(data) > MAX_BASE64_BYTES:
-        raise EvaluationError(f"base64Encode input exceeds {MAX_BASE64_BYTES}")
+def to_short_base64(data: bytes) -> Value:
+    """``toBase64String_1C``."""
+    return _base64(data, MAX_SHORT_BYTES)
+
+
+def _base64(data: bytes, limit: int = MAX_BASE64_BYTES) -> str:
+    if len(data) > limit:
+        raise EvaluationError(f"base64Encode input exceeds {limit}")
     return base64.b64encode(data).decode()
 
 
 def from_base64(text: str) -> Value:
     """``fromBase64String``: with or without the prefix, with or without padding."""
-    if units_length(text) > MAX_BASE64_CHARS:
-        raise EvaluationError(f"base64Decode input exceeds {MAX_BASE64_CHARS}")
+    return checked_bytes(_from_base64(text, MAX_BASE64_CHARS))
+
+
+def from_short_base64(text: str) -> Value:
+    """``fromBase64String_1C``."""
+    data = _from_base64(text, MAX_SHORT_BASE64_CHARS)
+    if len(data) > MAX_SHORT_BYTES:
+        raise EvaluationError(f"byte vector length {len(data)} exceeds limit {MAX_SHORT_BYTES}")
+    return data
+
+
+def _from_base64(text: str, max_chars: int) -> bytes:
+    if units_length(text) > max_chars:
+        raise EvaluationError(f"base64Decode input exceeds {max_chars}")
     match = _BASE64.fullmatch(text.removeprefix(_BASE64_PREFIX))
     if match is None or match[2] not in _PADDING.get(len(match[1]) % 4, ()):
         raise EvaluationError("can't parse Base64 string")
-    return checked_bytes(base64.b64decode(match[1] + "=" * (-len(match[1]) % 4)))
+    return base64.b64decode(match[1] + "=" * (-len(match[1]) % 4))
 
 
 def to_base16(data: bytes) -> Value:
     """``toBase16String`` since version 4."""
-    if len(data) > MAX_BASE16_BYTES:
-        raise EvaluationError(
-            f"Base16 encode input length={len(data)} should not exceed {MAX_BASE16_BYTES}"
-        )
+    return _base16(data, MAX_BASE16_BYTES)
+
+
+def to_short_base16(data: bytes) -> Value:
+    """``toBase16String_1C``."""
+    return _base16(data, MAX_SHORT_BYTES)
+
+
+def _base16(data: bytes, limit: int) -> str:
+    if len(data) > limit:
+        raise EvaluationError(f"Base16 encode input length={len(data)} should not exceed {limit}")
     return data.hex()
 
 
@@ -94,11 +123,18 @@ def to_long_base16(data: bytes) -> Value:
 
 def from_base16(text: str) -> Value:
     """``fromBase16String`` since version 4."""
+    return _from_base16(text, MAX_BASE16_CHARS)
+
+
+def from_short_base16(text: str) -> Value:
+    """``fromBase16String_1C``."""
+    return _from_base16(text, MAX_SHORT_BASE16_CHARS)
+
+
+def _from_base16(text: str, max_chars: int) -> Value:
     length = units_length(text)
-    if length > MAX_BASE16_CHARS:
-        raise EvaluationError(
-            f"Base16 decode input length={length} should not exceed {MAX_BASE16_CHARS}"
-        )
+    if length > max_chars:
+        raise EvaluationError(f"Base16 decode input length={length} should not exceed {max_chars}")
     return from_long_base16(text)
 
 

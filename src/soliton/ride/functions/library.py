@@ -115,6 +115,8 @@ _TEXT: Final[Table] = {
         _TWO_TEXTS,
         partial(text.limited_split, "split_51C", MAX_STRING_BYTES, MAX_LIST_LENGTH),
     ),
+    1214: ((str, str, str), text.replace_first),
+    1215: ((str, str, str), text.replace_all),
 }
 _TEXT_IN_CONTEXT: Final[Table] = {
     # Until version 4, strings are measured in code units or code points, depending on the height.
@@ -164,6 +166,10 @@ _DATA: Final[Table] = {
     (604, 4): ((bytes,), encodings.to_base16),
     605: ((str,), encodings.from_long_base16),
     (605, 4): ((str,), encodings.from_base16),
+    606: ((bytes,), encodings.to_short_base64),
+    607: ((str,), encodings.from_short_base64),
+    608: ((bytes,), encodings.to_short_base16),
+    609: ((str,), encodings.from_short_base16),
     1100: ((ANYTHING, RideList), data.prepend),
     (1100, 4): ((ANYTHING, RideList), data.limited_prepend),
     1101: ((RideList, ANYTHING), data.append),
@@ -172,6 +178,7 @@ _DATA: Final[Table] = {
     1104: ((RideList, ANYTHING), data.last_index_of_element),
     1105: ((RideList, int), data.remove),
     1106: ((RideList, int, ANYTHING), data.replace),
+    1107: ((int, ANYTHING), data.fill),
     1200: ((bytes,), conversions.bytes_to_long_text),
     (1200, 4): ((bytes,), conversions.bytes_to_text),
     1201: ((bytes,), conversions.bytes_to_int),
@@ -203,7 +210,8 @@ _CRYPTOGRAPHY: Final[Table] = {
         _THREE_BYTES,
         partial(cryptography.verify_groth16, groth16.BN254, cryptography.MAX_GROTH16_INPUTS),
     ),
-    900: ((bytes, bytes), cryptography.recover_key),
+    902: ((RideList, RideList, int), cryptography.validate_certificate_chain),
+    903: (_THREE_BYTES, cryptography.verify_p256),
     **{
         first + inputs - 1: (_THREE_BYTES, partial(cryptography.verify_groth16, curve, inputs))
         for first, curve in ((2400, groth16.BLS12_381), (2450, groth16.BN254))
@@ -226,6 +234,8 @@ _CRYPTOGRAPHY: Final[Table] = {
         for index, limit in enumerate((16, 32, 64, 128))
     },
 }
+
+_CRYPTOGRAPHY_IN_CONTEXT: Final[Table] = {900: ((bytes, bytes), cryptography.recover_key)}
 
 _DATA_TYPES: Final = (int, bool, bytes, str)
 _DATA_NAMES: Final = ("getInteger", "getBoolean", "getBinary", "getString")
@@ -290,7 +300,7 @@ def implementations(version: int) -> dict[int, Implementation]:
     since: dict[int, int] = {}
     tables = (
         (checked, (_NUMBERS, _TEXT, _DATA, _CRYPTOGRAPHY, _LISTS_OF_ENTRIES, _TEXT_OF_ADDRESS)),
-        (in_context, (_NUMBERS_IN_CONTEXT, _TEXT_IN_CONTEXT, _CHAIN)),
+        (in_context, (_NUMBERS_IN_CONTEXT, _TEXT_IN_CONTEXT, _CRYPTOGRAPHY_IN_CONTEXT, _CHAIN)),
     )
     for bind, group in tables:
         for table in group:

@@ -38,6 +38,8 @@ from soliton.ride.values import (
 
 _FIRST_SURROGATE: Final = "\ud800"
 _FIRST_LOW_SURROGATE: Final = "\udc00"
+_ADDED_BY_PAIR: Final = 2
+"""A surrogate pair has four bytes in UTF-8; two lone surrogates have one each."""
 
 
 def checked_text(text: str, limit: int = MAX_STRING_BYTES) -> str:
@@ -310,6 +312,70 @@ def last_index_of_from_before(context: CallContext, text: str, part: str, offset
 
 def _found(index: int) -> Value:
     return index if index >= 0 else UNIT
+
+
+def replace_first(text: str, target: str, replacement: str) -> Value:
+    """``replaceFirst``: the first occurrence of a target; an empty one is at the beginning."""
+    return _replaced(text, target, replacement, 1)
+
+
+def replace_all(text: str, target: str, replacement: str) -> Value:
+    """``replaceAll``: from left to right; an empty target is before each code unit and at the
+    end.
+    """
+    return _replaced(text, target, replacement, -1)
+
+
+def _replaced(text: str, target: str, replacement: str, limit: int) -> str:
+    """Replace occurrences, which are found in code units. Whether the result, which could have a
+    gigabyte, exceeds the limit is known before it is made.
+    """
+    parts = (text, target, replacement)
+    if all(map(_is_well_formed, parts)) and (target or not _has_pairs(text)):
+        count = _occurrences(text, target, limit)
+        size = len(text.encode()) + count * (len(replacement.encode()) - len(target.encode()))
+        if size > MAX_STRING_BYTES:
+            raise _too_long(size)
+        return text.replace(target, replacement, limit)
+    units, old, new = map(_wide, parts)
+    count = _occurrences(units, old, limit)
+    size = _size_apart(text) + count * (_size_apart(replacement) - _size_apart(target))
+    if size > MAX_STRING_BYTES:
+        raise _too_long(size + _bytes_of_pairs(units, old, new, limit))
+    return checked_text(_narrow(units.replace(old, new, limit)))
+
+
+def _occurrences(text: str, target: str, limit: int) -> int:
+    count = text.count(target)
+    return count if limit < 0 else min(count, limit)
+
+
+def _too_long(size: int) -> EvaluationError:
+    return EvaluationError(f"String size={size} exceeds {MAX_STRING_BYTES} bytes")
+
+
+def _size_apart(text: str) -> int:
+    """Return the size in UTF-8 where each surrogate is one byte, even one of a pair."""
+    return len(text.encode("utf-8", "replace")) - _ADDED_BY_PAIR * (units_length(text) - len(text))
+
+
+def _bytes_of_pairs(units: str, old: str, new: str, limit: int) -> int:
+    """Return what the surrogate pairs of a replaced text in ``_wide`` form add to its size."""
+    without_old = ["", units] if limit >= 0 else ["", *units, ""]
+    pieces = units.split(old, limit) if old else without_old
+    pairs = _pairs(new) * (len(pieces) - 1)
+    last = ""
+    for number, piece in enumerate(pieces):
+        for part in (new, piece) if number else (piece,):
+            if part:
+                pairs += _pairs(last + part[0])
+                last = part[-1]
+        pairs += _pairs(piece)
+    return _ADDED_BY_PAIR * pairs
+
+
+def _pairs(units: str) -> int:
+    return len(units) - len(_narrow(units))
 
 
 def split_before(context: CallContext, text: str, separator: str) -> Value:
