@@ -66,6 +66,7 @@ class Entry:
     percent: int | None
     const: int | None
     exempt: frozenset[bytes] = frozenset()
+    whole_units: bool = False
 
 
 def floor(value: Decimal) -> Decimal:
@@ -127,6 +128,8 @@ def executed_amount(taker: Entry, maker: Entry) -> Decimal:
         limit = floor(WIDE.divide(product, WIDE.add(taker.amount, Decimal(taker.fee))))
     else:
         limit = available
+    if taker.whole_units:
+        limit = corrected(limit, price)
     return min(matched, limit)
 
 

@@ -98,5 +98,6 @@ def _random_command(random: Random, now: int, scale: int, placed: list[bytes]) -
     if draw < 0.45:
         needed = order.amount if order.side is Side.SELL else order.amount * order.price // 10**8
         spend = random.choice((needed, needed + order.matcher_fee, random.randint(0, needed)))
-        return PlaceMarketOrder(order, spend, *percents)
+        least, const = percents
+        return PlaceMarketOrder(order, spend, least, const, random.random() < 0.5)
     return PlaceOrder(order, *percents)

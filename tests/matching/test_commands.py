@@ -40,6 +40,7 @@ ORDERS = [
 COMMANDS: list[Command] = [
     *(PlaceOrder(order) for order in ORDERS),
     *(PlaceMarketOrder(order, 2**63 - 1, 0, 1) for order in ORDERS),
+    *(PlaceMarketOrder(order, 7, whole_units=True) for order in ORDERS),
     PlaceOrder(ORDERS[0], 5, None),
     PlaceOrder(ORDERS[0], None, 5),
     PlaceOrder(ORDERS[0], 2**63 - 1, 3),
@@ -90,6 +91,8 @@ def test_records_keep_their_bytes() -> None:
     assert placed == "01010200000000000000050144" + first.body.hex() + first.proofs[0].hex()
     market = encode(PlaceMarketOrder(first, 9)).hex()
     assert market == "01020000000000000000090144" + first.body.hex() + first.proofs[0].hex()
+    market = encode(PlaceMarketOrder(first, 9, whole_units=True)).hex()
+    assert market == "01060000000000000000090144" + first.body.hex() + first.proofs[0].hex()
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,11 @@ from decimal import Decimal
 from random import Random
 
 import pytest
+from hypothesis import assume, given
+from hypothesis.strategies import booleans, integers
 
 from soliton.chain.errors import ChainError
+from soliton.chain.orders import PRICE_CONSTANT, Side
 from soliton.matching.book import check_invariants
 from soliton.matching.commands import (
     CancelAllOrders,
@@ -26,10 +29,11 @@ from soliton.matching.commands import (
     encode,
 )
 from soliton.matching.engine import Engine
+from soliton.matching.events import OrderExecuted
 from soliton.matching.fees import zero_fee_accounts
 from soliton.matching.rules import MatchingSettings
 from tests.amounts import times
-from tests.matching.makers import PAIR
+from tests.matching.makers import NOW, PAIR, make_order
 from tests.matching.naive import Entry, Line, NaiveBook, line_of
 from tests.matching.random_commands import SETTINGS, random_commands
 
@@ -90,6 +94,7 @@ class Model:
             percent=command.percent_min_fee,
             const=command.percent_const_min_fee,
             exempt=zero_fee_accounts(fee, PAIR),
+            whole_units=isinstance(command, PlaceMarketOrder) and command.whole_units,
         )
         return self.book.add(entry, now, tick, fee)
 
@@ -143,3 +148,29 @@ def test_random_commands(seed: int) -> None:
         assert replay.apply(offset, now, decode(record)) == happened
     assert replay.snapshot() == live.snapshot()
     assert sum(map(len, events)) > len(commands) // 2
+
+
+@given(
+    amount=integers(1, 10**12),
+    price=integers(1, 10**12),
+    available=integers(0, 10**12),
+    fee_is_spent=booleans(),
+)
+def test_a_sale_that_funds_limit_is_paid_to_the_last_unit(
+    amount: int, price: int, available: int, fee_is_spent: bool
+) -> None:
+    """No unit is sold that is not needed for what is received."""
+    assume(amount * price >= PRICE_CONSTANT)
+    fee_asset = PAIR.amount_asset if fee_is_spent else None
+    engine = Engine(MatchingSettings())
+    engine.apply(0, NOW, PlaceOrder(make_order(Side.BUY, amount, price, sender="bob")))
+    sale = make_order(Side.SELL, amount, price, fee_asset=fee_asset)
+    events = engine.apply(1, NOW, PlaceMarketOrder(sale, available, whole_units=True))
+    for event in events:
+        if isinstance(event, OrderExecuted):
+            assert event.price_volume > 0
+            assert (event.amount - 1) * price // PRICE_CONSTANT < event.price_volume
+            assert (
+                sum(event.taker_spending().values()) - (0 if fee_is_spent else event.taker_fee)
+                <= available
+            )

@@ -192,8 +192,8 @@ amount=499999, price=200, side=SELL | OrderCommonValidationFailed The order is i
 amount=10**17, price=2**63 // 10**9 + 1 | OrderCommonValidationFailed The order is invalid: SpendAmo
 amount=10**17, price=2**63 // 10**9 + 1, side=SELL | OrderCommonValidationFailed The order is invali
 amount=10**8, price=2**63 - 1, pair=TO_NATIVE | OrderCommonValidationFailed The order is invalid: Sp
-amount=10**8, price=2**63 - 300001, pair=TO_NATIVE | ok
-amount=10**8, price=2**63 - 1, pair=TO_NATIVE, side=SELL | ok
+amount=10**8, price=2**63 - 300001, pair=TO_NATIVE | OrderCommonValidationFailed The order is invali
+amount=10**8, price=2**63 - 1, pair=TO_NATIVE, side=SELL | OrderCommonValidationFailed The order is
 pair=SAME | OrderCommonValidationFailed The order is invalid: Invalid AssetPair
 fee=10**18 | OrderCommonValidationFailed The order is invalid: matcherFee too large
 fee=0, fee_mode=FixedFee(None, 0) | OrderCommonValidationFailed The order is invalid: matcherFee sho
@@ -422,3 +422,38 @@ def test_discounts_count() -> None:
     assert refusal(fee=45, **paid) == "ok"
     assert refusal(fee=44, **paid).startswith("FeeNotEnough Required 0.0045")
     assert refusal(fee=45, fee_mode=fee, fee_asset=FEE_ASSET).startswith("RateNotFound The rate")
+
+
+@pytest.mark.parametrize(
+    ("decimals", "price", "v4_from", "features", "is_taken"),
+    [
+        # Eight decimals for none: the price of an exchange of version 3 is 10**8 times as high.
+        ((8, 0), 10**10, 0, (9, 10, 12, 15, 17), True),
+        ((8, 0), 10**10 + 1, 0, (9, 10, 12, 15, 17), False),
+        ((8, 0), 2 * 10**10, 0, (9, 10, 12, 15, 17), False),
+        ((8, 8), 10**18, 0, (9, 10, 12, 15, 17), True),
+        ((8, 8), 10**18 + 1, 0, (9, 10, 12, 15, 17), False),
+        # None for eight: it is lower, but version 2 has the order's own price.
+        ((0, 8), 2 * 10**18, 0, (9, 10, 12, 15, 17), True),
+        ((0, 8), 2 * 10**18, 10**9, (9, 10, 12, 15, 17), False),
+        ((0, 8), 2 * 10**18, 0, (9, 10, 12), False),
+    ],
+)
+@pytest.mark.parametrize("side", [Side.BUY, Side.SELL])
+def test_a_price_that_no_exchange_can_have_is_refused(
+    side: Side,
+    decimals: tuple[int, int],
+    price: int,
+    v4_from: int,
+    features: tuple[int, ...],
+    is_taken: bool,
+) -> None:
+    found = refusal(
+        side=side,
+        amount=4 if price >= 10**18 else 10**4,
+        price=price,
+        v4_from=v4_from,
+        features=features,
+        decimals={AMOUNT_ASSET: decimals[0], PRICE_ASSET: decimals[1]},
+    )
+    assert ("the price of an exchange would be" in found) is not is_taken, found

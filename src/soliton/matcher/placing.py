@@ -344,7 +344,7 @@ class Placing:
             balances.place(active)
             return PlaceOrder(order, least, const)
         available = available_for_spending(order, balances.tradable)
-        active = market_order(order, available, least, const)
+        active = market_order(order, available, least, const, whole_units=True)
         book = self._engine.book(pair_of(order))
         levels: Iterable[LevelTotal] = ()
         if book is not None:
@@ -352,7 +352,7 @@ class Placing:
             levels = islice(counters.by_priority(), MAX_COUNTER_LEVELS)
         check_account(active, balances.tradable, levels, self._chain.assets)
         balances.place(active)
-        return PlaceMarketOrder(order, available, least, const)
+        return PlaceMarketOrder(order, available, least, const, whole_units=True)
 
 
 def in_asset_decimals(order: Order) -> Order:

@@ -418,6 +418,7 @@ class OrderBook:
                 available,
                 taker.percent_min_fee,
                 taker.percent_const_min_fee,
+                taker.whole_units,
             ),
             ActiveOrder(
                 maker_order,
@@ -457,6 +458,9 @@ def executed_amount(taker: ActiveOrder, maker: ActiveOrder) -> int:
         price=price,
         fee_is_spent=order.matcher_fee_asset == taker.spent_asset,
     )
+    if taker.whole_units and limit < amount:
+        # A sale that the owner's funds limit, or part of it would be sold for nothing.
+        return corrected_amount(limit, price)
     return min(amount, limit)
 
 

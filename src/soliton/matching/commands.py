@@ -64,12 +64,15 @@ class PlaceOrder(msgspec.Struct, frozen=True, gc=False):
 class PlaceMarketOrder(msgspec.Struct, frozen=True, gc=False):
     """Match a market order, which may spend up to ``available_for_spending``, and drop its
     remainder.
+
+    ``whole_units`` as in ``ActiveOrder``; it is false in journals of older versions.
     """
 
     order: Order
     available_for_spending: int
     percent_min_fee: int | None = None
     percent_const_min_fee: int | None = None
+    whole_units: bool = False
 
     @property
     def pair(self) -> AssetPair:
@@ -100,7 +103,7 @@ class DeleteOrderBook(msgspec.Struct, frozen=True, gc=False):
 
 Command = PlaceOrder | PlaceMarketOrder | CancelOrder | CancelAllOrders | DeleteOrderBook
 
-_PLACE, _PLACE_MARKET, _CANCEL, _CANCEL_ALL, _DELETE = range(1, 6)
+_PLACE, _PLACE_MARKET, _CANCEL, _CANCEL_ALL, _DELETE, _PLACE_MARKET_WHOLE = range(1, 7)
 
 
 def encode(command: Command) -> bytes:
@@ -111,7 +114,8 @@ def encode(command: Command) -> bytes:
             return bytes((FORMAT_VERSION, _PLACE)) + fees + write_order(command.order)
         case PlaceMarketOrder():
             fees = _write_fees(command.percent_min_fee, command.percent_const_min_fee)
-            head = bytes((FORMAT_VERSION, _PLACE_MARKET)) + fees
+            kind = _PLACE_MARKET_WHOLE if command.whole_units else _PLACE_MARKET
+            head = bytes((FORMAT_VERSION, kind)) + fees
             return head + _units(command.available_for_spending) + write_order(command.order)
         case CancelOrder():
             head = bytes((FORMAT_VERSION, _CANCEL, command.source))
@@ -136,10 +140,11 @@ def decode(data: bytes) -> Command:
         case 1:
             least, const, offset = _read_fees(data, 2)
             return PlaceOrder(read_order(data[offset:]), least, const)
-        case 2:
+        case 2 | 6:
             least, const, offset = _read_fees(data, 2)
             available = _read_units(data, offset)
-            return PlaceMarketOrder(read_order(data[offset + 8 :]), available, least, const)
+            order, whole = read_order(data[offset + 8 :]), kind == _PLACE_MARKET_WHOLE
+            return PlaceMarketOrder(order, available, least, const, whole)
         case 3:
             return _read_cancel(data)
         case 4:

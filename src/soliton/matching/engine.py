@@ -74,7 +74,8 @@ class Engine:
                 return self._cancel(command, timestamp)
             case PlaceMarketOrder(order=order, available_for_spending=available):
                 active = market_order(
-                    order, available, command.percent_min_fee, command.percent_const_min_fee
+                    *(order, available, command.percent_min_fee, command.percent_const_min_fee),
+                    whole_units=command.whole_units,
                 )
                 return self._place(active, offset, timestamp)
             case CancelAllOrders(pair=pair):

@@ -35,7 +35,9 @@ class ActiveOrder(msgspec.Struct, frozen=True, gc=False):
     ``amount`` and ``fee`` are what remains of the order's amount and fee. ``price_nominator`` is
     the sum of executed amounts times their prices. ``available_for_spending`` is what a market
     order may still spend of the asset it sells; zero for a limit order. The percent fees are those
-    in force when the order was placed, in units of the fee asset.
+    in force when the order was placed, in units of the fee asset. A market order with
+    ``whole_units`` sells no part of a limited amount for which it receives nothing; orders of older
+    journals may.
     """
 
     order: Order
@@ -46,6 +48,7 @@ class ActiveOrder(msgspec.Struct, frozen=True, gc=False):
     available_for_spending: int = 0
     percent_min_fee: int | None = None
     percent_const_min_fee: int | None = None
+    whole_units: bool = False
 
     @property
     def id(self) -> bytes:
@@ -138,6 +141,8 @@ def market_order(
     available_for_spending: int,
     percent_min_fee: int | None = None,
     percent_const_min_fee: int | None = None,
+    *,
+    whole_units: bool = False,
 ) -> ActiveOrder:
     """A market order without executions."""
     return ActiveOrder(
@@ -148,4 +153,5 @@ def market_order(
         available_for_spending=available_for_spending,
         percent_min_fee=percent_min_fee,
         percent_const_min_fee=percent_const_min_fee,
+        whole_units=whole_units,
     )

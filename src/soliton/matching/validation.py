@@ -22,7 +22,7 @@ import msgspec
 
 from soliton.chain.addresses import ETHEREUM_KEY_BITS, from_public_key
 from soliton.chain.features import DESCRIPTIONS, Feature
-from soliton.chain.orders import Order, Side, fault
+from soliton.chain.orders import MAX_AMOUNT, Order, Side, fault
 from soliton.chain.values import MAX_I64
 from soliton.crypto import base58
 from soliton.matching import errors
@@ -72,6 +72,7 @@ VERSION_FEATURES: Final = {
 }
 """The feature that must be active for orders of a version; version 1 needs none."""
 _FIRST_PROTOBUF_VERSION: Final = 4
+_FIXED_PRICE_VERSION: Final = 3
 _HUNDRED: Final = Decimal(100)
 
 
@@ -281,6 +282,7 @@ def _check_settleable(order: Order, context: PlacementContext) -> None:
     hold would cost those their orders who are matched with it.
     """
     features = context.features
+    _check_exchange_price(order, context)
     if order.attachment is not None:
         details = fault(order, context.now)
         if details is None and Feature.LIGHT_NODE not in features:
@@ -293,6 +295,23 @@ def _check_settleable(order: Order, context: PlacementContext) -> None:
         and int.from_bytes(order.sender_public_key, "big").bit_length() < ETHEREUM_KEY_BITS
     ):
         raise invalid_signature(order, "Invalid public key for Ethereum orders")
+
+
+def _check_exchange_price(order: Order, context: PlacementContext) -> None:
+    """An order rests at its own price, and an exchange at that price must be possible. Source:
+    wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/transaction/validation/impl/ExchangeTxValidator.scala``.
+    """
+    assets = context.assets
+    decimals = assets[order.amount_asset].decimals, assets[order.price_asset].decimals
+    # The price of version 3; orders outlive the change to it.
+    highest = fixed_price(order.price, *decimals)
+    version = context.matching.exchange_version_at(context.last_offset + 1)
+    if version < _FIXED_PRICE_VERSION or Feature.BLOCK_V5 not in context.features:
+        highest = max(highest, order.price)
+    if highest > MAX_AMOUNT:
+        details = f"the price of an exchange would be {highest}, more than {MAX_AMOUNT}"
+        raise MatcherError(errors.ORDER_COMMON_VALIDATION_FAILED, details=details)
 
 
 def _check_decimals(order: Order, amount_decimals: int, price_decimals: int) -> None:
