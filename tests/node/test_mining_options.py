@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,16 @@ import pytest
 
 from soliton.chain.addresses import Alias
 from soliton.chain.transactions.create_alias import CreateAlias
+from soliton.chain.transactions.issue import Issue
+from soliton.chain.transactions.update_asset_info import UpdateAssetInfo
 from soliton.crypto import base58
 from soliton.errors import InputError
 from soliton.ledger.state import WAVES
-from soliton.node.events import BlockAppended, NodeEvent, RolledBack
+from soliton.node.events import BlockAppended, Departure, NodeEvent, PoolDropped, RolledBack
 from soliton.node.key_blocks import LATEST_TURN_MS, mine_key_block
 from soliton.node.mining import mine_by_schedule, mining_account, mining_accounts, next_turn
 from soliton.node.node import Node
+from soliton.node.pool import MAX_MISSES
 from soliton.node.settings import Settings, load_settings
 from soliton.node.wallet import Wallet
 from soliton.p2p.receiving import Receiver, Verdict
@@ -224,7 +228,7 @@ def test_private_keys_mine_in_place_of_the_wallet(tmp_path: Path, clock: Clock) 
 
 @pytest.mark.parametrize("keys", [["x"], ["3"], [base58.encode(bytes(31))], [1]])
 def test_what_is_no_private_key_is_refused_and_not_shown(tmp_path: Path, keys: list[Any]) -> None:
-    with pytest.raises(InputError, match=r"miner\.private-keys is \(not shown\)") as refused:
+    with pytest.raises(InputError, match=r"miner\.private-keys\[0\] is \(not shown\)") as refused:
         settings(tmp_path, miner__private_keys=keys)
     assert all(str(each) not in str(refused.value).split() for each in keys)
 
@@ -327,3 +331,71 @@ async def test_at_the_base_target_of_the_settings_the_node_stops(
         assert "synchronization.max-base-target = 2" in caplog.text
     finally:
         node.close()
+
+
+def dropped_of(node: Node) -> list[PoolDropped]:
+    """What leaves the pool from now on other than into a block."""
+    dropped: list[PoolDropped] = []
+
+    def notice(event: NodeEvent) -> None:
+        if isinstance(event, PoolDropped) and event.departure is Departure.INVALID:
+            dropped.append(event)
+
+    node.events.subscribe(notice)
+    return dropped
+
+
+def test_what_is_valid_from_the_next_block_on_waits_for_it(node: Node, clock: Clock) -> None:
+    """The pool checks for the next key block; a microblock is one block earlier."""
+    dropped = dropped_of(node)
+    gold = Issue(b"Gold", b"", 100, 0, False)
+    issue = signed(RICH, 3, gold, version=2, fee=10**8, timestamp=clock())
+    node.broadcast(issue)
+    assert forging.mine_micro(node, RICH) == 1
+    clock.time += 60_000
+    node.mine(RICH, empty=True)
+    # Devnet allows a new name from the second block after the issue on.
+    renaming = UpdateAssetInfo(issue.id, b"Silver", b"")
+    update = signed(RICH, 17, renaming, version=1, timestamp=clock())
+    node.broadcast(update)
+    payment = transfer(node.chain, RICH, ANN, 1)
+    node.broadcast(payment)
+    assert forging.mine_micro(node, RICH) == 1
+    node.pool.settle()
+    assert [each.id for each in node.pool.transactions()] == [update.id]
+    # Nor is it tried again in this block.
+    assert forging.mine_micro(node, RICH) == 0
+    clock.time += 60_000
+    node.mine(RICH, empty=True)
+    assert forging.mine_micro(node, RICH) == 1
+    assert node.chain.last_block.transactions == (update,)
+    assert not dropped
+
+
+def test_what_no_miner_takes_leaves_the_pool_with_a_line_and_an_event(
+    node: Node, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    dropped = dropped_of(node)
+    waiting = transfer(node.chain, RICH, ANN, 1)
+    node.broadcast(waiting)
+    for misses in range(MAX_MISSES + 1):
+        assert len(node.pool) == 1, misses
+        clock.time += 60_000
+        node.mine(RICH, empty=True)
+        with caplog.at_level(logging.INFO):
+            node.pool.follow(unminable={waiting.id: "no miner takes it"})
+        node.pool.settle()
+    [event] = dropped
+    assert (event.transaction, event.reason) == (waiting, "no miner takes it")
+    assert waiting.id.hex() in caplog.text
+
+
+def test_what_cannot_come_back_from_a_block_is_reported(node: Node, clock: Clock) -> None:
+    dropped = dropped_of(node)
+    good, too_much = (transfer(node.chain, RICH, ANN, each) for each in (1, 2**62))
+    node.pool.follow(returned=[good, too_much], changes={})
+    node.pool.settle()
+    assert [each.id for each in node.pool.transactions()] == [good.id]
+    [event] = dropped
+    assert event.transaction == too_much
+    assert event.reason

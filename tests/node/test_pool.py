@@ -104,7 +104,7 @@ def test_count_limit(pool: UtxPool, chain: ChainWriter) -> None:
         pool.add(transfer(chain, RICH, ANN, COIN + number))
     with pytest.raises(PoolFull, match=r"^Transaction pool size limit is reached$"):
         pool.add(transfer(chain, RICH, ANN, 1))
-    refresh(pool, unminable={pool.transactions()[0].id: "no miner takes it"})
+    refresh(pool, mined=[pool.transactions()[0].id])
     assert pool.add(transfer(chain, RICH, ANN, 1))
 
 
@@ -163,7 +163,8 @@ def test_higher_fees_first_but_each_sender_in_order(pool: UtxPool, chain: ChainW
 
     low, high = send(RICH, 1, FEE), send(RICH, 2, 9 * FEE)
     middle = send(ANN, 3, 2 * FEE)
-    assert [item.id for item in list(run_steps(pool.mining_order()))] == [middle, low, high]
+    ordered = run_steps(pool.mining_order(chain.height + 1))
+    assert [item.id for item in ordered] == [middle, low, high]
 
 
 def test_a_dependent_transaction_with_a_high_fee_is_not_lost(
@@ -174,8 +175,7 @@ def test_a_dependent_transaction_with_a_high_fee_is_not_lost(
     second = transfer(chain, ANN, BOB, 1, fee=9 * FEE)
     pool.add(first)
     pool.add(second)
-    forged = forging.forge(
-        chain, miner.next_slot(chain, RICH), list(run_steps(pool.mining_order())), now(chain)
-    )
+    ordered = list(run_steps(pool.mining_order(chain.height + 1)))
+    forged = forging.forge(chain, miner.next_slot(chain, RICH), ordered, now(chain))
     assert forged.invalid == {}
     assert {item.id for item in forged.block.transactions} == {first.id, second.id}

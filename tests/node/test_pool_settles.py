@@ -192,7 +192,9 @@ class Story:
             self.told[event.transaction.id] = event.transaction
         else:
             assert isinstance(event, PoolDropped)
-            del self.told[event.transaction.id]
+            gone = self.told.pop(event.transaction.id, None)
+            # It may also come from a block that was taken back, and not be valid any more.
+            assert gone is not None or event.transaction.id in self.returned
             assert (event.departure is Departure.INVALID) == (event.reason is not None)
 
     def do(self, what: str, how: Any) -> None:
@@ -227,7 +229,7 @@ class Story:
         for rival in rivals:
             self.nonce += 1
             made.append(make(self.chain, rival, self.nonce))
-        ordered = list(run_steps(self.pool.mining_order()))
+        ordered = list(run_steps(self.pool.mining_order(self.chain.height + 1)))
         assert sorted(each.id for each in ordered) == sorted(self.told)
         return made + [each for at, each in enumerate(ordered) if skip >> (at % 3) & 1]
 

@@ -76,7 +76,9 @@ class Departure(Enum):
 
 
 class PoolDropped(msgspec.Struct, frozen=True):
-    """A transaction has left the pool; ``reason`` says why it has become invalid."""
+    """A transaction has left the pool, or has not come back to it from a block that was removed;
+    ``reason`` says why it has become invalid.
+    """
 
     transaction: AnyTransaction
     moved: Moved

@@ -210,7 +210,7 @@ class Node:
         slot = miner.next_slot(self.chain, account)
         candidates: Iterable[AnyTransaction] = ()
         if not empty:
-            candidates = yield from self.pool.mining_order()
+            candidates = yield from self.pool.mining_order(self.chain.height + 1)
         return (
             yield from miner.forging(
                 self.chain,
@@ -274,7 +274,7 @@ class Node:
         settings, pool = self.settings.miner, self.pool
         limit = min(microblocks.MAX_TRANSACTIONS, settings.max_transactions_in_micro_block)
         is_late = miner.late_after(self.clock, settings.micro_block_interval_ms)
-        candidates = yield from pool.mining_order()
+        candidates = yield from pool.mining_order(self.chain.height)
         steps = miner.forging_micro(
             self.chain, account, candidates, limit, unproven=pool.unproven, is_late=is_late
         )

@@ -76,6 +76,10 @@ MAX_ESTIMATION_STEPS: Final = 500_000
 """The limit of estimating a new script here, some 0.3 s; the largest known dApps take a tenth. A
 block may contain one that takes ten times as much, but a sender who is refused here pays no fee.
 """
+MAX_MISSES: Final = 10
+"""At so many heights a miner may find a transaction to be invalid that the pool takes for valid in
+the next block; then it is dropped.
+"""
 _WITH_HEIGHTS: Final = frozenset((ASSETS, ASSET_NAMES, LEASE_INFO, LEASE_STATES))
 """Tables whose values contain the height of the block."""
 _MANY_TIMES: Final = 1_024
@@ -220,10 +224,11 @@ class UtxPool:
             if step is not None:
                 yield (entry.table, entry.key), *step
 
-    def mining_order(self) -> Steps[Iterator[AnyTransaction]]:
-        """Return an iterator over the transactions in the order for a block; those that leave the
-        pool meanwhile are skipped. In steps, since there may be many senders. Transactions returned
-        by a rollback are readded first, since others may need them.
+    def mining_order(self, height: int) -> Steps[Iterator[AnyTransaction]]:
+        """Return an iterator over the transactions in the order for a block at a height; those that
+        leave the pool meanwhile are skipped, and those that were invalid there. In steps, since
+        there may be many senders. Transactions returned by a rollback are readded first, since
+        others may need them.
 
         Returned transactions come first, in their order on the chain: as in the reference, a key
         block that drops a microblock does not cost its transactions their turn
@@ -241,10 +246,10 @@ class UtxPool:
             if number % _STEP_SENDERS == 0:
                 yield
         heapq.heapify(queues)
-        return self._in_order(queues)
+        return self._in_order(queues, height)
 
     def _in_order(
-        self, queues: list[tuple[float, int, dict[int, PooledTransaction]]]
+        self, queues: list[tuple[float, int, dict[int, PooledTransaction]]], height: int
     ) -> Iterator[AnyTransaction]:
         pooled: dict[int, deque[PooledTransaction]] = {}
         while queues:
@@ -254,7 +259,7 @@ class UtxPool:
             if queue is None:
                 queue = pooled[id(sent)] = deque(sent.values())
             one = queue.popleft() if queue else None
-            if one is not None and self._by_place.get(one.place) is one:
+            if one is not None and self._by_place.get(one.place) is one and one.missed_at != height:
                 yield one.transaction
             if queue:
                 head = queue[0]
@@ -428,15 +433,17 @@ class UtxPool:
         returned: Iterable[AnyTransaction] = (),
         changes: Changes | None = None,
     ) -> None:
-        """Update the pool after a block or a rollback: drop what was mined and what the miner found
-        to be invalid (with the reason), and determine what to recheck.
+        """Update the pool after a block or a rollback: drop what was mined, and determine what to
+        recheck. What the miner found to be invalid (with the reason) is rechecked, too: in the next
+        key block it may be valid, because of the height or the time. It is dropped when that has
+        happened at some heights.
 
         Transactions ``returned`` from removed blocks are placed before the others, which may need
         them. Without the ``changes`` of the state everything is rechecked.
         """
         gone: list[tuple[bytes, Departure, str | None]]
         gone = [(name, Departure.MINED, None) for name in mined]
-        gone += [(name, Departure.INVALID, why) for name, why in (unminable or {}).items()]
+        gone += [(name, Departure.INVALID, why) for name, why in self._missed(unminable or {})]
         events, left = list[PoolEvent](), list[PooledTransaction]()
         for name, departure, reason in gone:
             pooled = self._transactions.get(name)
@@ -452,6 +459,23 @@ class UtxPool:
         self._returning.extendleft(reversed([*enumerate(back, self._first)]))
         for event in events:
             self._notify(event)
+
+    def _missed(self, unminable: Mapping[bytes, str]) -> list[tuple[bytes, str]]:
+        """Recheck what the miner found to be invalid, and return what is to be dropped at once."""
+        height, gone = self._chain.height, list[tuple[bytes, str]]()
+        for name, why in unminable.items():
+            pooled = self._transactions.get(name)
+            if pooled is None:
+                continue
+            pooled.misses += pooled.missed_at != height
+            pooled.missed_at = height
+            if pooled.misses > MAX_MISSES:
+                _log.info("dropped %s from the pool: %s", name.hex(), why)
+                gone.append((name, why))
+            else:
+                _log.debug("%s is not valid at height %d: %s", name.hex(), height, why)
+                self._recheck((pooled.place,))
+        return gone
 
     def _check_block(self, *, everything: bool) -> None:
         """Queue what depends on the block itself: its height, rules and time."""
@@ -538,6 +562,10 @@ class UtxPool:
             accepted = self._admit(transaction, place, recorder, verify=True)
         except InputError as error:
             _log.info("not back in the pool: %s: %s", transaction.id.hex(), error)
+            if not isinstance(error, AlreadyInState):
+                moved = Moved((), (), (_sender(transaction),))
+                reason = str(error)
+                self._notify(PoolDropped(transaction, moved, Departure.INVALID, reason))
         else:
             self._recheck_counters(place)
             self._notify(accepted)

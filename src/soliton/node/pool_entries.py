@@ -26,11 +26,15 @@ _NOTHING_MOVED: Final = Moved((), (), ())
 
 
 class PooledTransaction:
-    """A transaction of the pool: its place, the entries that it uses, and how it was checked."""
+    """A transaction of the pool: its place, the entries that it uses, how it was checked, and how
+    often a miner found it invalid, the last time at the height ``missed_at``.
+    """
 
     __slots__ = (
         "entries",
         "issued",
+        "missed_at",
+        "misses",
         "moved",
         "place",
         "scripted",
@@ -48,6 +52,7 @@ class PooledTransaction:
         self.whole = whole
         self.scripted = False
         self.issued = 0
+        self.missed_at = self.misses = 0
         self.moved = _NOTHING_MOVED
         self.entries: tuple[Value | Balance, ...] = ()
 
