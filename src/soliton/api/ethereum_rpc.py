@@ -32,7 +32,7 @@ from soliton.api.ethereum_json import (
 )
 from soliton.api.json_reader import parse_json
 from soliton.api.json_transactions import Members
-from soliton.api.rest.broadcasting import submit
+from soliton.api.rest.broadcasting import finish, submit
 from soliton.api.translate import refusal
 from soliton.chain.addresses import PUBLIC_KEY_HASH_LENGTH, Address, from_public_key_hash
 from soliton.chain.ethereum_encoding import SELECTOR_LENGTH, WORD, write_text, write_word
@@ -178,7 +178,8 @@ async def _one(request: object, node: Node, controls: Controls | None) -> Member
 
 
 async def _called(call: Call, arguments: Arguments, node: Node) -> object:
-    return call(arguments, node)
+    result = call(arguments, node)
+    return await result if isinstance(result, Coroutine) else result
 
 
 async def _control(method: str, arguments: Arguments, controls: Controls) -> object:
@@ -282,7 +283,7 @@ def _balance(arguments: Arguments, node: Node) -> str:
     return quantity(node.chain.store.get(WAVES, address) * ethereum.WEI_PER_WAVELET)
 
 
-def _send(arguments: Arguments, node: Node) -> str:
+async def _send(arguments: Arguments, node: Node) -> str:
     data = arguments.data()
     if data[:1] < _FIRST_OF_A_LIST:
         raise invalid_request(_LEGACY_ONLY).with_hint(_TRANSACTION_HINT)
@@ -291,7 +292,9 @@ def _send(arguments: Arguments, node: Node) -> str:
         codec.validate(transaction)
     except SolitonError as error:
         raise refusal(error, node.network.family).with_hint(_TRANSACTION_HINT) from error
-    submit(node, transaction)
+    turn = node.turns.begin(partial(submit, node, transaction))
+    await turn.wait()
+    finish(node, transaction, turn)
     return hexadecimal(transaction.id)
 
 

@@ -13,7 +13,7 @@ What lives here: which routes are forwarded, and both ends of the socket. What d
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Final
@@ -33,6 +33,7 @@ from soliton.chain.transactions.table import type_by_id
 from soliton.errors import SolitonError
 from soliton.node.node import Node
 from soliton.node.signatures import signed_messages, verified_messages
+from soliton.node.turns import Turn
 from soliton.web.answers import APPLICATION_JSON, Deferred, Stream, Whole
 from soliton.web.channel import Channel, ChannelServer, ChannelSpec
 from soliton.web.client import HttpBusy, HttpTrouble
@@ -158,15 +159,27 @@ def transaction_server(node: Node) -> ChannelServer[SubmittedTransaction, Outcom
     return ChannelServer(TRANSACTIONS, partial(_take, node))
 
 
-def _take(node: Node, sent: SubmittedTransaction) -> Outcome:
+def _take(node: Node, sent: SubmittedTransaction) -> Outcome | Coroutine[object, object, Outcome]:
     decode = codec.decode_protobuf if sent.flags & _PROTOBUF else codec.decode_legacy
     try:
         transaction = decode(sent.data, node.network.chain_id)
     except SolitonError as error:
         return _refused(refusal(error, node.network.family))
     verified = signed_messages(transaction) if sent.flags & _VERIFIED else ()
+    turn = node.turns.begin(partial(broadcasting.submit, node, transaction, verified=verified))
+    if turn.is_done:
+        return _outcome(node, transaction, turn)
+    return _later(node, transaction, turn)
+
+
+async def _later(node: Node, transaction: AnyTransaction, turn: Turn[None]) -> Outcome:
+    await turn.wait()
+    return _outcome(node, transaction, turn)
+
+
+def _outcome(node: Node, transaction: AnyTransaction, turn: Turn[None]) -> Outcome:
     try:
-        broadcasting.submit(node, transaction, verified=verified)
+        broadcasting.finish(node, transaction, turn)
     except ApiError as error:
         return _refused(error)
     except Exception:  # noqa: BLE001 - one failure must not affect the rest of the batch

@@ -14,6 +14,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any, Final
 
 from soliton.api.errors import UNKNOWN, ApiError
@@ -23,6 +24,7 @@ from soliton.chain.addresses import Address
 from soliton.chain.blocks import Block
 from soliton.chain.finalization import encoded_voting
 from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import SolitonError
 from soliton.grpc_api.link import (
     APPENDED,
@@ -47,6 +49,7 @@ from soliton.ledger.errors import BalanceErrors
 from soliton.node.events import BlockAppended, BlockExtended, NodeEvent, RolledBack
 from soliton.node.node import Node
 from soliton.node.signatures import signed_messages
+from soliton.node.turns import Turn
 from soliton.web.channel import ChannelServer
 
 MAX_NOTES: Final = 20_000
@@ -94,19 +97,30 @@ class NodeSide:
 
     # --- the pool ---------------------------------------------------------------------------------
 
-    def _send(self, request: Send) -> Sent:
+    def _send(self, request: Send) -> Sent | Coroutine[Any, Any, Sent]:
         node = self._node
         try:
             transaction = codec.decode_protobuf(request.data, node.network.chain_id)
-            verified = signed_messages(transaction) if request.verified else ()
-            broadcasting.submit(node, transaction, verified=verified)
+        except SolitonError as error:
+            refused = refusal(error, node.network.family)
+            return Sent(refused.kind.code, refused.message)
+        verified = signed_messages(transaction) if request.verified else ()
+        turn = node.turns.begin(partial(broadcasting.submit, node, transaction, verified=verified))
+        if turn.is_done:
+            return self._sent(transaction, turn)
+        return self._sent_later(transaction, turn)
+
+    async def _sent_later(self, transaction: AnyTransaction, turn: Turn[None]) -> Sent:
+        await turn.wait()
+        return self._sent(transaction, turn)
+
+    def _sent(self, transaction: AnyTransaction, turn: Turn[None]) -> Sent:
+        try:
+            broadcasting.finish(self._node, transaction, turn)
         except ApiError as error:
             cause = error.__cause__
             details = cause.details.values() if isinstance(cause, BalanceErrors) else ()
             return Sent(error.kind.code, error.message, ", ".join(details))
-        except SolitonError as error:
-            refused = refusal(error, node.network.family)
-            return Sent(refused.kind.code, refused.message)
         except Exception:  # noqa: BLE001 - a fault in one transaction must not affect others
             _log.exception("a transaction sent by gRPC failed")
             return Sent(UNKNOWN.code, UNKNOWN.message)

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Final, TypeVar
 
 from soliton.chain import microblocks
@@ -37,6 +38,7 @@ from soliton.node.pool import Origin, UtxPool
 from soliton.node.refusals import Refusals
 from soliton.node.remote_keys import AccountKey, AnyWallet
 from soliton.node.settings import Settings
+from soliton.node.turns import Turn, Turns
 from soliton.node.versions import agent
 from soliton.steps import Steps, run_steps
 from soliton.storage.below import Below
@@ -92,6 +94,8 @@ class Node:
         self.events.subscribe(self.forms)
         self._changes: list[ChainEvent] = []
         self.refusals = Refusals()
+        self.turns = Turns(at_once=below is not None)
+        """The checks of transactions whose scripts take long."""
         try:
             self.chain = ChainWriter(settings.network, self.store)
         except BaseException:
@@ -129,7 +133,8 @@ class Node:
 
         A transaction that would fail and pay its fee is refused; how far scripts are run depends
         on the ``origin``. Their steps are added to ``traces``; ``verified`` signatures are not
-        verified again. Raises ``NotEnoughPeers`` and the errors of the pool and the ledger.
+        verified again. Called in ``turns``, scripts are left while other work runs. Raises
+        ``NotEnoughPeers`` and the errors of the pool and the ledger.
         """
         check_connected(self.peering, self.settings.rest_api.minimum_peers)
         with self.refusals.of(transaction):
@@ -245,18 +250,23 @@ class Node:
 
     def settle_in_turns(self) -> None:
         """Recheck the pool after a change of the chain, in the background."""
-        if self._settling is None and not self.pool.settle(SETTLING_SECONDS):
-            self._settling = asyncio.create_task(self._settle())
+        if self._settling is not None:
+            return
+        turn = self.turns.begin(partial(self.pool.settle, SETTLING_SECONDS))
+        if not (turn.is_done and turn.result()):
+            self._settling = asyncio.create_task(self._settle(turn))
 
-    async def _settle(self) -> None:
+    async def _settle(self, turn: Turn[bool]) -> None:
         pause = SETTLING_SECONDS
         try:
             while True:
+                await turn.wait()
+                if turn.result():
+                    return
                 # Blocks and requests get most of the time.
                 await asyncio.sleep(PAUSES * pause)
                 since = time.perf_counter()
-                if self.pool.settle(SETTLING_SECONDS):
-                    return
+                turn = self.turns.begin(partial(self.pool.settle, SETTLING_SECONDS))
                 pause = time.perf_counter() - since
         except SolitonError as error:
             _log.error("the pool does not follow the chain: %s", error)
@@ -363,6 +373,7 @@ class Node:
         """Write pending changes and close the store."""
         if self._settling is not None:
             self._settling.cancel()
+        self.turns.close()
         self.store.close()
         _log.info("stopped at height %d", self.chain.height)
 

@@ -21,6 +21,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
+from functools import partial
 from operator import is_not
 from time import perf_counter
 from typing import Any, Final
@@ -54,10 +55,10 @@ from soliton.ledger.transactions import Applied, apply_transaction, refuse_failu
 from soliton.node.blockchain import Blockchain
 from soliton.node.events import Departure, Moved, PoolAccepted, PoolDropped, PoolEvent
 from soliton.node.pool_entries import (
+    Effort,
     Expiries,
     PooledTransaction,
     RecheckQueue,
-    StepLimit,
     has_script,
     has_scripted_signer,
     merged_moves,
@@ -67,7 +68,7 @@ from soliton.node.pool_entries import (
     runs_scripts,
 )
 from soliton.node.pool_state import Name, PoolState, ReadRecorder
-from soliton.steps import Steps
+from soliton.steps import Steps, interruptible
 from soliton.storage.errors import StorageProblem
 from soliton.storage.retrying import without_retry
 
@@ -79,6 +80,10 @@ block may contain one that takes ten times as much, but a sender who is refused 
 MAX_MISSES: Final = 10
 """At so many heights a miner may find a transaction to be invalid that the pool takes for valid in
 the next block; then it is dropped.
+"""
+MAX_ATTEMPTS: Final = 4
+"""A transaction is checked again if what it has read was changed by others while its scripts were
+left, so often.
 """
 _WITH_HEIGHTS: Final = frozenset((ASSETS, ASSET_NAMES, LEASE_INFO, LEASE_STATES))
 """Tables whose values contain the height of the block."""
@@ -133,6 +138,8 @@ class UtxPool:
         "_transactions",
         "_unlimited",
         "_unproven",
+        "_version",
+        "_working",
     )
 
     def __init__(
@@ -161,6 +168,8 @@ class UtxPool:
         self._unproven: set[bytes] = set()
         self._bytes = 0
         self._first = self._last = 0
+        # Scripts may be left while they run, and the pool may change meanwhile.
+        self._version = self._working = 0
         # To be rechecked after another block, and whenever the chain changes.
         self._by_height: set[int] = set()
         self._by_chain: set[int] = set()
@@ -236,7 +245,7 @@ class UtxPool:
         but those of one account keep the order of arrival, since later ones may need earlier ones.
         """
         while self._returning:
-            self.settle(_STEP_SECONDS)
+            yield from interruptible(partial(self.settle, _STEP_SECONDS))
             yield
         queues: list[tuple[float, int, dict[int, PooledTransaction]]] = []
         for number, sent in enumerate(list(self._by_sender.values()), 1):
@@ -292,51 +301,90 @@ class UtxPool:
         """
         if transaction.id in self._transactions:
             return False
-        recorder = ReadRecorder(self._state, None, transaction.id)
-        self._last += 1
         accepted = self._admit(
             transaction,
-            self._last,
-            recorder,
+            None,
             verify=verify_signature,
             verified=verified,
             origin=origin,
             traces=traces,
         )
-        self._notify(accepted)
-        return True
+        if accepted is not None:
+            self._notify(accepted)
+        return accepted is not None
 
     def _admit(
         self,
         transaction: AnyTransaction,
-        place: int,
-        recorder: ReadRecorder,
+        place: int | None,
         *,
         verify: bool,
         verified: Collection[SignedMessage] = (),
         origin: Origin = Origin.PEER,
         traces: Traces | None = None,
-    ) -> PoolAccepted:
-        self._check_room(transaction, place)
-        sent_by_script = has_script(transaction, transaction.sender_public_key, recorder)
-        scripted = runs_scripts(transaction, sent_by_script)
-        if scripted and len(self._scripted) >= self._max_scripted:
-            raise PoolFull("Transaction pool scripted txs size limit is reached")
-        pooled = PooledTransaction(
-            transaction,
-            place,
-            unproven=sent_by_script or has_scripted_signer(transaction, recorder),
-            whole=self._unlimited or origin is Origin.CLIENT,
-        )
-        applied = self._apply(pooled, recorder, verify, verified, traces)
-        refuse_failure(applied)
+    ) -> PoolAccepted | None:
+        """Check and add a transaction at a place, or after all others; return ``None`` if the pool
+        has got it meanwhile.
+        """
+        whole = self._unlimited or origin is Origin.CLIENT
+        for left in reversed(range(MAX_ATTEMPTS)):
+            self._check_room(transaction, place)
+            version, ground = self._version, self._chain.last_block
+            recorder = ReadRecorder(self._state, place, transaction.id)
+            sent_by_script = has_script(transaction, transaction.sender_public_key, recorder)
+            unproven = sent_by_script or has_scripted_signer(transaction, recorder)
+            pooled = PooledTransaction(transaction, place or 0, unproven=unproven, whole=whole)
+            pooled.scripted = runs_scripts(transaction, sent_by_script)
+            if pooled.scripted and len(self._scripted) >= self._max_scripted:
+                raise PoolFull("Transaction pool scripted txs size limit is reached")
+            try:
+                applied = self._apply(pooled, recorder, verify, verified, traces)
+                refuse_failure(applied)
+            except InputError:
+                if not left or self._is_current(recorder, version):
+                    raise
+            else:
+                is_current = self._is_current(recorder, version)
+                if is_current or not left:
+                    return self._admit_checked(
+                        pooled,
+                        recorder,
+                        applied,
+                        last=place is None,
+                        stale=not is_current or self._chain.last_block is not ground,
+                    )
+            if traces is not None:
+                traces.clear()
+        raise AssertionError("the last attempt returns or raises")
+
+    def _admit_checked(
+        self,
+        pooled: PooledTransaction,
+        recorder: ReadRecorder,
+        applied: Applied,
+        *,
+        last: bool,
+        stale: bool,
+    ) -> PoolAccepted | None:
+        transaction = pooled.transaction
+        if transaction.id in self._transactions:
+            return None
+        self._check_room(transaction, None if last else pooled.place)
+        if last:
+            self._last += 1
+            pooled.place = self._last
         pooled.moved = moved_by(transaction, applied)
-        pooled.scripted = scripted
         self._keep(pooled)
-        self._attach(pooled, recorder, applied, last=place == self._last)
+        self._attach(pooled, recorder, applied, last=last)
+        if stale:
+            self._recheck((pooled.place,))
         return PoolAccepted(transaction, pooled.moved)
 
-    def _check_room(self, transaction: AnyTransaction, place: int) -> None:
+    def _is_current(self, recorder: ReadRecorder, version: int) -> bool:
+        """Whether what a transaction has read is still the same."""
+        return version == self._version or recorder.is_current()
+
+    def _check_room(self, transaction: AnyTransaction, place: int | None) -> None:
         if len(self._transactions) >= self._max_count:
             limit = "size"
         elif self._bytes + len(transaction.body) > self._max_bytes:
@@ -344,7 +392,7 @@ class UtxPool:
         else:
             return
         # A returned transaction displaces later ones (``_make_room``).
-        if place == self._last or place > max(self._by_place, default=place):
+        if place is None or place > max(self._by_place, default=place):
             raise PoolFull(f"Transaction pool {limit} limit is reached")
 
     def _make_room(self) -> None:
@@ -353,6 +401,7 @@ class UtxPool:
             self._drop(last, PoolFull("Transaction pool size limit is reached"))
 
     def _keep(self, pooled: PooledTransaction) -> None:
+        self._version += 1
         transaction, place = pooled.transaction, pooled.place
         self._transactions[transaction.id] = pooled
         self._by_place[place] = pooled
@@ -403,7 +452,7 @@ class UtxPool:
         context = Context(
             environment,
             limit=FAIL_FREE_COMPLEXITY if fails and not pooled.whole else None,
-            watch=StepLimit(MAX_ESTIMATION_STEPS) if sets_script else None,
+            watch=Effort(MAX_ESTIMATION_STEPS if sets_script else None),
             traces=traces,
             witness=recorder,
         )
@@ -441,6 +490,7 @@ class UtxPool:
         Transactions ``returned`` from removed blocks are placed before the others, which may need
         them. Without the ``changes`` of the state everything is rechecked.
         """
+        self._version += 1
         gone: list[tuple[bytes, Departure, str | None]]
         gone = [(name, Departure.MINED, None) for name in mined]
         gone += [(name, Departure.INVALID, why) for name, why in self._missed(unminable or {})]
@@ -501,6 +551,7 @@ class UtxPool:
                 self._dirty.add(place, scripted=pooled.scripted)
 
     def _forget(self, pooled: PooledTransaction) -> None:
+        self._version += 1
         transaction, place = pooled.transaction, pooled.place
         name, sender = transaction.id, _sender(transaction)
         del self._transactions[name], self._by_place[place]
@@ -519,7 +570,8 @@ class UtxPool:
     @property
     def is_settled(self) -> bool:
         """Whether everything is checked against the present chain."""
-        return not self._returning and not self._dirty and self._state.is_settled
+        queued = self._returning or self._dirty or self._working
+        return not queued and self._state.is_settled
 
     def settle(self, seconds: float | None = None) -> bool:
         """Recheck the pool, for so long or completely; return whether it is complete. One
@@ -556,17 +608,20 @@ class UtxPool:
     def _readd(self, place: int, transaction: AnyTransaction) -> None:
         if transaction.id in self._transactions:
             return
+        self._working += 1
         try:
             # Verify its signature: the account's script may be gone.
-            recorder = ReadRecorder(self._state, place, transaction.id)
-            accepted = self._admit(transaction, place, recorder, verify=True)
+            accepted = self._admit(transaction, place, verify=True)
         except InputError as error:
+            accepted = None
             _log.info("not back in the pool: %s: %s", transaction.id.hex(), error)
             if not isinstance(error, AlreadyInState):
                 moved = Moved((), (), (_sender(transaction),))
                 reason = str(error)
                 self._notify(PoolDropped(transaction, moved, Departure.INVALID, reason))
-        else:
+        finally:
+            self._working -= 1
+        if accepted is not None:
             self._recheck_counters(place)
             self._notify(accepted)
             self._make_room()
@@ -583,17 +638,30 @@ class UtxPool:
         """Apply an accepted transaction again, on changed state."""
         transaction, place = pooled.transaction, pooled.place
         recorder = ReadRecorder(self._state, place, transaction.id)
+        version = self._version
         sent_by_script = has_script(transaction, transaction.sender_public_key, recorder)
+        self._working += 1
         try:
             applied = self._apply(pooled, recorder, verify=pooled.unproven)
         except InputError as error:
+            if self._by_place.get(place) is not pooled:
+                return
+            if not self._is_current(recorder, version):
+                self._recheck((place,))
+                return
             # An earlier transaction may be dropped yet, and leave what this one needs.
             if not self._dirty.postpone(place):
                 self._drop(pooled, error)
             return
-        except Exception:
+        except BaseException:
             self._recheck((place,))
             raise
+        finally:
+            self._working -= 1
+        if self._by_place.get(place) is not pooled:
+            return
+        if not self._is_current(recorder, version):
+            self._recheck((place,))
         pooled.moved = merged_moves(pooled.moved, moved_by(transaction, applied))
         pooled.scripted = runs_scripts(transaction, sent_by_script)
         (self._scripted.add if pooled.scripted else self._scripted.discard)(transaction.id)

@@ -13,6 +13,7 @@ from typing import Final
 
 from soliton.chain.addresses import from_public_key
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.ledger.errors import LedgerError
 from soliton.ledger.rules import rules_of
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import ASSET_BALANCES, WAVES, Changes, State
@@ -21,7 +22,13 @@ from soliton.node.accounts import accounts_of_pending
 from soliton.node.events import Moved
 from soliton.node.pool_state import Balance, Name, Value
 from soliton.ride.estimators.machine import WATCHED_STEPS, EstimationTooLong
+from soliton.steps import pause
 
+MAX_PAUSES: Final = 50_000
+"""The limit of pauses in the check of a transaction. A call of the maximum complexity has some
+2,000 of them in the fast evaluator, and up to 20,000 in the exact one; what has more is made of
+functions whose expressions cost nothing. A block may contain it, but the pool does not run it.
+"""
 _NOTHING_MOVED: Final = Moved((), (), ())
 
 
@@ -106,19 +113,29 @@ class RecheckQueue:
         return heap[0] if heap else None
 
 
-class StepLimit:
-    """Aborts the estimation of a script that takes too many steps for the pool."""
+class ScriptsTooLong(LedgerError):
+    """Checking a transaction takes more work than the pool does for one."""
+
+
+class Effort:
+    """What scripts of a transaction call while they run or are estimated (``Context.watch``): it
+    leaves them for other work, and ends them after too much work.
+    """
 
     __slots__ = ("_left", "_steps")
 
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
-        self._left = steps // WATCHED_STEPS
+    def __init__(self, estimation_steps: int | None = None) -> None:
+        """``estimation_steps`` is a limit on the steps of an estimator."""
+        self._steps = estimation_steps
+        self._left = MAX_PAUSES if estimation_steps is None else estimation_steps // WATCHED_STEPS
 
     def __call__(self) -> None:
         self._left -= 1
         if self._left < 0:
+            if self._steps is None:
+                raise ScriptsTooLong("The scripts of the transaction take too long to run")
             raise EstimationTooLong(f"Script estimation takes more than {self._steps} steps")
+        pause()
 
 
 class Expiries:

@@ -329,6 +329,14 @@ class ReadRecorder(Overlay):
         value: V = known
         return value
 
+    def is_current(self) -> bool:
+        """Whether all that was read is still the same."""
+        return not self.asked_chain and all(
+            seen is now or bool(seen == now)
+            for (table, key), seen in self.reads.items()
+            for now in (self._pool.before(table, key, self._place),)
+        )
+
     def count_written(self, table: Table[Stored, Stored]) -> int:
         self.asked_chain = True
         return sum(1 for _ in self._pool.written(table, self._place))

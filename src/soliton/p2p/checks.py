@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from soliton.chain.transactions import codec
@@ -16,6 +17,7 @@ from soliton.errors import InputError
 from soliton.node.node import Node
 from soliton.node.pool import Origin
 from soliton.p2p.core import Core, Effect
+from soliton.steps import Steps, interruptible
 from soliton.sync.relay import CheckTransaction
 from soliton.wire import messages
 
@@ -48,11 +50,12 @@ class TransactionChecks:
         self._planned = False
         self.is_checking = False
         """Whether the transaction that the pool is adding comes from a peer."""
+        self._running: tuple[CheckTransaction, Steps[tuple[bytes, bool]]] | None = None
 
     @property
     def waiting(self) -> int:
         """The length of the queue."""
-        return len(self._queue)
+        return len(self._queue) + (self._running is not None)
 
     def add(self, check: CheckTransaction) -> None:
         """Queue a check."""
@@ -67,12 +70,24 @@ class TransactionChecks:
     def _check(self) -> None:
         self._planned = False
         until = self._timer() + CHECK_SECONDS
-        while self._queue and self._timer() < until:
-            check = self._queue.popleft()
-            transaction_id, is_new = self._take(check)
+        while self._timer() < until and (self._running is not None or self._queue):
+            if self._running is None:
+                check = self._queue.popleft()
+                self._running = check, interruptible(partial(self._take, check))
+            check, steps = self._running
+            self.is_checking = True
+            try:
+                next(steps)
+            except StopIteration as end:
+                transaction_id, is_new = end.value
+            else:
+                continue
+            finally:
+                self.is_checking = False
+            self._running = None
             now = self._now()
             self._carry_out(self._core.checked(check, transaction_id, is_new=is_new, now=now))
-        if self._queue:
+        if self._running is not None or self._queue:
             self._plan()
 
     def _take(self, check: CheckTransaction) -> tuple[bytes, bool]:
@@ -80,7 +95,6 @@ class TransactionChecks:
         message = check.message
         legacy = isinstance(message, messages.LegacyTransaction)
         decode = codec.decode_legacy if legacy else codec.decode_protobuf
-        self.is_checking = True
         try:
             transaction = decode(message.data, chain_id)
             # As in the reference, which reads no transaction that breaks them: no block can hold
@@ -90,6 +104,4 @@ class TransactionChecks:
         except InputError as error:
             _log.debug("a peer's transaction is refused: %s", error)
             return b"", False
-        finally:
-            self.is_checking = False
         return transaction.id, is_new

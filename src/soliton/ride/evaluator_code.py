@@ -330,6 +330,20 @@ def script_call(frames: FrameMaker, body: Code) -> Code:
     return call
 
 
+def watched_call(call: Code, times: int) -> Code:
+    """Return code that calls ``watch`` first, so often: for functions whose bodies have thousands
+    of expressions that cost nothing.
+    """
+
+    def watched(frame: Frame, context: CallContext) -> Value:
+        if context.watch is not None:
+            for _ in range(times):
+                context.watch()
+        return call(frame, context)
+
+    return watched
+
+
 def fixed_cost_call(frames: FrameMaker, body: Code, cost: int) -> Code:
     """Return code for a call of a named library function by the newer complexity rules: its cost is
     fixed.

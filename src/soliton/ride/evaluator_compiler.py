@@ -42,6 +42,7 @@ from soliton.ride.evaluator_code import (
     unit_code,
     variable_code,
     watched,
+    watched_call,
     with_something_left,
 )
 from soliton.ride.evaluator_library import Library
@@ -64,6 +65,10 @@ from soliton.ride.values import UNIT, Value
 
 MAX_DEPTH: Final = 1_500
 """The limit of nested closures; a deeper program is left to the machine."""
+
+
+WATCHED_EXPRESSIONS: Final = 256
+"""A call of a function calls ``watch`` once for so many expressions in its body."""
 
 
 class TooDeep(EvaluationError):
@@ -105,7 +110,7 @@ class _Variable:
 class _Function:
     """A function of the script, which is compiled with its first call."""
 
-    __slots__ = ("code", "declaration", "depth", "layout", "level", "scope")
+    __slots__ = ("code", "count", "declaration", "depth", "layout", "level", "scope")
 
     def __init__(self, declaration: Func, level: int, scope: _Scope) -> None:
         self.declaration = declaration
@@ -114,6 +119,7 @@ class _Function:
         self.layout = _Layout(level + 1)
         self.code: Code | None = None
         self.depth = 0
+        self.count = 0
 
 
 _Scope: TypeAlias = Scope[_Variable | _Function] | None
@@ -201,13 +207,13 @@ def _declare(declaration: Declaration, layout: _Layout, scope: _Scope) -> _Scope
 class _Compiler:
     """The compiler for a library and a set of complexity rules."""
 
-    __slots__ = ("_calls_scripts", "_depth", "_library", "_named", "new")
+    __slots__ = ("_calls_scripts", "_compiled", "_depth", "_library", "_named", "new")
 
     def __init__(self, library: Library, new_complexity: bool, calls_scripts: bool) -> None:
         self._library = library
         self._calls_scripts = calls_scripts
         self._named: dict[str, _Function] = {}
-        self._depth = 0
+        self._depth = self._compiled = 0
         self.new = new_complexity
 
     def start(self, node: Expression, scope: _Scope, layout: _Layout) -> _Made:
@@ -222,6 +228,7 @@ class _Compiler:
 
     def compile(self, node: Expression, scope: _Scope, layout: _Layout) -> _Made:
         """Return the code of an inner expression and its depth."""
+        self._compiled += 1
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise TooDeep
@@ -252,9 +259,11 @@ class _Compiler:
             for name in function.declaration.parameters:
                 variable = _Variable(name, function.layout, None, None)
                 scope = Scope((False, name), variable, scope)
+            before = self._compiled
             function.code, function.depth = self.compile(
                 function.declaration.body, scope, function.layout
             )
+            function.count = self._compiled - before
         return function.code, function.depth
 
     def _if(self, node: If, scope: _Scope, layout: _Layout) -> _Made:
@@ -307,7 +316,8 @@ class _Compiler:
         body, inner = self.body(function)
         frames = frame_maker(codes, function.layout.size, layout.level - function.level)
         make = script_call if self.new else free_call
-        return make(frames, body), max(depth, inner) + 1
+        call, times = make(frames, body), function.count // WATCHED_EXPRESSIONS
+        return watched_call(call, times) if times else call, max(depth, inner) + 1
 
     def _native(self, number: int, codes: tuple[Code, ...]) -> Code:
         native = self._library.natives.get(number)

@@ -8,12 +8,13 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/Bro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
-from soliton.api.errors import ApiError
+from soliton.api.errors import TOO_MANY_LONG_ANSWERS, ApiError
 from soliton.api.http import Request
 from soliton.api.json_traces import short_changes, trace_json
 from soliton.api.json_transactions import Members
@@ -28,6 +29,7 @@ from soliton.errors import SolitonError
 from soliton.ledger.traces import Traces
 from soliton.node.node import Node
 from soliton.node.signatures import signed_messages
+from soliton.node.turns import TooBusy, Turn
 from soliton.web.answers import Deferred
 
 SIGNATURE_SECONDS: Final = 60e-6
@@ -40,24 +42,22 @@ def broadcast(request: Request) -> object:
     """Check a signed transaction, add it to the pool, and relay it to the network."""
     if not request.flag("trace"):
         return send_claimed(request, request.json())
+    return _traced(request)
+
+
+async def _traced(request: Request) -> Members:
     node = node_of(request)
     traces: Traces = []
     transaction: AnyTransaction | None = None
     try:
         transaction = claimed_transaction(request.json(), node)
-        submit(node, transaction, traces=traces)
+        await submitted(request, transaction, traces=traces)
     except ApiError as error:
         members = {**error.members, "trace": _shown(traces)}
         traced = ApiError(error.kind, error.message, members, error.hint)
-        return _raise_explained(request, transaction, traced)
+        # With the position in the script that caused it.
+        raise await explained(request, transaction, traced) from error
     return {**to_json(transaction), "trace": _shown(traces)}
-
-
-async def _raise_explained(
-    request: Request, transaction: AnyTransaction | None, error: ApiError
-) -> Members:
-    """Raise an error with the position in the script that caused it."""
-    raise await explained(request, transaction, error)
 
 
 def _shown(traces: Traces) -> list[Members]:
@@ -74,18 +74,41 @@ def send_claimed(request: Request, obj: dict[str, object]) -> object:
     signed = signed_messages(transaction) if off_loop and transaction.id not in node.pool else ()
 
     if checker is None or not signed:
-        with _explaining(request, transaction):
-            submit(node, transaction)
-        return to_json(transaction)
+        turn = node.turns.begin(partial(submit, node, transaction))
+        if turn.is_done:
+            return _answer(request, transaction, turn)
+        return Deferred(turn.when_done, partial(_answer, request, transaction))
 
-    def finish(is_valid: bool) -> Members:
-        request.charge(SIGNATURE_SECONDS * len(signed))
-        # If a signature is wrong, the rules check again and choose the first error.
-        with _explaining(request, transaction):
-            submit(node, transaction, verified=signed if is_valid else ())
-        return to_json(transaction)
+    def ask(callback: Callable[[Turn[None]], None]) -> None:
+        def begin(is_valid: bool) -> None:
+            # If a signature is wrong, the rules check again and choose the first error.
+            verified = signed if is_valid else ()
+            since = time.perf_counter()
+            turn = node.turns.begin(partial(submit, node, transaction, verified=verified))
+            request.charge(time.perf_counter() - since + SIGNATURE_SECONDS * len(signed))
+            turn.when_done(callback)
 
-    return Deferred(partial(checker.submit_all, signed), finish)
+        checker.submit_all(signed, begin)
+
+    return Deferred(ask, partial(_answer, request, transaction))
+
+
+def _answer(request: Request, transaction: AnyTransaction, turn: Turn[None]) -> Members:
+    request.charge(turn.later_seconds)
+    with _explaining(request, transaction):
+        finish(node_of(request), transaction, turn)
+    return to_json(transaction)
+
+
+async def submitted(
+    request: Request, transaction: AnyTransaction, *, traces: Traces | None = None
+) -> None:
+    """``submit`` for a request that is answered by a coroutine."""
+    node = node_of(request)
+    turn = node.turns.begin(partial(submit, node, transaction, traces=traces))
+    await turn.wait()
+    request.charge(turn.later_seconds)
+    finish(node, transaction, turn)
 
 
 @contextmanager
@@ -115,7 +138,8 @@ def submit(
     verified: Collection[SignedMessage] = (),
 ) -> None:
     """Add a transaction to the pool and relay it. All broadcasts end here: direct ones, with a
-    signature check on another core, from a worker process (``readers``), with a trace.
+    signature check on another core, from a worker process (``readers``), with a trace. They call
+    it in ``Node.turns``, since scripts may take long.
 
     Traces of scripts are appended to ``traces``; ``verified`` is that of ``Node.broadcast``. Raises
     ``ApiError``.
@@ -126,3 +150,15 @@ def submit(
         raise state_refusal(error, transaction, node.network.family) from error
     if not is_new and node.peering is not None and node.settings.synchronization.relay.again:
         node.peering.relay(transaction.id)
+
+
+def finish(node: Node, transaction: AnyTransaction, turn: Turn[None]) -> None:
+    """Raise the error of a ``submit`` that is done, as ``ApiError`` if it is one of ours."""
+    try:
+        turn.result()
+    except ApiError:
+        raise
+    except TooBusy as error:
+        raise TOO_MANY_LONG_ANSWERS.error() from error
+    except SolitonError as error:
+        raise state_refusal(error, transaction, node.network.family) from error

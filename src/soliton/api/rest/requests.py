@@ -20,7 +20,7 @@ from soliton.api.http import Request
 from soliton.api.json_reader import parse_json, wrong_json
 from soliton.api.lookup import node_of
 from soliton.api.rest import examples
-from soliton.api.rest.broadcasting import claimed_transaction, send_claimed, submit
+from soliton.api.rest.broadcasting import claimed_transaction, send_claimed, submitted
 from soliton.api.rest.signing import key_of, signature_of, signed_by_wallet
 from soliton.api.route_table import Row, json_body, row, table
 from soliton.api.routes import Handler
@@ -76,7 +76,7 @@ def _sign_and_send(type_id: int) -> Handler:
         node = node_of(request)
         obj = request.json() | {"type": type_id}
         transaction = await signed_by_wallet(node, obj)
-        submit(node, transaction)
+        await submitted(request, transaction)
         return to_json(transaction)
 
     return handler
@@ -89,7 +89,7 @@ def _send(type_id: int) -> Handler:
     return handler
 
 
-def batch_transfer(request: Request) -> list[dict[str, object]]:
+async def batch_transfer(request: Request) -> list[dict[str, object]]:
     """Broadcast signed transfers; return the transaction or the error of each."""
     node = node_of(request)
     items = parse_json(request.body)
@@ -101,7 +101,7 @@ def batch_transfer(request: Request) -> list[dict[str, object]]:
             raise wrong_json("each transfer is an object")
         try:
             transaction = claimed_transaction(item | {"type": 4}, node)
-            submit(node, transaction)
+            await submitted(request, transaction)
             results.append(to_json(transaction))
         except errors.ApiError as error:
             results.append(error.body())
