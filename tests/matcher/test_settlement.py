@@ -89,7 +89,12 @@ async def setting(tmp_path: Path) -> AsyncIterator[Setting]:
     books = Books()
     settings = SettlementSettings(interval_ms=20)
     settlement = Settlement(node, database, WINDOW, books, address_of(MATCHER))
-    sender = Broadcasting(settlement, node, database, settings, WINDOW, MATCHER, books)
+    sender = Broadcasting(
+        *(settlement, node, database, settings, WINDOW, MATCHER, books),
+        chain_id=CHAIN_ID,
+        decimals=lambda asset_id: 8 if asset_id is None else 2,
+        clock=lambda: NOW,
+    )
     settlement.activate()
     node.height = 10
     await settlement.follow(NodeUpdate(node._status()))

@@ -73,7 +73,7 @@ def test_every_code_is_made_of_known_parts() -> None:
 
 def test_codes_and_names_are_unique() -> None:
     codes = [kind.code for kind in KINDS.values()]
-    assert len(set(codes)) == len(codes) == 83
+    assert len(set(codes)) == len(codes) == 84
     constants = {value.name for value in vars(errors).values() if isinstance(value, ErrorKind)}
     assert constants == set(KINDS)
 

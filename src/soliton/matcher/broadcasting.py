@@ -11,23 +11,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Final
 
-from soliton.chain.addresses import from_public_key
+from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
+from soliton.matcher.defaults import after_another, without_funds
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.log_throttle import throttled
 from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
+from soliton.matcher.pending_outflows import Decimals
 from soliton.matcher.renewal import FINAL_DEPTH, Window, expires, order_ids, renewed
 from soliton.matcher.session import Session
 from soliton.matcher.settings import Settlement as SettlementSettings
-from soliton.matcher.settlement import NOWHERE, Sent, Settlement, described
+from soliton.matcher.settlement import NOWHERE, Sent, Settlement
 
 MAX_PAUSE: Final = 8
 """The maximum pause, in intervals, between attempts to send a transaction that is rejected."""
@@ -53,14 +55,21 @@ class Broadcasting:
         window: Window,
         account: KeyPair,
         session: Session,
+        *,
+        chain_id: int,
+        decimals: Decimals,
+        clock: Callable[[], int],
     ) -> None:
-        """``window`` is the network's, ``account`` the matcher's."""
+        """``window`` is the network's, ``account`` the matcher's. ``clock`` tells milliseconds."""
+        self._decimals = decimals
+        self._clock = clock
         self._state = state
         self._node = node
         self._database = database
         self._settings = settings
         self._window = window
         self._account = account
+        self._address = from_public_key(account.public_key, chain_id)
         self._session = session
         self._failures: dict[Broadcast, int] = {}
 
@@ -114,13 +123,50 @@ class Broadcasting:
             case Broadcast.UNCONFIRMED:
                 sent.transaction = None
                 sent.refusals, sent.refused, sent.message = 0, False, "the node has taken it"
+                sent.refused_since = None
                 self._failures.clear()
             case Broadcast.CONFIRMED:
                 await self._look_up(transaction_id, sent)
             case Broadcast.FINAL:
-                self._give_up(transaction, answer.message)
+                self._state.give_up(transaction, answer.message)
+            case Broadcast.NOT_YET:
+                self._note_failure(answer, sent)
+                await self._end_if_overdue(transaction, sent)
             case _:
                 self._note_failure(answer, sent)
+
+    async def _end_if_overdue(self, transaction: AnyTransaction, sent: Sent) -> None:
+        """Give up a transaction that the node has rejected for its content for too long, and note
+        a default of the trader who lacks the funds for it.
+        """
+        now = asyncio.get_running_loop().time()
+        if sent.refused_since is None:
+            sent.refused_since = now
+        if now - sent.refused_since < self._settings.max_pending_ms / 1000:
+            return
+        try:
+            own = await self._node.account(self._address, (None,))
+            if own.balances.get(None, 0) - own.leased_out < transaction.fee:
+                # It waits for coins of the matcher: no trader is to blame.
+                return
+            lacking = await without_funds(transaction, self._node, self._decimals)
+        except NodeUnavailable:
+            return
+        if sent.height or sent.in_pool or transaction.id not in self._state.pending:
+            return
+        for trader in lacking:
+            known = self._database.default_of(trader)
+            pause_ms = self._settings.max_pending_ms
+            default = after_another(known, self._clock(), pause_ms)
+            self._database.put_default(trader, default)
+            _log.warning(
+                "the account %s had no funds for an execution (%d times): its orders are rejected "
+                "for %d s",
+                *(address_text(trader), default.count, (default.until - default.last) // 1_000),
+            )
+        self._state.give_up(
+            transaction, f"the node has rejected it for too long, at last: {sent.message}"
+        )
 
     def _note_failure(self, answer: BroadcastAnswer, sent: Sent) -> None:
         """Record a failure. Only the 1st, 2nd, 4th, 8th... of each kind are logged, since thousands
@@ -149,13 +195,6 @@ class Broadcasting:
             return
         if not sent.height and before == self._state.rollbacks:
             self._state.note_found(transaction_id, sent, found.get(transaction_id, NOWHERE))
-
-    def _give_up(self, transaction: AnyTransaction, reason: str) -> None:
-        self._state.unwatch(transaction.id)
-        self._database.settle(transaction.id)
-        self._database.put_unsettled(described(transaction, reason, given_up=True))
-        _log.error("the exchange %s is given up: %s", base58.encode(transaction.id), reason)
-        self._session.given_up(transaction.id)
 
     async def _send_again(self) -> None:
         """Queue transactions that are not mined again, and renew those that are too late."""
@@ -215,10 +254,10 @@ class Broadcasting:
             new, inclusion = found.transaction, found.inclusion
             inclusion = inclusion if inclusion.height <= self._state.height else NOWHERE
         elif sent.refused:
-            self._give_up(old, f"its time is over, and the node said: {sent.message}")
+            self._state.give_up(old, f"its time is over, and the node said: {sent.message}")
             return
         elif timestamp >= expires(old):
-            self._give_up(old, "its time is over, and its orders have expired")
+            self._state.give_up(old, "its time is over, and its orders have expired")
             return
         else:
             new, inclusion = renewed(old, timestamp, self._account), NOWHERE

@@ -20,6 +20,7 @@ prefix    key                                     value
 ``s``     transaction id                          unless irreversibly mined: ``PendingRecord``
 ``u``     ids of a buying and a selling order     an execution that was given up: ``Unsettled``
 ``d``     pair, offset, index                     an execution, ``Trade``
+``f``     address                                 defaults of the account, ``Default``
 ``r``     asset                                   rate, eight bytes
 ``b``     pair                                    creation time of the book
 ========  ======================================  ==============================================
@@ -42,6 +43,7 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
+from soliton.matcher.defaults import Default
 from soliton.matcher.errors import DatabaseProblem
 from soliton.matcher.key_values import KeyValues
 from soliton.matcher.records import OrderInfo, Place, Trade, Unsettled
@@ -63,6 +65,7 @@ _TRANSACTION: Final = b"x"
 _PENDING: Final = b"s"
 _UNSETTLED: Final = b"u"
 _TRADE: Final = b"d"
+_DEFAULT: Final = b"f"
 _RATE: Final = b"r"
 _BOOK: Final = b"b"
 _OFFSET_KEY: Final = b"moffset"
@@ -78,6 +81,7 @@ _RATE_VALUE: Final = struct.Struct(">d")
 _encode = msgspec.msgpack.Encoder().encode
 _decode_info = msgspec.msgpack.Decoder(OrderInfo).decode
 _decode_unsettled = msgspec.msgpack.Decoder(Unsettled).decode
+_decode_default = msgspec.msgpack.Decoder(Default).decode
 _decode_anchors = msgspec.msgpack.Decoder(dict[int, bytes]).decode
 _decode_trade = msgspec.msgpack.Decoder(Trade).decode
 
@@ -343,6 +347,17 @@ class OrdersDatabase(KeyValues):
         """Store an execution that is given up; or remove it (``gone``), if it was mined since."""
         key = _UNSETTLED + found.buy_order_id + found.sell_order_id
         self._fresh[key] = None if gone else _encode(found)
+
+    # --- defaults of accounts ---------------------------------------------------------------------
+
+    def default_of(self, owner: Address) -> Default | None:
+        """The defaults of an account, ``None`` if there were none."""
+        found = self._get(_DEFAULT + owner)
+        return None if found is None else _decode_default(found)
+
+    def put_default(self, owner: Address, default: Default) -> None:
+        """Store the defaults of an account."""
+        self._fresh[_DEFAULT + owner] = _encode(default)
 
     # --- rates and books --------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from typing import Final
 import msgspec
 
 from soliton.chain import orders
-from soliton.chain.addresses import from_public_key
+from soliton.chain.addresses import Address, address_text, from_public_key
 from soliton.chain.orders import PRICE_CONSTANT, Order, PriceMode, Side
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import TYPE, Exchange
@@ -126,6 +126,7 @@ class Placing:
             await self._learn(order)
         fees = self._check(order)
         owner = from_public_key(order.sender_public_key, order.chain_id)
+        self._check_defaults(owner)
         await self._check_sender(order, accounts.get(owner), accounts, is_signed)
         # The account may have been evicted meanwhile; from here on it is held.
         account = accounts.get(owner)
@@ -188,6 +189,16 @@ class Placing:
             raise
         account.placing |= names
         return applied
+
+    def _check_defaults(self, owner: Address) -> None:
+        default = self._database.default_of(owner)
+        if default is not None and self._settings.clock() < default.until:
+            raise MatcherError(
+                errors.ACCOUNT_UNRELIABLE,
+                address=address_text(owner),
+                count=default.count,
+                until=default.until,
+            )
 
     async def _learn(self, order: Order) -> None:
         """Load the assets of an order from the node, unless the pair is not traded anyway."""

@@ -88,6 +88,9 @@ class Replica:
             window,
             account,
             self.session,
+            chain_id=chain_id,
+            decimals=self.chain.decimals,
+            clock=settings.clock,
         )
         self.signatures = signatures
         self.signer = ExchangeSigner(account, self.signatures, self.settlement.add)

@@ -148,12 +148,13 @@ class Queue(msgspec.Struct, frozen=True):
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """``exchange-transaction-broadcast``: the interval of retries, and how many transactions are
-    sent concurrently.
+    """``exchange-transaction-broadcast``: the interval of retries, how many transactions are sent
+    concurrently, and for how long one is sent that the node rejects for its content.
     """
 
     interval_ms: int = 7_000
     parallelism: int = 16
+    max_pending_ms: int = 300_000
 
 
 class NodeAccess(msgspec.Struct, frozen=True):
@@ -387,14 +388,12 @@ def _one_of(section: Section, key: str, choices: tuple[str, ...]) -> str:
 
 
 def _settlement(section: Section) -> Settlement:
-    # The reference gives up after this time; here a transaction is sent while it can be mined, and
-    # then renewed. The network's rules determine that time.
-    section.has("max-pending-time")
     for foreign in ("broadcast-until-confirmed", "max-age"):
         section.has(foreign)
     return Settlement(
         interval_ms=section.duration_ms("interval", 7_000),
         parallelism=section.integer("parallelism", 16, 1, 1_024),
+        max_pending_ms=section.duration_ms("max-pending-time", 300_000),
     )
 
 

@@ -46,7 +46,8 @@ _log = throttled(logging.getLogger(__name__))
 
 class Sent(msgspec.Struct):
     """A transaction being settled. ``transaction`` is ``None`` once the node has accepted it.
-    ``refused`` is true if the node rejected it for its content, not for a temporary reason.
+    ``refused`` is true if the node rejected it for its content, not for a temporary reason, and
+    ``refused_since`` is when (of the loop's clock) it did so first since it was accepted last.
     ``failure`` is set if it is in a block, but was not executed (as in ``Inclusion``). One that is
     ``rebuilt`` (as in ``PendingRecord``) is not sent until the chain was searched.
     """
@@ -62,6 +63,7 @@ class Sent(msgspec.Struct):
     last_sent: float = float("-inf")
     refusals: int = 0
     refused: bool = False
+    refused_since: float | None = None
     message: str = _UNANSWERED
 
     @property
@@ -97,6 +99,8 @@ class Settlement:
         self._at: dict[int, dict[bytes, Sent]] = {0: {}}
         self._failed: dict[bytes, Sent] = {}
         self._rebuilt: dict[OrderPair, AnyTransaction] = {}
+        # Anybody may still send these, as long as they can be mined.
+        self._given_up: dict[bytes, Unsettled] = {}
         self.to_send: deque[bytes] = deque()
         self.wake = asyncio.Event()
         self.owed = 0
@@ -150,6 +154,7 @@ class Settlement:
         """Only record transactions: another matcher sends them, or none can yet."""
         self.is_active = False
         self.pending, self._at, self._failed, self._rebuilt = {}, {0: {}}, {}, {}
+        self._given_up = {}
         self.owed = 0
         self.to_send.clear()
         self._found.clear()
@@ -161,6 +166,9 @@ class Settlement:
         # This completes those of the replay, before any counts as new.
         pending = self._database.pending()
         self.is_active = True
+        for each in self._database.unsettled():
+            if each.transaction_id is not None:
+                self._given_up[each.transaction_id] = each
         for transaction_id, record in pending.items():
             sent = Sent(
                 *(record.created, None, record.height), rebuilt=record.rebuilt, fee=record.fee
@@ -194,6 +202,15 @@ class Settlement:
         del group[transaction_id]
         if not group and sent.height:
             del self._at[sent.height]
+
+    def give_up(self, transaction: AnyTransaction, reason: str) -> None:
+        """Stop settling a transaction that is not on the chain."""
+        self.unwatch(transaction.id)
+        self._database.settle(transaction.id)
+        found = self._given_up[transaction.id] = described(transaction, reason, given_up=True)
+        self._database.put_unsettled(found)
+        _log.error("the exchange %s is given up: %s", base58.encode(transaction.id), reason)
+        self._session.given_up(transaction.id)
 
     async def forget_settled(self) -> None:
         """Drop transactions that another matcher has settled: those that are too old to be mined
@@ -330,6 +347,12 @@ class Settlement:
         async for transaction_id, height in in_slices(update.confirmed):
             sent = self.pending.get(transaction_id)
             failure = update.failures.get(transaction_id, "")
+            if transaction_id in self._given_up and not failure:
+                _log.warning(
+                    "the exchange %s was given up, but block %d has it",
+                    *(base58.encode(transaction_id), height),
+                )
+                self._database.put_unsettled(self._given_up.pop(transaction_id), gone=True)
             if sent is not None and (sent.height, sent.failure) != (height, failure):
                 self.note_inclusion(transaction_id, sent, Inclusion(height, failure))
         for transaction_id in update.vanished:

@@ -168,6 +168,9 @@ ACCOUNT_NOT_SUPPORT_ORDER_VERSION: Final = _row("3148035 AccountNotSupportOrderV
     "The account {{address}} requires the version >= {{required}}, but given {{given}}")
 ACTIVE_ORDERS_LIMIT_REACHED: Final = _row("3148039 ActiveOrdersLimitReached",
     "The limit of {{limit}} active orders has been reached")
+ACCOUNT_UNRELIABLE: Final = _row("3147015 AccountUnreliable",
+    "The account {{address}} had no funds for {{count}} of its executions. Its orders are rejected "
+    "until {{until}}")
 ORDER_DUPLICATE: Final = _row("3148040 OrderDuplicate", "The order {{id}} has already been placed")
 USER_PUBLIC_KEY_IS_NOT_VALID: Final = _row("3148801 UserPublicKeyIsNotValid",
     "Provided public key is not correct, reason: {{reason}}")

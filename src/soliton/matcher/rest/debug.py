@@ -93,6 +93,7 @@ def settings_json(core: Matcher) -> dict[str, Any]:
         "exchange-transaction-broadcast": {
             "interval": f"{settings.settlement.interval_ms}ms",
             "parallelism": settings.settlement.parallelism,
+            "max-pending-time": f"{settings.settlement.max_pending_ms}ms",
         },
         "address-actor": {
             "max-active-orders": settings.max_active_orders,
