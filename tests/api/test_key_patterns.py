@@ -95,3 +95,39 @@ def test_keys_that_lead_to_ever_new_states_take_a_bounded_place(pattern: str) ->
     for character in map(chr, range(0x4E00, 0x4E00 + 3 * MAX_CACHED_CHARACTERS)):
         compiled.matches(character)
     assert len(compiled._taking) <= MAX_CACHED_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("pattern", "prefix", "is_literal"),
+    [
+        ("key_00000.*", "key_00000", False),
+        ("key", "key", True),
+        ("^key$", "key", True),
+        (r"a\.b\*", "a.b*", True),
+        ("ab+", "ab", False),
+        ("ab*", "a", False),
+        ("ab?", "a", False),
+        ("ab{2}c", "abbc", True),
+        ("ab{0}c", "ac", True),
+        ("(abc|abd).*", "ab", False),
+        ("(abc|abc)", "abc", True),
+        ("abc|b", "", False),
+        ("x(|y)", "x", False),
+        ("[a]b", "", False),
+        ("a^b", "a", False),
+        (".*", "", False),
+        ("", "", True),
+        ("a$b", "a", False),
+    ],
+)
+def test_prefixes(pattern: str, prefix: str, is_literal: bool) -> None:
+    found = KeyPattern(pattern)
+    assert (found.prefix, found.is_literal) == (prefix, is_literal)
+
+
+@given(simple, st.text("abc", max_size=6))
+def test_all_matches_begin_with_the_prefix(pattern: str, key: str) -> None:
+    compiled = KeyPattern(pattern)
+    if compiled.matches(key):
+        assert key.startswith(compiled.prefix)
+        assert not compiled.is_literal or key == compiled.prefix

@@ -24,7 +24,6 @@ from soliton.chain.blocks import (
     REWARD_VERSION,
     BlockHeader,
     ChallengedHeader,
-    decode_header,
 )
 from soliton.chain.features import Feature
 from soliton.chain.finalization import FinalizationVoting
@@ -42,10 +41,7 @@ _WITHOUT_STATUS: Final = frozenset(range(GENESIS_VERSION, PROTOBUF_VERSION))
 def header_json(chain: Blockchain, height: int) -> Members:
     """The header of the block at a height; raises ``KeyError`` if there is none."""
     meta = chain.meta(height)
-    data = chain.store.block_data(height)
-    if data is None:
-        raise KeyError(height)
-    header, signature = decode_header(data, chain.network.chain_id)
+    header, signature = chain.header_at(height)
     return _header_members(chain, height, meta, header, signature)
 
 

@@ -44,8 +44,18 @@ class PatternError(InputError):
     """A pattern that is malformed, too long, or not supported."""
 
 
+class _Literal(str):
+    """The predicate of one character."""
+
+    __slots__ = ()
+
+    def __call__(self, found: str) -> bool:
+        return self == found
+
+
 class KeyPattern:
-    """A pattern that a whole key has to match.
+    """A pattern that a whole key has to match. All keys that match begin with ``prefix``; with
+    ``is_literal`` it is the only one that does.
 
     The set of current states is a bit mask. A lazily filled table maps each of its bytes to the
     following states, so a character takes one step for each byte of the mask.
@@ -60,6 +70,8 @@ class KeyPattern:
         "_start",
         "_states_of",
         "_taking",
+        "is_literal",
+        "prefix",
     )
 
     def __init__(self, text: str) -> None:
@@ -79,6 +91,27 @@ class KeyPattern:
         self._taking: dict[str, int] = {}
         # For a state: whether the key may end after its character.
         self._ends: dict[int, bool] = {}
+        self.prefix, self.is_literal = self._literal_prefix()
+
+    def _literal_prefix(self) -> tuple[str, bool]:
+        """The characters that every match begins with, and whether there are no others."""
+        characters: list[str] = []
+        first: set[int] = {self._start}
+        places: tuple[int, ...] = (_START,)
+        while True:
+            states, ending = set[int](), set[int]()
+            for state in first:
+                states |= self._closure(state, *places)
+                ending |= self._closure(state, *places, _END)
+            taking = [each for each in states if self._predicates[each] is not None]
+            next_ones = {self._predicates[each] for each in taking}
+            may_end = self._accepting in ending
+            literal = next_ones.pop() if len(next_ones) == 1 else None
+            if may_end or not isinstance(literal, _Literal) or len(characters) >= MAX_PATTERN_CHARS:
+                return "".join(characters), may_end and not taking
+            characters.append(literal)
+            first = {self._edges[each][0][1] for each in taking}
+            places = ()
 
     def matches(self, key: str) -> bool:
         """Whether the whole key matches."""
@@ -270,7 +303,7 @@ class _Parser:
             case "*" | "+" | "?" | "{":
                 raise PatternError(f"nothing to repeat at {self._at - 1}")
             case _:
-                return self._machine.one(character.__eq__)
+                return self._machine.one(_Literal(character))
 
     def _group(self) -> Part:
         self._depth += 1
@@ -324,7 +357,7 @@ class _Parser:
         if known is not None:
             opposite = character.isupper()
             return lambda found: (found in known) is not opposite
-        return self._escaped(character).__eq__
+        return _Literal(self._escaped(character))
 
     def _escaped(self, character: str) -> str:
         if character in _CONTROLS:

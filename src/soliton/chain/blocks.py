@@ -62,6 +62,8 @@ _HEADER: Final = struct.Struct(">Bq64siq32si")
 _TRAILER: Final = struct.Struct(">32s64s")
 _PROTOBUF_FIRST_BYTE: Final = 0x0A
 _SIGNATURE_TAG: Final = 0x12
+_SIGNATURE_FIELD_BYTES: Final = 8
+"""Tag and length of the signature, at most."""
 _TRANSACTIONS_TAG: Final = 0x1A
 _HEADER_FIELD: Final = 1
 _SIGNATURE_FIELD: Final = 2
@@ -164,6 +166,22 @@ def decode_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes]:
         return _read_header(message.header), message.signature
     header, signature, _ = _read_legacy_header(data, chain_id)
     return header, signature
+
+
+def header_part(data: bytes) -> bytes | None:
+    """Return the leading bytes of a block that ``decode_header`` needs, if ``data``, the beginning
+    of the block, has all of them; ``None`` where more of the block is needed. Raises
+    ``FormatError``.
+    """
+    if data[:1] != bytes((_PROTOBUF_FIRST_BYTE,)):
+        # The signature of an old block is behind the transactions.
+        return None
+    length, start = protobuf.read_length(data, 1)
+    end = start + length
+    if data[end : end + 1] != bytes((_SIGNATURE_TAG,)) or len(data) < end + _SIGNATURE_FIELD_BYTES:
+        return None
+    length, start = protobuf.read_length(data, end + 1)
+    return data[: start + length] if start + length <= len(data) else None
 
 
 def decode_signed_header(data: bytes, chain_id: int) -> SignedHeader:

@@ -275,7 +275,7 @@ class LocalNode:
     async def block_time(self, height: int) -> int:
         """See ``NodeClient``."""
         try:
-            return self.node.chain.block_at(height).header.timestamp
+            return self.node.chain.meta(height).timestamp
         except KeyError as error:
             raise NodeUnavailable(f"there is no block {height} any more") from error
 

@@ -15,7 +15,7 @@ import msgspec
 
 from soliton.chain import blocks
 from soliton.chain.addresses import Address
-from soliton.chain.blocks import MAX_FEATURE_VOTES, Block
+from soliton.chain.blocks import MAX_FEATURE_VOTES, Block, BlockHeader
 from soliton.chain.features import Feature
 from soliton.chain.networks.model import Network
 from soliton.chain.transactions import codec
@@ -54,6 +54,10 @@ class FoundTransaction(msgspec.Struct, frozen=True):
     height: int
     status: int
     complexity: int
+
+
+HEADER_BYTES: Final = 4_096
+"""Read of a block to find its header and signature, which rarely have a tenth of that."""
 
 
 class Blockchain:
@@ -151,6 +155,21 @@ class Blockchain:
             raise KeyError(height)
         try:
             return blocks.decode(data, self.network.chain_id)
+        except UNREADABLE as error:
+            raise unreadable(height_key(BLOCK, height), error) from error
+
+    def header_at(self, height: int) -> tuple[BlockHeader, bytes]:
+        """Return header and signature of the block at a height, without reading its transactions
+        where their place allows it; raises ``KeyError`` if there is none.
+        """
+        found = self.store.block_piece(height, 0, HEADER_BYTES)
+        if found is None:
+            raise KeyError(height)
+        try:
+            part = blocks.header_part(found[1])
+            if part is None:
+                part = self.store.block_data(height) or found[1]
+            return blocks.decode_header(part, self.network.chain_id)
         except UNREADABLE as error:
             raise unreadable(height_key(BLOCK, height), error) from error
 
@@ -280,8 +299,8 @@ class StoredChain:
         chain = self._chain
         if not 1 <= height <= chain.height:
             return None
-        header = chain.last_block.header if height == chain.height else None
-        header = header or chain.block_at(height).header
+        at_top = height == chain.height
+        header = chain.last_block.header if at_top else chain.header_at(height)[0]
         meta = chain.meta(height)
         return block_info(
             chain.network,

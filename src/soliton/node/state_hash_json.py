@@ -20,7 +20,7 @@ def state_hash_json(chain: Blockchain, height: int) -> dict[str, str | int]:
         answer[name] = value.hex()
     answer["snapshotHash"] = base58.encode(meta.snapshot_hash)
     answer["blockId"] = base58.encode(meta.id)
-    answer["baseTarget"] = chain.block_at(height).header.base_target
+    answer["baseTarget"] = chain.header_at(height)[0].base_target
     answer["height"] = height
     answer["version"] = interface_version(chain.network.family)
     return answer

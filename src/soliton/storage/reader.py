@@ -178,14 +178,16 @@ class StoreReader:
         yield from _flushed_history(records, self._pending)
 
     @readable(layout.ROWS[DATA].prefix)
-    def data_entries(self, address: Address, after: str | None = None) -> Iterator[tuple[str, Any]]:
-        """Yield an account's flushed data entries in key order, from behind the key ``after`` on;
-        deleted ones are omitted.
+    def data_entries(
+        self, address: Address, after: str | None = None, *, prefix: str = ""
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield an account's flushed data entries whose keys have a ``prefix`` in key order, from
+        behind the key ``after`` on; deleted ones are omitted.
         """
         decode = layout.ROWS[DATA].decode
-        prefix = layout.ROWS[DATA].prefix + address
-        start = prefix if after is None else prefix + after.encode() + b"\0"
-        for raw_key, raw in self.scan(prefix, start):
+        account = layout.ROWS[DATA].prefix + address
+        start = account + (prefix.encode() if after is None else after.encode() + b"\0")
+        for raw_key, raw in self.scan(account + prefix.encode(), start):
             value = decode(raw)
             if value is not None:
                 yield layout.decode_data_key(raw_key)[1], value

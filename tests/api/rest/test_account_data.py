@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import pytest
@@ -12,8 +12,11 @@ import pytest
 from soliton.api.json_reader import wrong_texts
 from soliton.api.rest import account_data
 from soliton.chain.addresses import parse_address
+from soliton.chain.transactions.data import TYPE as DATA_TYPE
+from soliton.chain.transactions.data import Data
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
+from soliton.chain.values import DataEntry
 from soliton.ledger.scripts import account_script
 from soliton.ride.compiler import compile_source
 from tests.api.chain import RICH_ADDRESS, PrivateChain
@@ -30,6 +33,34 @@ ALL = [WHOLE, TRUTH, TEXT, BYTES]
 
 def error(code: int, message: str) -> dict[str, object]:
     return {"error": code, "message": message}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found", "read"),
+    [("key_0[0-4]", 5, 10), ("key_05", 1, 0), ("key_0.*", 10, 10), ("(key_1|key_2).*", 20, 100),
+     ("k" * 450 + ".*", 0, 0)],
+)  # fmt: skip
+async def test_patterns_read_the_keys_with_their_prefix(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch, pattern: str, found: int, read: int
+) -> None:
+    for names in (f"key_{number:02}" for number in range(100)), (f"z{n:02}" for n in range(50)):
+        sent = Data(tuple(DataEntry(name, 1) for name in names))
+        chain.send(chain.sign(DATA_TYPE, sent, 2, fee=1_000_000))
+        chain.mine()
+    store, seen = chain.node.chain.store, 0
+    entries = store.data_entries
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal seen
+        for each in entries(*args, **kwargs):
+            seen += 1
+            yield each
+
+    monkeypatch.setattr(type(store), "data_entries", lambda _self, *a, **k: counted(*a, **k))
+    answer = await chain.get(f"{DATA}?matches={pattern}")
+    entries_found = cast("list[object]", answer.json())
+    assert answer.status == 200 and len(entries_found) == found
+    assert seen == read
 
 
 @pytest.fixture

@@ -171,3 +171,22 @@ async def test_the_middle_generation(tmp_path_factory: pytest.TempPathFactory) -
     missing = await chain.get("/blocks/at/2")
     assert (missing.status, missing.body) == (404, b"")
     chain.node.close()
+
+
+async def test_what_is_about_a_header_reads_no_transactions(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(4):
+        chain.mine()
+    paths = (
+        "/blocks/headers/seq/2/4", "/blocks/headers/at/3", "/debug/stateHash/3",
+        f"/blocks/headers/{base58.encode(chain.node.chain.meta(3).id)}", "/activation/status",
+        f"/consensus/basetarget/{base58.encode(chain.node.chain.meta(3).id)}",
+    )  # fmt: skip
+    expected = [(await chain.get(path)).body for path in paths]
+
+    def refuse(*_args: object) -> None:
+        raise AssertionError("a whole block is read")
+
+    monkeypatch.setattr(type(chain.node.chain.store), "block_data", refuse)
+    assert [(await chain.get(path)).body for path in paths] == expected

@@ -29,6 +29,7 @@ from soliton.api.time_slices import SLICE_SECONDS
 from soliton.chain.addresses import Address, address_text
 from soliton.chain.json_kinds import data_entry_json, encode_base64
 from soliton.chain.json_schemas import list_of
+from soliton.chain.transactions.data import MAX_KEY_BYTES
 from soliton.chain.values import DataEntry, DataValue
 from soliton.crypto import base58
 from soliton.ledger import script_setting
@@ -117,6 +118,11 @@ def data(request: Request) -> object:
             pattern = KeyPattern(patterns[0])
         except PatternError as error:
             raise errors.invalid_request("Cannot compile regex").with_hint(str(error)) from error
+        if not _may_begin_keys(pattern.prefix):
+            return []
+        if pattern.is_literal:
+            entry = _entry(node, address, pattern.prefix)
+            return [] if entry is None else [entry]
         return json_stream(request, _matching(node, address, pattern))
     keys = request.listed("key", "keys", node.settings.rest_api.data_keys_request_limit)
     if keys:
@@ -125,6 +131,14 @@ def data(request: Request) -> object:
     if request.method != "GET":
         raise errors.DATA_KEYS_NOT_SPECIFIED.error()
     return json_stream(request, _entries(node, address))
+
+
+def _may_begin_keys(prefix: str) -> bool:
+    """Whether keys of the store may begin so: half a character, or too much, is in none."""
+    try:
+        return len(prefix.encode()) <= MAX_KEY_BYTES
+    except UnicodeEncodeError:
+        return False
 
 
 async def _entries(node: Node, address: Address) -> AsyncIterator[object]:
@@ -136,7 +150,7 @@ async def _entries(node: Node, address: Address) -> AsyncIterator[object]:
 async def _matching(node: Node, address: Address, pattern: KeyPattern) -> AsyncIterator[object]:
     """The entries whose key matches. Yields to the event loop also while none does."""
     until = time.perf_counter() + SLICE_SECONDS
-    async for page in _pages(node, address):
+    async for page in _pages(node, address, pattern.prefix):
         for key, value in page:
             if pattern.matches(key):
                 yield _shown(key, value)
@@ -145,8 +159,11 @@ async def _matching(node: Node, address: Address, pattern: KeyPattern) -> AsyncI
                 until = time.perf_counter() + SLICE_SECONDS
 
 
-def _pages(node: Node, address: Address) -> AsyncIterator[list[tuple[str, DataValue]]]:
-    return in_pages(partial(node.chain.store.data_entries, address), itemgetter(0), _PAGE)
+def _pages(
+    node: Node, address: Address, prefix: str = ""
+) -> AsyncIterator[list[tuple[str, DataValue]]]:
+    read = partial(node.chain.store.data_entries, address, prefix=prefix)
+    return in_pages(read, itemgetter(0), _PAGE)
 
 
 # --- scripts --------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ BlockchainSettings.scala`` (``RewardsSettings``).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from typing import Final
 
@@ -17,7 +18,6 @@ from soliton.api import errors
 from soliton.api.http import Request
 from soliton.api.lookup import node_of
 from soliton.api.route_table import row, table
-from soliton.chain.blocks import decode_header
 from soliton.chain.features import DESCRIPTIONS, IMPLEMENTED, Feature
 from soliton.consensus import rewards
 from soliton.ledger.rules_at import voting_window
@@ -99,9 +99,9 @@ async def activation_status(request: Request) -> ActivationStatus:
 async def _votes(chain: Blockchain, heights: range) -> Counter[int]:
     votes: Counter[int] = Counter()
     for height in heights:
-        data = chain.store.block_data(height)
-        if data is not None:
-            votes.update(set(decode_header(data, chain.network.chain_id)[0].feature_votes))
+        with contextlib.suppress(KeyError):
+            # A rollback may remove blocks meanwhile.
+            votes.update(set(chain.feature_votes(height)))
         if height % _PAGE == 0:
             await asyncio.sleep(0)
     return votes

@@ -16,7 +16,7 @@ from soliton.api.lookup import address_argument, block_id, is_oldest, node_of
 from soliton.api.rest import examples
 from soliton.api.route_table import row, table
 from soliton.chain.addresses import address_text
-from soliton.chain.blocks import BlockHeader, decode_header
+from soliton.chain.blocks import BlockHeader
 from soliton.consensus import pos
 from soliton.crypto import base58
 
@@ -82,10 +82,9 @@ def generation_signature_of(request: Request) -> GenerationSignature:
 def _header(request: Request) -> BlockHeader:
     node = node_of(request)
     height = node.chain.store.height_of(block_id(request.text("blockId"), node))
-    data = None if height is None else node.chain.store.block_data(height)
-    if data is None:
+    if height is None:
         raise errors.BLOCK_DOES_NOT_EXIST.error()
-    return decode_header(data, node.network.chain_id)[0]
+    return node.chain.header_at(height)[0]
 
 
 def generating_balance(request: Request) -> GeneratingBalance:
