@@ -92,6 +92,16 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
     is_flag=True,
     help="With --fork: accept entries that the node has changed since the fork.",
 )
+@click.option(
+    "--features",
+    metavar="LIST",
+    help="The features that are active, such as 1-14,16 (default: the newest).",
+)
+@click.option(
+    "--until",
+    type=click.Choice(("1.0", "1.1", "1.2", "1.3", "1.4", "1.5")),
+    help="The same: those of this version of the reference node.",
+)
 @click.option("--no-maker", is_flag=True, help="Disable the scenario's market makers.")
 @click.option(
     "--state", type=_FILE, help="Load the chain from this file if it exists; save it at the end."
@@ -186,7 +196,18 @@ def _options(given: dict[str, Any]) -> DevnetOptions:
         scenario=given["scenario"],
         maker=not given["no_maker"],
         fork=_fork(given),
+        features=_features(given["features"], given["until"]),
     )
+
+
+def _features(listed: str | None, until: str | None) -> tuple[int, ...] | None:
+    from soliton.devnet.features import features_until, read_features
+
+    if listed is not None and until is not None:
+        raise click.UsageError("--features and --until: give one of them")
+    if listed is not None:
+        return read_features(listed)
+    return None if until is None else features_until(until)
 
 
 def _fork(given: dict[str, Any]) -> ForkOptions | None:

@@ -27,6 +27,7 @@ from soliton.devnet.accounts import RICH_SEED, describe, funded_accounts, networ
 from soliton.devnet.banner import Description, announce
 from soliton.devnet.data_service import DataServiceProcess
 from soliton.devnet.data_service import start as start_beside
+from soliton.devnet.features import network_of, remember_features
 from soliton.devnet.keeping import check_place, directory_of, load_file, save_file
 from soliton.devnet.options import API_KEY, DevnetOptions, OptionsRefused, Ports
 from soliton.errors import EnvironmentProblem, SolitonError
@@ -36,6 +37,7 @@ from soliton.node.rest_settings import is_local
 from soliton.node.settings import api_key_hash_text, load_settings
 from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
+from soliton.storage.directories import stored_network
 from soliton.web.ports import holder, url_of
 from soliton.web.server import PortTaken, bind, wait_until_free
 
@@ -74,6 +76,9 @@ def run_devnet(options: DevnetOptions) -> None:
             },
         )
         fork, network = _fork(options), network_with(settings.network, options.funding)
+        network = network_of(network, options.features)
+        is_new = stored_network(settings.data_directory) is None
+        remember_features(directory, options.features, is_new=is_new)
         settings = msgspec.structs.replace(
             settings,
             network=network if fork is None else fork.network,

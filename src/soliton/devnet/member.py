@@ -33,6 +33,7 @@ from soliton.crypto import base58
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair, key_pair
 from soliton.devnet.accounts import RICH_SEED, Funding, network_with
+from soliton.devnet.features import network_of
 from soliton.devnet.options import API_KEY
 from soliton.node.log_settings import LogSettings
 from soliton.node.node import Node
@@ -74,6 +75,7 @@ class Member(msgspec.Struct, frozen=True):
     funding: Funding
     durable: bool
     logging: LogSettings
+    features: tuple[int, ...] | None = None
 
 
 def miner(number: int) -> KeyPair:
@@ -114,7 +116,8 @@ def shared_network(network: Network, member: Member) -> Network:
     functionality = msgspec.structs.replace(
         network.functionality, min_block_time_ms=shortest, delay_delta=0
     )
-    return msgspec.structs.replace(network, genesis=genesis, functionality=functionality)
+    whole = msgspec.structs.replace(network, genesis=genesis, functionality=functionality)
+    return network_of(whole, member.features)
 
 
 def settings_of(member: Member) -> Settings:

@@ -75,6 +75,8 @@ class DevnetOptions(msgspec.Struct, frozen=True):
     scenario: str | None = None
     maker: bool = True
     fork: ForkOptions | None = None
+    features: tuple[int, ...] | None = None
+    """Those active from the first block; ``None`` for all of the devnet's own."""
 
     def check(self) -> None:
         """Raise ``OptionsRefused`` for options that conflict."""
@@ -97,6 +99,7 @@ class DevnetOptions(msgspec.Struct, frozen=True):
             "--data-dir": self.data_dir is not None,
             "--state": self.state is not None,
             "--scenario": self.scenario is not None,
+            "--features": self.features is not None,
             "--grpc-port": self.ports.grpc is not None,
             "--grpc-updates-port": self.ports.grpc_updates is not None,
         }

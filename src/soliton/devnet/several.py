@@ -26,6 +26,7 @@ from soliton.cli.process import call_on_signals
 from soliton.controls.mining import MiningMode
 from soliton.devnet.accounts import describe, funded_accounts
 from soliton.devnet.banner import Description, announce
+from soliton.devnet.features import as_text
 from soliton.devnet.held_ports import HeldPorts
 from soliton.devnet.keeping import directory_of
 from soliton.devnet.member import LEAST_BLOCK_SECONDS, PEER_HOST, Member, miner_seed, settings_of
@@ -248,6 +249,7 @@ def _members(
         funding=options.funding,
         durable=options.data_dir is not None,
         logging=current_log(),
+        features=options.features,
     )
     return [
         msgspec.structs.replace(
@@ -263,13 +265,14 @@ class _Begun(msgspec.Struct, frozen=True, rename="camel"):
     begin: int
     nodes: int
     block_time: float | None
+    features: tuple[int, ...] | None = None
 
 
 def _begin(directory: Path, options: DevnetOptions) -> int:
     """Return the time of the genesis block, which an existing network keeps."""
     path = directory / _BEGIN_FILE
     now = time.time_ns() // 1_000_000
-    requested = _Begun(now, options.nodes, options.rhythm.block_time)
+    requested = _Begun(now, options.nodes, options.rhythm.block_time, options.features)
     if not path.exists():
         replace_file(path, [msgspec.json.encode(requested)])
         return now
@@ -281,7 +284,9 @@ def _begin(directory: Path, options: DevnetOptions) -> int:
         ) from error
     if msgspec.structs.replace(found, begin=now) != requested:
         rhythm = "" if found.block_time is None else f" --block-time {found.block_time:g}"
+        features = "" if found.features is None else f" --features {as_text(found.features)}"
         raise OptionsRefused(
             f"{directory} holds a network that was begun with --nodes {found.nodes}{rhythm}"
+            f"{features}"
         )
     return found.begin
