@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from soliton.sync import peers as peers_module
 from soliton.sync.model import Blame, Joined, Left, Received, Send, Tick
-from soliton.sync.peers import Dial, PeerBook, PeerSettings
+from soliton.sync.peers import SILENT_MS, Dial, PeerBook, PeerSettings
 from soliton.wire.errors import PeerFault, Verdict
 from soliton.wire.handshake import Handshake, PeerAddress
 from soliton.wire.messages import GetPeers, Message, Peers
@@ -93,12 +93,31 @@ def test_limits_of_connections() -> None:
     assert made.admit(at(1).ip, 0) == "there are too many connections from its address"
     assert made.admit(at(2).ip, 0) is None
     made.opened(3, at(2), inbound=True)
+    for peer in (1, 2, 3):
+        made.introduced(peer, hello(peer), 0)
     assert made.admit(at(3).ip, 0) == "there are too many connections"
     made.remember([at(8), at(9)])
     assert dialled(made, 0) == at(8)
     assert dialled(made, 10_000) is None
     made.not_opened(at(8), 10_000)
     assert dialled(made, 20_000) == at(9)
+
+
+def test_the_idle_give_way_where_there_are_too_many() -> None:
+    made = book(max_inbound=3, known_peers=(at(9),))
+    for peer in (1, 2, 3):
+        made.opened(peer, at(peer), inbound=True)
+    assert made.admit(at(4).ip, 0) is None and made.gives_way(at(4).ip, 0) == 1
+    for peer in (1, 2, 3):
+        made.introduced(peer, hello(peer), peer)
+    assert made.admit(at(4).ip, SILENT_MS) == "there are too many connections"
+    assert made.gives_way(at(4).ip, SILENT_MS) is None
+    made.handle(Received(1, GetPeers()), SILENT_MS)
+    assert made.admit(at(4).ip, SILENT_MS + 2) is None
+    assert made.gives_way(at(4).ip, SILENT_MS + 2) == 2
+    # There is a reserve for this machine, and for those that the operator has named.
+    for ip in (ipaddress.IPv4Address("127.0.0.1"), at(9).ip):
+        assert made.admit(ip, 0) is None and made.gives_way(ip, 0) is None
 
 
 def test_all_addresses_of_one_network_have_one_owner() -> None:
@@ -279,6 +298,9 @@ def test_any_order_of_events(data: st.DataObject) -> None:
                 case 0 if there is None:
                     address = data.draw(addresses)
                     if made.admit(address.ip, now) is None:
+                        idle = made.gives_way(address.ip, now)
+                        if idle is not None:
+                            made.handle(Left(idle), now)
                         made.opened(peer, address, inbound=True)
                 case 1 if there is None and waiting:
                     made.opened(peer, waiting.pop(), inbound=False)

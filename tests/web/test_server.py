@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
 import json
 import re
@@ -22,8 +23,9 @@ from soliton.api.application import TOO_LONG, Application
 from soliton.api.http import Request
 from soliton.api.routes import GET, POST, Body, BodyKind, Route
 from soliton.errors import EnvironmentProblem
+from soliton.web import connection as connections
 from soliton.web import request as web
-from soliton.web.answers import Whole
+from soliton.web.answers import Answer, Awaited, Whole
 from soliton.web.server import RunningServer, ServerLimits, serve
 from tests.api.client import make_context
 from tests.web.services import Simple
@@ -275,20 +277,66 @@ async def test_a_port_in_use_is_said(server: RunningServer) -> None:
         await serve(build_app(make_context()), "127.0.0.1", 70_000)
 
 
-async def test_too_many_connections_are_told_so() -> None:
-    running = await serve(build_app(make_context()), "127.0.0.1", 0, ServerLimits(connections=3))
-    idle = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(3)]
-    await asyncio.sleep(0.05)
+async def test_too_many_connections_are_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "LOCAL", "nobody")
+    limits = ServerLimits(connections=0, reserved=1)
+    running = await serve(build_app(make_context()), "127.0.0.1", 0, limits)
     request = b"GET /utils/time HTTP/1.1\r\nHost: x\r\nOrigin: http://a.b\r\n\r\n"
     refused = await aside(lambda: exchange(running, request))
     assert refused.startswith(b"HTTP/1.1 503 ") and b"\r\nretry-after: 1\r\n" in refused
     # A page of another origin may read that, too.
     assert b"\r\naccess-control-allow-origin: http://a.b\r\n" in refused
+    await running.stop()
+
+
+BEGINNINGS = {
+    "silence": b"",
+    "half of a head": b"GET / HTTP/1.1\r\nHo",
+    "half of a body": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+    "a request that has its answer": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+async def test_idle_connections_give_way_to_new_ones(beginning: str) -> None:
+    """The one that has been idle for longest first; none that has an answer under way."""
+    released = asyncio.Event()
+
+    async def wait() -> Whole:
+        await released.wait()
+        return Whole(b"waited")
+
+    def respond(request: web.Request) -> Answer:
+        return Awaited(wait()) if request.path == "/wait" else Whole(b"here")
+
+    limits = ServerLimits(connections=8, reserved=0, head_seconds=60)
+    running = await serve(Simple(respond), "127.0.0.1", 0, limits)
+    busy, writer = await asyncio.open_connection("127.0.0.1", running.port)
+    writer.write(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+    idle = []
+    for _ in range(20):
+        plug = socket.create_connection(("127.0.0.1", running.port), timeout=60)
+        plug.sendall(BEGINNINGS[beginning])
+        idle.append(plug)
+        assert (await aside(lambda: ask_once(running))) == (200, b"here")
+    first = await aside(lambda: rest_of(idle[0]))
+    assert first.count(b"HTTP/1.1") == (beginning == "a request that has its answer")
+    assert len(running._shared.connections) <= limits.connections
+    released.set()
+    assert (await busy.readuntil(b"waited")).startswith(b"HTTP/1.1 200")
     for plug in idle:
         plug.close()
-    await asyncio.sleep(0.05)
-    assert (await aside(lambda: ask_once(running)))[0] == 200
+    writer.close()
     await running.stop()
+
+
+def rest_of(plug: socket.socket) -> bytes:
+    """What comes until the server closes."""
+    received = b""
+    with contextlib.suppress(ConnectionError):
+        while chunk := plug.recv(65536):
+            received += chunk
+    return received
 
 
 async def test_requests_of_one_packet_are_answered_in_their_order() -> None:

@@ -18,9 +18,11 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.protocol import Protocol
 
 from soliton.turns import PIECE_BYTES
+from soliton.web import connection as connections
 from soliton.web.answers import Answer, Upgrade, Whole
 from soliton.web.connection import HttpConnection
 from soliton.web.http1 import RequestParser
+from soliton.web.limits import HEALTH_PATHS
 from soliton.web.request import Request
 from soliton.web.server import RunningServer, ServerLimits, serve
 from soliton.web.websocket import CONTROL_FRAMES, MAX_FRAGMENTS, WebSocket
@@ -198,10 +200,36 @@ async def test_connections_of_a_client_count_until_they_end() -> None:
         await running.stop()
 
 
+async def test_the_reserve_is_for_this_machine() -> None:
+    running = await serve(ECHO, "127.0.0.1", 0, ServerLimits(connections=2, reserved=1))
+    url = f"ws://127.0.0.1:{running.port}/echo"
+    try:
+        async with connect(url, proxy=None), connect(url, proxy=None):
+            assert await asyncio.to_thread(status_of, running.port) == b"200"
+    finally:
+        await running.stop()
+
+
+@pytest.mark.parametrize("path", sorted(HEALTH_PATHS))
+async def test_the_reserve_is_for_questions_about_health(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked by anybody."""
+    monkeypatch.setattr(connections, "LOCAL", "nobody")
+    running = await serve(ECHO, "127.0.0.1", 0, ServerLimits(connections=2, reserved=1))
+    url = f"ws://127.0.0.1:{running.port}/echo"
+    try:
+        async with connect(url, proxy=None), connect(url, proxy=None):
+            assert await asyncio.to_thread(status_of, running.port) == b"503"
+            assert await asyncio.to_thread(status_of, running.port, path) == b"200"
+    finally:
+        await running.stop()
+
+
 @pytest.mark.parametrize(
     "limits",
     [
-        ServerLimits(connections=2),
+        ServerLimits(connections=2, reserved=0),
         ServerLimits(connections_per_client=2, counts_local_clients=True),
     ],
 )
@@ -220,8 +248,8 @@ async def test_too_many_connections_are_told_so(limits: ServerLimits) -> None:
         await running.stop()
 
 
-def status_of(port: int) -> bytes:
-    head = "GET /plain HTTP/1.1\nHost: x\nConnection: close\n\n"
+def status_of(port: int, path: str = "/plain") -> bytes:
+    head = f"GET {path} HTTP/1.1\nHost: x\nConnection: close\n\n"
     return exchange(port, head).split(b" ")[1]
 
 

@@ -243,12 +243,18 @@ class Core:
     def opened(
         self, peer: PeerId, address: PeerAddress, *, inbound: bool, now: int
     ) -> list[Effect]:
-        """Add a connection; ``book.admit`` has admitted inbound ones."""
+        """Add a connection; ``book.admit`` has admitted inbound ones, for each of which an idle one
+        may have to give way.
+        """
+        effects: list[Effect] = []
+        idle = self.book.gives_way(address.ip, now) if inbound else None
+        if idle is not None:
+            effects = [Disconnect(idle, "it gives way to a new peer"), *self._leave(idle, now)]
         connection = Connection(self._own(), self._family, self._chain_id, self._unwanted())
         self._links[peer] = _Link(connection, inbound, now)
         self._silence_at = min(self._silence_at, now + self._settings.handshake)
         self.book.opened(peer, address, inbound=inbound)
-        return [] if inbound else [Write(peer, connection.introduce())]
+        return effects if inbound else [Write(peer, connection.introduce())]
 
     def not_opened(self, address: PeerAddress, now: int) -> None:
         """Record that dialling an address has failed."""

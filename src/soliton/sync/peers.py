@@ -31,6 +31,14 @@ MAX_RESTRICTIONS: Final = 100_000
 """Suspended addresses, and as many blacklisted ones; the oldest is removed."""
 
 
+RESERVED: Final = 4
+"""Inbound connections beyond the limit, for this machine and the configured peers."""
+SILENT_MS: Final = 90_000
+"""A peer that has said nothing for so long gives way to a new one where there are too many: each
+block changes the score, which peers send.
+"""
+
+
 class PeerSettings(msgspec.Struct, frozen=True):
     """The settings of the section ``network``; times in ms."""
 
@@ -159,12 +167,34 @@ class PeerBook:
         if self.is_blacklisted(ip, now):
             return "it is blacklisted"
         inbound = [each for each in self._connections.values() if each.inbound]
-        if len(inbound) >= self.settings.max_inbound:
+        if len(inbound) >= self._most_inbound(ip) and self.gives_way(ip, now) is None:
             return "there are too many connections"
         owner = owner_of(ip)
         if sum(owner_of(each.address.ip) == owner for each in inbound) >= self.settings.max_of_host:
             return "there are too many connections from its address"
         return None
+
+    def gives_way(self, ip: IpAddress, now: int) -> PeerId | None:
+        """Return the inbound peer whose place a new connection of an address takes: the oldest one
+        without a handshake, or one that has been silent for long. ``None`` if there is room, or all
+        are active.
+        """
+        inbound = {peer: each for peer, each in self._connections.items() if each.inbound}
+        if len(inbound) < self._most_inbound(ip):
+            return None
+        strangers = (peer for peer, each in inbound.items() if each.handshake is None)
+        found = next(strangers, None)
+        if found is not None:
+            return found
+        quietest = min(inbound, key=lambda peer: inbound[peer].last_heard, default=None)
+        if quietest is None or now - inbound[quietest].last_heard < SILENT_MS:
+            return None
+        return quietest
+
+    def _most_inbound(self, ip: IpAddress) -> int:
+        most = self.settings.max_inbound
+        is_ours = ip.is_loopback or any(each.ip == ip for each in self.settings.known_peers)
+        return most + RESERVED if is_ours and most else most
 
     def opened(self, peer: PeerId, address: PeerAddress, *, inbound: bool) -> None:
         """A connection was opened; its handshake follows."""

@@ -18,6 +18,8 @@ from typing import Final
 
 from soliton.web.limits import BACKLOG
 
+HANDSHAKE_SECONDS: Final = 10.0
+"""The timeout of a TLS handshake."""
 MAX_TAKEN: Final = 64
 """Connections accepted in one iteration: each takes some twenty microseconds."""
 
@@ -31,13 +33,16 @@ async def listen(
     them. Raises ``OSError``.
     """
     loop = asyncio.get_running_loop()
+    handshake_seconds = None if tls is None else HANDSHAKE_SECONDS
     beginning: set[asyncio.Task[None]] = set()
     is_due = False
 
     async def begin(plug: socket.socket) -> None:
         # The client may be gone, or not speak TLS.
         with contextlib.suppress(OSError):
-            await loop.connect_accepted_socket(make, plug, ssl=tls)
+            await loop.connect_accepted_socket(
+                make, plug, ssl=tls, ssl_handshake_timeout=handshake_seconds
+            )
 
     def take_others() -> None:
         nonlocal is_due
@@ -62,4 +67,10 @@ async def listen(
 
     listener.setblocking(False)
     listener.listen(BACKLOG)
-    return await loop.create_server(make_first, sock=listener, backlog=BACKLOG, ssl=tls)
+    return await loop.create_server(
+        make_first,
+        sock=listener,
+        backlog=BACKLOG,
+        ssl=tls,
+        ssl_handshake_timeout=handshake_seconds,
+    )

@@ -31,7 +31,7 @@ from soliton.web.answers import (
 )
 from soliton.web.clients import LOCAL, client_key
 from soliton.web.in_order import InOrder, Place
-from soliton.web.limits import RETRY_AFTER_SECONDS, ServerLimits
+from soliton.web.limits import HEALTH_PATHS, MAX_REFUSED, RETRY_AFTER_SECONDS, ServerLimits
 from soliton.web.peers import host_of, peer_of
 from soliton.web.request import Request
 from soliton.web.shared_counters import CONNECTIONS, SharedCounters
@@ -66,6 +66,10 @@ class Shared(Generic[R]):
         self.rounds = Rounds()
         self.debts = Debts()
         self.connections: set[HandedOver] = set()
+        self.idle: dict[HttpConnection[R], None] = {}
+        """Connections in the order of their last requests, or of their beginnings without any. Some
+        have an answer under way.
+        """
         self.all_left = asyncio.Event()
         self.tasks: set[asyncio.Task[None]] = set()
         self._open = counters.counts(CONNECTIONS)
@@ -88,8 +92,22 @@ class Shared(Generic[R]):
     def forget(self, connection: HandedOver) -> None:
         """Remove a connection that has ended, or has another owner."""
         self.connections.discard(connection)
+        self.idle.pop(cast("HttpConnection[R]", connection), None)
         if not self.connections:
             self.all_left.set()
+
+    def make_room(self) -> bool:
+        """Close an idle connection if there are too many; return whether one more is admitted, at
+        least to be told so.
+        """
+        over = len(self.connections) - self.limits.connections
+        if over < 0:
+            return True
+        victim = next((each for each in self.idle if each.is_idle), None)
+        if victim is None:
+            return over < self.limits.reserved + MAX_REFUSED
+        victim.give_way()
+        return True
 
     def payer(self, client: str) -> str | None:
         """Return who is charged for what a client sends; ``None`` for each connection by itself,
@@ -100,10 +118,11 @@ class Shared(Generic[R]):
     def _counts(self, client: str) -> bool:
         return client != LOCAL or self.limits.counts_local_clients
 
-    @property
-    def has_too_many(self) -> bool:
-        """Whether there are too many connections, or answers in progress."""
+    def has_too_many(self, request: R) -> bool:
+        """Whether there are too many connections, or answers in progress, for a request."""
         limit = self.limits.connections
+        if request.path in HEALTH_PATHS or client_key(request.host) == LOCAL:
+            limit += self.limits.reserved
         return len(self.connections) > limit or len(self.tasks) >= limit
 
     def date(self) -> bytes:
@@ -178,7 +197,11 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._parser = http1.RequestParser(
             self._service, self._limits.head_bytes, self._host, peer_of(self._transport)
         )
+        if not self._shared.make_room():
+            self._is_ending = True
+            self._transport.abort()
         self._shared.connections.add(self)
+        self._shared.idle[self] = None
         self._has_too_many = self._shared.opens(client_key(self._host))
         self._watch(http1.State.HEAD)
         self._watch_idleness()
@@ -241,6 +264,19 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
     def abort(self) -> None:
         """Abort the connection."""
         self._transport.abort()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no answer is under way: only the client has something to do."""
+        return self._current is None and not self._beside
+
+    def give_way(self) -> None:
+        """Close an idle connection, since another client needs the place."""
+        self._shared.forget(self)
+        if self._transport.get_write_buffer_size():
+            # The client does not read.
+            self._transport.abort()
+        self._end()
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -344,6 +380,8 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         if isinstance(event, Request):
             if self._timer is not None:
                 self._stop_timer()
+            self._shared.idle.pop(self, None)
+            self._shared.idle[self] = None
             if self._handed_off is not None:
                 event.keep_alive = False
             self._answer(event, self._response(event))
@@ -356,7 +394,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             self._answer(event.request, self._service.refuse(event.request, event.reason))
 
     def _response(self, request: R) -> Answer:
-        if self._has_too_many or self._shared.has_too_many:
+        if self._has_too_many or self._shared.has_too_many(request):
             request.keep_alive = False
             pages = self._service.cors.headers(request.method, request.headers.get(b"origin"))
             return Whole(

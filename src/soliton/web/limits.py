@@ -7,6 +7,10 @@ from typing import Final
 import msgspec
 
 BACKLOG: Final = 1024
+HEALTH_PATHS: Final = frozenset(("/livez", "/readyz"))
+"""Answered also where there are too many connections."""
+MAX_REFUSED: Final = 64
+"""Connections beyond all limits that wait for their 503; further ones are aborted."""
 RETRY_AFTER_SECONDS: Final = 1
 """``Retry-After`` when there are too many connections."""
 STOP_SECONDS: Final = 0.7
@@ -17,7 +21,11 @@ class ServerLimits(msgspec.Struct, frozen=True):
     """Limits on connections, heads of requests, and slow clients."""
 
     connections: int = 1024
-    """Further connections are answered with 503."""
+    """Beyond these, the connection that has been idle for longest is closed for each new one; if
+    all are in use, further ones are answered with 503.
+    """
+    reserved: int = 16
+    """Connections beyond that limit: for clients on this machine, and for ``HEALTH_PATHS``."""
     connections_per_client: int | None = None
     """The same for one client (``clients.client_key``), over all processes that share
     ``SharedCounters``.

@@ -168,16 +168,27 @@ async def test_answers_that_nobody_reads_fill_no_memory(monkeypatch: pytest.Monk
                 await asyncio.wait([asyncio.ensure_future(client.writer.drain())], timeout=0.1)
 
 
-async def test_connections_in_all() -> None:
+async def test_idle_connections_give_way_to_new_ones() -> None:
     async with serving(connections=2) as (server, connect):
-        two = [await connect(), await connect()]
-        for each in two:
-            await each.next(4)
+        first, _ = [await connect(), await connect()]
         third = await connect()
-        assert await third.is_closed() < SOON / 2
+        assert (await third.next(4)).kind == 4
+        await first.is_closed()
         assert len(server.shared.connections) == 2
-        two[0].writer.close()
-        await two[0].is_closed()
+
+
+async def test_connections_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Http2Connection, "is_idle", False)
+    async with serving(connections=2, reserved=1) as (server, connect):
+        # The third has the place that is reserved for this machine.
+        three = [await connect(), await connect(), await connect()]
+        for each in three:
+            await each.next(4)
+        fourth = await connect()
+        assert await fourth.is_closed() < SOON / 2
+        assert len(server.shared.connections) == 3
+        three[0].writer.close()
+        await three[0].is_closed()
         await asyncio.sleep(0.05)
         assert (await (await connect()).next(4)).kind == 4
 

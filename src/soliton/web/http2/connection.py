@@ -61,6 +61,18 @@ class Shared:
         if not self.connections:
             self.all_left.set()
 
+    def make_room(self, client: str) -> bool:
+        """Close an idle connection if there are too many; return whether one more is admitted."""
+        over = len(self.connections) - self.limits.connections
+        if over < 0:
+            return True
+        idle = (each for each in self.connections if each.is_idle)
+        victim = min(idle, key=lambda each: each.idle_since, default=None)
+        if victim is None:
+            return client == LOCAL and over < self.limits.reserved
+        victim.give_way()
+        return True
+
     def _client(self, connection: Http2Connection) -> str | None:
         is_counted = connection.client != LOCAL or self.limits.counts_local_clients
         return connection.client if is_counted else None
@@ -118,6 +130,22 @@ class Http2Connection(asyncio.Protocol):
         """Refuse new streams; close when all open ones have ended."""
         self.machine.leave()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has no stream."""
+        return not self.machine.streams
+
+    @property
+    def idle_since(self) -> float:
+        """When the last stream ended, or the connection began."""
+        return max(self._made, self.machine.lives.idle_since)
+
+    def give_way(self) -> None:
+        """Close an idle connection, since another client needs the place."""
+        self.shared.connections.discard(self)
+        self.machine.leave()
+        self._flush()
+
     def abort(self) -> None:
         """Abort the connection."""
         self._is_ending = True
@@ -131,8 +159,9 @@ class Http2Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         host = host_of(self._transport)
         self.client = client_key(host or "")
+        has_room = self.shared.make_room(self.client)
         has_too_many = self.shared.opens(self)
-        if host is None or len(self.shared.connections) > self._limits.connections:
+        if host is None or not has_room:
             # The address of a client that is already gone is unknown.
             self.abort()
             return

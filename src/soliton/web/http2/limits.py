@@ -52,7 +52,11 @@ class Http2Limits(msgspec.Struct, frozen=True):
     """Limits on the connections of one port, and timeouts."""
 
     connections: int = 4_096
-    """Further connections are closed at once."""
+    """Beyond these, the connection that has been without a stream for longest is closed for each
+    new one; if all are in use, further ones are closed at once.
+    """
+    reserved: int = 16
+    """Connections beyond that limit, for clients on this machine."""
     connections_per_client: int | None = None
     """The same for one client (``clients.client_key``), over all processes that share their
     counters; further connections get a GOAWAY frame.
