@@ -17,7 +17,8 @@ from soliton.cli.rest_api import api_context, server_limits, signature_checker
 from soliton.errors import EnvironmentProblem, InvariantBroken
 from soliton.node.chain_writer import open_store
 from soliton.node.mining import mine_by_schedule
-from soliton.node.node import Node
+from soliton.node.network_time import NetworkClock, keep_time
+from soliton.node.node import Node, system_clock
 from soliton.node.remote_keys import AnyWallet
 from soliton.node.rest_settings import is_local
 from soliton.node.settings import Settings
@@ -138,11 +139,12 @@ def run_node(settings: Settings) -> None:
     """Run a node on the chain in the settings' data directory until it is stopped."""
     # A new wallet must not be left in the directory of another node.
     open_store(settings).close()
-    node = Node(settings, _open_wallet(settings))
+    clock = NetworkClock(system_clock)
+    node = Node(settings, _open_wallet(settings), clock=clock)
     try:
         node.feature_watch.check()
         if not node.is_stopping:
-            run_program(lambda: _serve_node(node))
+            run_program(lambda: _serve_node(node, clock))
     finally:
         node.close()
     if node.feature_watch.has_stopped:
@@ -160,7 +162,7 @@ def _open_wallet(settings: Settings) -> AnyWallet:
     return wallet
 
 
-async def _serve_node(node: Node) -> None:
+async def _serve_node(node: Node, clock: NetworkClock) -> None:
     call_on_signals(node.request_stop)
     _log.info("%s at height %d", node.network.name, node.chain.height)
     server = None
@@ -172,11 +174,13 @@ async def _serve_node(node: Node) -> None:
     grpc = await start_grpc(node)
     mining = asyncio.create_task(mining_of(node, network))
     heartbeat = asyncio.create_task(log_heartbeat(node))
+    timing = asyncio.create_task(time_of(node, clock))
     try:
         await until_stopped(node, mining)
     finally:
         mining.cancel()
         heartbeat.cancel()
+        timing.cancel()
         if grpc is not None:
             await grpc.stop()
         if server is not None:
@@ -230,6 +234,13 @@ async def mining_of(node: Node, network: P2pService | None) -> None:
         await mine_by_schedule(node)
     elif settings.enable:
         _log.info("no mining: miner.quorum asks for %d peers, there are none", settings.quorum)
+    await asyncio.Event().wait()
+
+
+async def time_of(node: Node, clock: NetworkClock) -> None:
+    """Correct a node's clock if its settings name a time server and it has peers; never returns."""
+    if node.settings.ntp_server and node.settings.peers.enable:
+        await keep_time(clock, node.settings.ntp_server)
     await asyncio.Event().wait()
 
 

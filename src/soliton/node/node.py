@@ -33,6 +33,7 @@ from soliton.node.events import ChainEvent, NodeEvents, RolledBack, Stopping
 from soliton.node.forms import Forms
 from soliton.node.known_features import FeatureWatch
 from soliton.node.miner import Forged
+from soliton.node.network_time import NetworkClock
 from soliton.node.peering import Peering, check_connected
 from soliton.node.pool import Origin, UtxPool
 from soliton.node.refusals import Refusals
@@ -120,6 +121,11 @@ class Node:
         stops = settings.features.auto_shutdown_on_unsupported_feature
         self.feature_watch = FeatureWatch(self.chain, self.request_stop if stops else None)
         self._settling: asyncio.Task[None] | None = None
+
+    @property
+    def clock_offset_ms(self) -> int:
+        """How much the clock of the node is ahead of that of the machine."""
+        return self.clock.offset_ms if isinstance(self.clock, NetworkClock) else 0
 
     def broadcast(
         self,

@@ -77,7 +77,7 @@ _FOREIGN: Final = {
     "": (
         "checkpoints", "database", "defaults", "extensions-shutdown-timeout",
         "fees", "kamon", "leveldb-cache-size", "logging-level", "matcher", "max-cache-size",
-        "metrics", "mvstore-page-split-size", "network-name", "ntp-server",
+        "metrics", "mvstore-page-split-size", "network-name",
         "remember-blocks-interval-in-cache", "reward", "utx-synchronizer",
     ),
     "blockchain": (
@@ -181,7 +181,8 @@ class Utx(msgspec.Struct, frozen=True):
 class Settings(msgspec.Struct, frozen=True):
     """All settings of a node, validated.
 
-    A ``light`` node applies snapshots in place of execution. ``warnings`` are for the operator:
+    A ``light`` node applies snapshots in place of execution. The clock of one that has peers is
+    corrected by the ``ntp_server``, unless that is empty. ``warnings`` are for the operator:
     keys without effect, keys that contradict each other.
     """
 
@@ -200,6 +201,7 @@ class Settings(msgspec.Struct, frozen=True):
     synchronization: Synchronization
     grpc: GrpcSettings = GrpcSettings()
     light: bool = False
+    ntp_server: str = ""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -381,6 +383,7 @@ def _settings(
         synchronization=network_settings.read_synchronization(synchronization, light=light),
         grpc=grpc_settings.read(root, notes),
         light=light,
+        ntp_server=root.text("ntp-server", "pool.ntp.org"),
     )
     notes.extend(_without_effect(root, ""))
     notes.extend(_without_effect(utx, "utx"))

@@ -55,6 +55,8 @@ EARLY_MS: Final = 5_000
 """How early a block may be to be kept until its time, since miners' clocks differ. Earlier ones are
 dropped.
 """
+CLOCK_WARNING_MS: Final = 600_000
+"""The least time between two warnings of blocks that come too early."""
 STEP_SECONDS: Final = 0.01
 """The length of a time slice; a single step may take longer."""
 
@@ -141,6 +143,7 @@ class Jobs:
         self._began = 0.0
         self._is_planned = False
         self._exclusive = 0
+        self._warn_again_at = 0
         self._checks = TransactionChecks(node, core, now, carry_out, call_soon, timer)
         self._foreign = False
         self._stopped = False
@@ -423,6 +426,7 @@ class Jobs:
         match outcome.verdict:
             case Verdict.EARLY:
                 wait = outcome.due - self._node.clock()
+                self._warn_of_clocks(job, wait)
                 if wait > EARLY_MS:
                     return False
             case Verdict.NOT_WRITTEN:
@@ -431,6 +435,16 @@ class Jobs:
                 return False
         self._carry_out(self._core.defer(job, self._now() + max(1, wait)))
         return True
+
+    def _warn_of_clocks(self, job: ApplyBlock | ApplyExtension, early: int) -> None:
+        """Log now and then that a block is of the future: a clock is wrong, perhaps ours."""
+        now = self._now()
+        if early > 0 and now >= self._warn_again_at:
+            self._warn_again_at = now + CLOCK_WARNING_MS
+            _log.warning(
+                "a block of %s comes %d ms too early: its clock or ours is wrong",
+                self._name(_peer_of(job)), early,
+            )  # fmt: skip
 
     def _challenge(self, peer: PeerId, wrong: Block) -> Work[None]:
         """Challenge a peer's block with a wrong state hash, if possible."""
