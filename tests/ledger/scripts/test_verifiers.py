@@ -12,6 +12,7 @@ from soliton.chain.addresses import public_key_hash
 from soliton.chain.layouts import lenient_text
 from soliton.chain.orders import Order, Side, build
 from soliton.chain.transactions import codec, ethereum
+from soliton.chain.transactions.commit_to_generation import CommitToGeneration
 from soliton.chain.transactions.data import Data
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.invoke_script import InvokeScript, Payment
@@ -74,6 +75,7 @@ KINDS: dict[str, tuple[int, int, Any]] = {
     "set": (13, 2, SetScript(b"\1" * 32_768)),
     "invoke": (16, 1, InvokeScript(YOU, None, (Payment(5, GOLD),))),
     "pays": (16, 1, InvokeScript(YOU, None, (Payment(5, GOLD),) * 3)),
+    "commit": (19, 1, CommitToGeneration(7, b"k" * 48, b"s" * 96)),
     "exchange": (7, 2, Exchange(order(Side.BUY), order(Side.SELL), 10**8, 5, 1, 1)),
 }
 TABLE = r"""
@@ -110,6 +112,11 @@ light | kind="exchange" | X.buyOrder.orderType == Buy && X.sellOrder.price == 5 
 light | kind="exchange", asset=1 | X.buyOrder.amount == 100000000 | ok 2
 light | order=3 | O.matcherFee == 300000 && O.sender == this && O.proofs.size() == 8 | ok 6
 light | order=4, lib=8 | O.attachment == unit | ok 2
+finality | kind="commit", lib=9 | G.generationPeriodStart == 7 | ok 2
+finality | kind="commit", lib=9 | G.endorserPublicKey.size() == 48 | ok 3
+finality | kind="commit", lib=9 | G.commitmentSignature.size() == 96 && G.sender == this | ok 4
+finality | kind="commit", lib=9 | sigVerify(G.bodyBytes, G.proofs[0], G.senderPublicKey) | ok 182
+finality | kind="commit", lib=8 | T.fee == 1 | broke off: Explicit script termination
 """
 TYPES = {
     "T": "TransferTransaction",
@@ -120,6 +127,7 @@ TYPES = {
     "S": "SetScriptTransaction",
     "C": "InvokeScriptTransaction",
     "X": "ExchangeTransaction",
+    "G": "CommitToGenerationTransaction",
     "O": "Order",
 }
 

@@ -50,7 +50,7 @@ MAX_CHARS: Final = 120
 SLOPPY: Final = 0.03
 """How often a type that only fits is taken where the same one is wanted: mostly an error."""
 MAX_EXACT_MEMBERS: Final = 3
-_FIRST_WITH: Final = {"tuple": 4, "strict": 5, "cast": 5, "BigInt": 5}
+_FIRST_WITH: Final = {"list": 3, "func": 3, "tuple": 4, "strict": 5, "cast": 5, "BigInt": 5}
 _TEXTS: Final = (
     '""', '"a"', '"key_1"', '"with \\"quotes\\" and \\\\"', '"line\\nfeed\\t"', '"é∆"', '"😀 x"',
     '"\\u0041b"', '"3PMj3yGPBEa1Sx9X4TSBFeJCMMaE3wvKR4N"',
@@ -111,7 +111,7 @@ class Values:
     def some_type(self, depth: int = 2) -> Type:
         """Any type that a source can name."""
         choice = self.chance.random()
-        if depth and choice < 0.15:
+        if depth and choice < 0.15 and self.version >= _FIRST_WITH["list"]:
             return list_of(self.some_type(depth - 1))
         if depth and choice < 0.3 and self.version >= _FIRST_WITH["tuple"]:
             return tuple_of([self.some_type(0) for _ in range(self.chance.randint(2, 3))])
@@ -409,7 +409,7 @@ class Values:
 
     def _declaration(self, depth: int) -> str:
         choice = self.chance.random()
-        if choice < 0.4:
+        if choice < 0.4 and self.version >= _FIRST_WITH["func"]:
             return self._function(depth)
         if choice < 0.55 and self.version >= _FIRST_WITH["tuple"]:
             types = [self.some_type(1) for _ in range(self.chance.randint(2, 3))]
@@ -459,7 +459,13 @@ def _fitting(version: int, kind: ScriptKind, wanted: Type) -> _Calls:
     found: _Calls = {}
     for name, signatures in library(version, kind).functions.items():
         for signature in () if name.startswith("$") else signatures:
+            if version < _FIRST_WITH["list"] and any(map(_is_list, signature.arguments)):
+                continue
             bound = _bound(wanted, signature.result)
             if bound is not None:
                 found.setdefault(name, []).append((signature, bound))
     return found
+
+
+def _is_list(argument: Pattern) -> bool:
+    return isinstance(argument, (ListOf, GenericList))
