@@ -252,3 +252,18 @@ def test_every_setting_is_documented_and_nothing_else_is() -> None:
     documented = re.findall(r"^\| `([a-z0-9.-]+)` \|", head, re.MULTILINE)
     documented += re.findall(r"`([a-z0-9.-]+)`", foreign)
     assert sorted(documented) == sorted(set(section.known_keys()))
+
+
+def test_tickers_name_each_asset_once(load: Load) -> None:
+    first, second = (base58.encode(bytes((number,)) * 32) for number in (1, 2))
+    found = load(f'tickers {{ Gold = "{first}", "US.Dollar" = "{second}" }}').tickers
+    assert found == {"Gold": b"\1" * 32, "US.Dollar": b"\2" * 32}
+    for wrong in (
+        f'Gold = "{first}", Silver = "{first}"',
+        'Coin = "WAVES"',
+        f'"a/b" = "{first}"',
+        f'{"a" * 33} = "{first}"',
+        'Gold = "Gold"',
+    ):
+        with pytest.raises(MatcherSettingsError):
+            load(f"tickers {{ {wrong} }}")

@@ -12,8 +12,9 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -29,7 +30,12 @@ from soliton.matcher.clock import SteadyClock
 from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.journal.leadership import MAX_NAME_BYTES
 from soliton.matcher.journal.topic import Security
-from soliton.matcher.trading_settings import TradingSettings, public_keys, read_trading
+from soliton.matcher.trading_settings import (
+    TradingSettings,
+    public_keys,
+    read_tickers,
+    read_trading,
+)
 from soliton.web.clock import wall_clock
 
 MATCHER_PORT: Final = 6886
@@ -193,6 +199,7 @@ class MatcherSettings(msgspec.Struct, frozen=True):
     snapshots_interval: int = 1_000_000
     depth_ranges: tuple[int, ...] = (10, 100)
     default_depth: int = 100
+    tickers: Mapping[str, bytes] = MappingProxyType({})
     clock: Callable[[], int] = wall_clock
 
 
@@ -224,6 +231,7 @@ def read(section: Section, network: Network, directory: Path) -> MatcherSettings
         snapshots_interval=section.integer("snapshots-interval", 1_000_000, 1, MAX_COUNT),
         depth_ranges=tuple(sorted(ranges)),
         default_depth=book.integer("default-depth", 100, 1, 1_000_000),
+        tickers=read_tickers(section.section("tickers")),
         account=_account(section.section("account-storage")),
         clock=SteadyClock(),
     )

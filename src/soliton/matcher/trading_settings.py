@@ -37,7 +37,7 @@ from soliton.matching.fees import (
     SimpleFee,
     custom_pairs,
 )
-from soliton.matching.pairs import Asset, AssetPair, parse_asset
+from soliton.matching.pairs import NATIVE_TEXT, Asset, AssetPair, parse_asset
 from soliton.matching.placement import Deviations, PlacementSettings, Restrictions
 from soliton.matching.rules import (
     DEFAULT_FEE,
@@ -54,6 +54,7 @@ MAX_DECIMAL_CHARS: Final = 40
 MAX_FILE_CHARS: Final = 1_000_000
 MAX_PERCENT: Final = 100
 ORDER_VERSIONS: Final = (1, 2, 3, 4)
+TICKER: Final = re.compile(r"[A-Za-z0-9_.]{1,32}")
 _MODES: Final = ("dynamic", "fixed", "percent")
 _PAIR: Final = "a pair, as AMOUNT-PRICE with WAVES or base58 on both sides"
 
@@ -351,6 +352,18 @@ def _public_key(text: str) -> bytes:
     found = base58.decode(text, MAX_KEY_CHARS)
     if len(found) != PUBLIC_KEY_LENGTH:
         raise Base58Error(f"a public key has {PUBLIC_KEY_LENGTH} bytes, not {len(found)}")
+    return found
+
+
+def read_tickers(section: Section) -> dict[str, bytes]:
+    """The assets that the operator vouches for, by the codes that clients may show for them."""
+    found: dict[str, bytes] = {}
+    for key in section.keys():  # noqa: SIM118 - a section is no mapping
+        code, asset = key.strip('"'), _asset(section, key)
+        if asset is None or asset in found.values() or not TICKER.fullmatch(code):
+            section.refuse(key, "CODE = ASSET, each asset once; codes have 1 to 32 of A-Za-z0-9_.")
+        found[code] = asset
+    found.pop(NATIVE_TEXT, None)
     return found
 
 

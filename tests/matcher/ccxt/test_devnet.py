@@ -42,16 +42,17 @@ def asset(chain: Program) -> str:
     return issue_silver(chain)
 
 
-def options(chain: Program, seed: str) -> dict[str, Any]:
+def options(chain: Program, seed: str, asset: str) -> dict[str, Any]:
     secret = base58.encode(key_pair(seed).private_key)
-    return {"secret": secret, "urls": {"api": chain.matcher_url}}
+    own = {"tickers": {"Silver": asset}}
+    return {"secret": secret, "urls": {"api": chain.matcher_url}, "options": own}
 
 
 def test_a_day_at_the_market(chain: Program, asset: str) -> None:
     offer = open_market(chain, asset)
     before = balance(chain.node_url, BUYER)
-    seller = SolitonMatcher(options(chain, RICH_SEED))
-    buyer = SolitonMatcher(options(chain, BUYER_SEED))
+    seller = SolitonMatcher(options(chain, RICH_SEED, asset))
+    buyer = SolitonMatcher(options(chain, BUYER_SEED, asset))
     market = buyer.load_markets()[SYMBOL]
     assert (market["id"], market["precision"]["price"]) == (f"{asset}-WAVES", 1e-8)
     bought = buyer.create_order(SYMBOL, "limit", "buy", 4, 2.6)
@@ -99,7 +100,7 @@ def test_the_document_is_true(tmp_path: Path) -> None:
 
 async def test_the_same_awaited(chain: Program, asset: str) -> None:
     await asyncio.to_thread(open_market, chain, asset)
-    exchange = AsyncMatcher(options(chain, BUYER_SEED))
+    exchange = AsyncMatcher(options(chain, BUYER_SEED, asset))
     try:
         placed = await exchange.create_order(SYMBOL, "limit", "buy", 1, 1.25)
         assert [1.25, 1.0] in (await exchange.fetch_order_book(SYMBOL))["bids"]

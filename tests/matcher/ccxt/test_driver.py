@@ -7,16 +7,20 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import ccxt
+import msgspec
 import pytest
 import pytest_asyncio
 
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.exchange import TYPE as EXCHANGE
+from soliton.chain.transactions.exchange import Exchange as Payload
 from soliton.crypto import base58
 from soliton.matcher.ccxt import SolitonMatcher
 from soliton.matcher.ccxt.asynchronous import SolitonMatcher as AsyncMatcher
-from soliton.matcher.ccxt.description import ERRORS
+from soliton.matcher.ccxt.description import ERRORS, MatcherFeeTooHigh
 from soliton.matching.errors import KINDS
 from soliton.matching.pairs import AssetPair
-from tests.matcher.fakes import ALICE, BOB, DOLLAR, GOLD, NOW, buy, sell
+from tests.matcher.fakes import ALICE, BOB, DOLLAR, GOLD, GOLD_WAVES, MATCHER, NOW, buy, sell
 from tests.matcher.websocket.streams import Place, served
 
 SYMBOL = "Gold/WAVES"
@@ -27,6 +31,7 @@ def credentials(place: Place) -> dict[str, Any]:
     return {
         "secret": base58.encode(ALICE.private_key),
         "urls": {"api": f"http://127.0.0.1:{place.port}"},
+        "options": {"tickers": {"Gold": GOLD_NAME}},
     }
 
 
@@ -218,3 +223,90 @@ def test_what_is_promised_is_there() -> None:
         for ability, there in driver.has.items():
             if there is True and ability.startswith(("fetch", "create", "cancel")):
                 assert callable(getattr(driver, ability)), ability
+
+
+async def test_symbols_do_not_follow_names(place: Place, exchange: Exchange) -> None:
+    """Only the user's and the operator's lists make codes; the user's comes first."""
+    driver = exchange.driver
+    driver.options["tickers"] = {}
+    by_id = f"{GOLD_NAME}/WAVES"
+    assert list(await exchange.load_markets(True)) == [by_id]
+    settings = place.core.settings
+    place.core.settings = msgspec.structs.replace(settings, tickers={"XAU": GOLD})
+    assert list(await exchange.load_markets(True)) == ["XAU/WAVES"]
+    driver.options["tickers"] = {"Metal": GOLD_NAME}
+    assert list(await exchange.load_markets(True)) == ["Metal/WAVES"]
+    # The matcher's code of another asset is the user's: it means the user's asset only.
+    driver.options["tickers"] = {"XAU": base58.encode(DOLLAR)}
+    assert list(await exchange.load_markets(True)) == [by_id]
+    # Neither codes of two assets' one, nor strange ones, nor that of the coin.
+    driver.options["tickers"] = {"A": GOLD_NAME, "B": GOLD_NAME, "a/b": GOLD_NAME}
+    place.core.settings = settings
+    assert list(await exchange.load_markets(True)) == [by_id]
+    driver.options["tickers"] = {"WAVES": GOLD_NAME}
+    assert by_id in await exchange.load_markets(True)
+
+
+@pytest.mark.parametrize(
+    ("fee", "is_signed"),
+    [
+        ((None, 3_000_000), True),
+        ((None, 3_000_001), False),
+        ((None, 5 * 10**12), False),
+        ((GOLD, 10**6), True),
+        ((GOLD, 10**6 + 1), False),
+        ((DOLLAR, 1), False),
+        ((None, 0), False),
+        ((None, -1), False),
+    ],
+)
+async def test_a_fee_that_the_matcher_names_is_signed_up_to_a_limit(
+    place: Place, exchange: Exchange, fee: tuple[bytes | None, int], is_signed: bool
+) -> None:
+    at_present(place, exchange)
+
+    async def minimum_fee(*_: object) -> object:
+        return fee, None
+
+    place.core.minimum_fee = minimum_fee  # type: ignore[assignment]
+    before = len(place.core.placed)
+    if is_signed:
+        await exchange.create_order(SYMBOL, "limit", "buy", 1, 1)
+        placed = place.core.placed[-1]
+        assert (placed.matcher_fee_asset, placed.matcher_fee) == fee
+        return
+    with pytest.raises(MatcherFeeTooHigh):
+        await exchange.create_order(SYMBOL, "limit", "buy", 1, 1)
+    assert len(place.core.placed) == before
+    if fee[1] > 0:
+        asset = "WAVES" if fee[0] is None else base58.encode(fee[0])
+        allowed = {"maxMatcherFees": {asset: fee[1]}}
+        await exchange.create_order(SYMBOL, "limit", "buy", 1, 1, allowed)
+        assert place.core.placed[-1].matcher_fee == fee[1]
+
+
+async def test_who_took_is_what_the_matcher_executed(
+    place: Place, exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of the taker's client is late: its order has the earlier timestamp."""
+    maker = sell(BOB, 10**8, 2 * 10**8, timestamp=NOW)
+    taker = buy(ALICE, 10**8, 2 * 10**8, timestamp=NOW - 60_000)
+    for order in (maker, taker):
+        await place.api.place(order)
+    [trade] = [each for each in place.core._trades[GOLD_WAVES] if each.taker_order_id == taker.id]
+    draft = codec.build(
+        EXCHANGE,
+        Payload(taker, maker, trade.amount, trade.price, 300_000, 300_000),
+        version=2,
+        chain_id=taker.chain_id,
+        sender_public_key=MATCHER.public_key,
+        fee=300_000,
+        timestamp=trade.timestamp,
+    )
+    settled = codec.sign(draft, MATCHER.private_key)
+    trades = place.core._trades[GOLD_WAVES]
+    trades[trades.index(trade)] = msgspec.structs.replace(trade, transaction_id=settled.id)
+    monkeypatch.setattr(place.core, "transactions_of", lambda _: [settled])
+    for order, role in ((maker, "maker"), (taker, "taker")):
+        [found] = await exchange.fetch_order_trades(base58.encode(order.id))
+        assert found["takerOrMaker"] == role

@@ -268,6 +268,7 @@ async def test_key_and_settings() -> None:
         "orderFee": {"dynamic": {"baseFee": 300_000}},
         "orderVersions": [1, 2, 3, 4],
         "networkByte": CHAIN_ID,
+        "tickers": {},
     }
 
 

@@ -70,8 +70,19 @@ DESCRIPTION: Final[dict[str, Any]] = {
         "orderVersion": 3,
         # The tolerance of a market order without a price beyond the levels it needs.
         "marketSlippage": 0.05,
+        # The user's own codes of assets, by code; they come before those of the matcher.
+        "tickers": {},
+        # The highest fees that are signed when the matcher names them: in units by asset (ten times
+        # the reference's least fee), and as a share of what the order trades.
+        "maxMatcherFees": {"WAVES": 3_000_000},
+        "maxMatcherFeeShare": 0.01,
     },
 }
+
+
+class MatcherFeeTooHigh(errors.InvalidOrder):
+    """The matcher names a higher fee than the options allow; nothing was signed."""
+
 
 ERRORS: Final[dict[int, type[Exception]]] = {
     4: errors.ExchangeNotAvailable,
@@ -85,6 +96,8 @@ ERRORS: Final[dict[int, type[Exception]]] = {
     1_051_904: errors.AuthenticationError,
     1_076_224: errors.BadRequest,
     3_145_733: errors.PermissionDenied,
+    3_147_015: errors.PermissionDenied,
+    5_244_422: errors.ExchangeNotAvailable,
     3_147_270: errors.InsufficientFunds,
     3_148_039: errors.RateLimitExceeded,
     3_148_040: errors.DuplicateOrderId,

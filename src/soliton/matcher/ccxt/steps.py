@@ -22,6 +22,7 @@ from ccxt.base.exchange import Exchange
 
 from soliton.chain.orders import Order, PriceMode, Side
 from soliton.crypto import base58
+from soliton.matcher.ccxt.description import MatcherFeeTooHigh
 from soliton.matcher.ccxt.signing import keys_of, public_key_of, signature, signed_order
 from soliton.matching.pairs import NATIVE_TEXT, parse_asset
 
@@ -64,19 +65,35 @@ Steps = Generator[Request, Any, Result]
 
 
 def fetch_markets(exchange: Exchange, params: Params = None) -> Steps[Listed]:
-    """All markets. An asset's code is its name if that is plain and unique, otherwise its id."""
+    """All markets. An asset's code is the one in ``options["tickers"]``, or else in the list of the
+    matcher's operator, or else its id. Names do not matter: anybody may issue an asset of any name.
+    """
+    settings = yield Request("matcher/settings")
     markets = (yield Request("matcher/orderbook", params or {}))["markets"]
-    names = {NATIVE_TEXT: {NATIVE_TEXT}}
-    for market in markets:
-        for side in ("amount", "price"):
-            names.setdefault(market[f"{side}AssetName"], set()).add(market[f"{side}Asset"])
-    return [_market(exchange, market, names) for market in markets]
+    codes = _codes(settings.get("tickers") or {}) | _codes(exchange.options["tickers"])
+    own = set(exchange.options["tickers"])
+    # A code of the user's own list means that asset only.
+    listed = set(exchange.options["tickers"].values())
+    codes = {asset: code for asset, code in codes.items() if asset in listed or code not in own} | {
+        NATIVE_TEXT: NATIVE_TEXT
+    }
+    return [_market(exchange, market, codes) for market in markets]
 
 
-def _market(exchange: Exchange, market: dict[str, Any], names: dict[str, set[str]]) -> Unified:
+def _codes(tickers: dict[str, Any]) -> dict[str, str]:
+    """The codes of assets, without those that are not plain or not unique."""
+    assets = list(tickers.values())
+    return {
+        str(asset): code
+        for code, asset in tickers.items()
+        if _PLAIN_CODE.fullmatch(code) and code != NATIVE_TEXT and assets.count(asset) == 1
+    }
+
+
+def _market(exchange: Exchange, market: dict[str, Any], codes: dict[str, str]) -> Unified:
     def code(side: str) -> str:
-        name, asset = str(market[f"{side}AssetName"]), str(market[f"{side}Asset"])
-        return name if names[name] == {asset} and _PLAIN_CODE.fullmatch(name) else asset
+        asset = str(market[f"{side}Asset"])
+        return codes.get(asset, asset)
 
     base, quote = code("amount"), code("price")
     amount_decimals = market["amountAssetInfo"]["decimals"]
@@ -382,7 +399,31 @@ def _least_fee(
     path = "matcher/orderbook/{base}/{quote}/calculateFee"
     order = {"orderType": side, "amount": units, "price": price}
     fee: dict[str, Any] = (yield Request(path, {**_pair(market), **order}, "POST"))["base"]
+    _check_fee(fee, market, side, units, price, options)
     return fee
+
+
+def _check_fee(
+    fee: dict[str, Any],
+    market: Unified,
+    side: str,
+    units: int,
+    price: int,
+    options: dict[str, Any],
+) -> None:
+    """Raise ``MatcherFeeTooHigh`` if the fee that the matcher names is beyond the options: what it
+    names is signed.
+    """
+    amount, asset = fee["matcherFee"], fee["feeAssetId"] or NATIVE_TEXT
+    volume = units * price // 10**PRICE_DECIMALS
+    traded = {market["baseId"]: units, market["quoteId"]: volume}
+    share = Decimal(str(options["maxMatcherFeeShare"]))
+    highest = max(int(options["maxMatcherFees"].get(asset, 0)), int(traded.get(asset, 0) * share))
+    if type(amount) is not int or not 0 < amount <= highest:
+        raise MatcherFeeTooHigh(
+            f"soliton wants a fee of {amount} units of {asset} to {side}, at most {highest} are "
+            "allowed: see maxMatcherFees, maxMatcherFeeShare and matcherFee in the options"
+        )
 
 
 def cancel_order(
@@ -539,11 +580,13 @@ def fetch_order_trades(
     """The executions of an order, from its exchange transactions."""
     query = {"orderId": id, **(params or {})}
     transactions = yield Request("matcher/transactions/{orderId}", query)
+    takers = yield from _takers(exchange, transactions)
     trades = []
     for transaction in transactions:
         ours, other = transaction["order1"], transaction["order2"]
         if ours["id"] != id:
             ours, other = other, ours
+        roles = {ours["id"]: "taker", other["id"]: "maker"}
         market = exchange.safe_market(_market_id(ours))
         trades.append(
             exchange.safe_trade(
@@ -554,7 +597,7 @@ def fetch_order_trades(
                     "datetime": exchange.iso8601(transaction["timestamp"]),
                     "symbol": market["symbol"],
                     "side": ours["orderType"],
-                    "takerOrMaker": "taker" if ours["timestamp"] > other["timestamp"] else "maker",
+                    "takerOrMaker": roles.get(takers.get(transaction["id"])),
                     "price": _price(transaction["assetDecimalsPrice"], market),
                     "amount": _amount(transaction["amount"], market),
                     "info": transaction,
@@ -563,6 +606,21 @@ def fetch_order_trades(
             )
         )
     return exchange.filter_by_symbol_since_limit(trades, symbol, since, limit)
+
+
+def _takers(exchange: Exchange, transactions: Listed) -> Steps[dict[str, str]]:
+    """The taking order of each transaction, from the matcher's list of executions. Timestamps of
+    orders are those of their owners' clocks.
+    """
+    if not transactions:
+        return {}
+    market = exchange.safe_market(_market_id(transactions[0]["order1"]))
+    since = min(each["timestamp"] for each in transactions)
+    path, found = "api/v1/trades/{base}/{quote}", {}
+    query = {**_pair(market), "since": since, "limit": MAX_ROWS}
+    for trade in (yield Request(path, query)):
+        found[str(trade["transactionId"])] = str(trade["takerOrderId"])
+    return found
 
 
 METHODS: Final[tuple[Callable[..., Steps[Any]], ...]] = (

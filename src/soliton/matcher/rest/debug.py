@@ -106,6 +106,7 @@ def settings_json(core: Matcher) -> dict[str, Any]:
             "default-depth": settings.default_depth,
         },
         "snapshots-interval": settings.snapshots_interval,
+        "tickers": {code: base58.encode(each) for code, each in settings.tickers.items()},
     }
 
 

@@ -169,6 +169,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "orderFee": {"dynamic": {"baseFee": 300_000}},
     "orderVersions": [1, 2, 3, 4],
     "networkByte": 82,
+    "tickers": {"Gold": ASSET},
 }
 FEE_REQUEST: Final[dict[str, Any]] = {
     "orderType": "buy",

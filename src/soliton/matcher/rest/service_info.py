@@ -68,6 +68,7 @@ async def settings(request: Request) -> Answer:
             "orderFee": fee_json(fee, core.queries.account_fee()),
             "orderVersions": list(core.queries.order_versions()),
             "networkByte": core.settings.network.chain_id,
+            "tickers": {code: asset_text(each) for code, each in core.settings.tickers.items()},
         }
     )
 
