@@ -16,7 +16,7 @@ from soliton.matcher.errors import DatabaseProblem
 from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
 from soliton.matcher.records import OrderInfo, Trade, describe
 from soliton.matching.model import OrderStatus, limit_order
-from soliton.matching.pairs import AssetPair
+from soliton.matching.pairs import AssetPair, pair_to_bytes
 from tests.matcher.kit import ALICE, BOB, CHAIN_ID, COIN, PAIR, USD, address_of, make_order
 
 Open = Callable[[], OrdersDatabase]
@@ -272,3 +272,42 @@ def _read_all(database: OrdersDatabase, orders: list[OrderInfo]) -> None:
         database.history(address_of(ALICE), PAIR)
     finally:
         database._release()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "read"),
+    [
+        (b"i", lambda database: database.order(info(1).id)),
+        (b"d", lambda database: database.trades(PAIR, 10)),
+        (b"s", lambda database: database.pending()),
+        (b"u", lambda database: database.unsettled()),
+        (b"x", lambda database: database.transaction(b"\4" * 32)),
+        (b"manchors", lambda database: database.anchors()),
+        (b"mgenesis", lambda database: database.genesis()),
+        (b"r", lambda database: database.rates()),
+    ],
+)
+@pytest.mark.parametrize("value", [b"", b"\xff" * 9, b"\x91"])
+def test_damaged_values_are_named(
+    reopen: Open, prefix: bytes, read: Callable[[OrdersDatabase], Any], value: bytes
+) -> None:
+    database = reopen()
+    key = prefix
+    match prefix:
+        case b"i":
+            key += info(1).id
+        case b"d":
+            key += pair_to_bytes(PAIR) + bytes(10)
+        case b"s" | b"x":
+            key += b"\4" * 32
+        case b"u":
+            key += bytes(64)
+        case b"r":
+            key += b"\5" * 32
+    database._fresh[key] = value
+    if (prefix, value) == (b"mgenesis", b""):
+        # An empty text is one.
+        assert read(database) == ""
+        return
+    with pytest.raises(DatabaseProblem, match="in the orders database cannot be read"):
+        read(database)

@@ -31,6 +31,7 @@ from soliton.ledger.state import (
 from soliton.node.blockchain import Blockchain
 from soliton.ride.script import parse_script
 from soliton.ride.tree_text import tree_text
+from soliton.storage.errors import DamagedStore
 
 
 def asset_json(
@@ -43,8 +44,10 @@ def asset_json(
     store = chain.store
     info, name = store.get(ASSETS, asset_id), store.get(ASSET_NAMES, asset_id)
     volume, script = store.get(ASSET_VOLUMES, asset_id), store.get(ASSET_SCRIPTS, asset_id)
-    if info is None or name is None or volume is None:
+    if info is None:
         raise KeyError(asset_id.hex())
+    if name is None or volume is None:
+        raise DamagedStore(f"of the asset {base58.encode(asset_id)} records are missing")
     found = chain.transaction(info.origin)
     members: Members = {
         "assetId": base58.encode(asset_id),

@@ -315,7 +315,7 @@ def _away(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise DatabaseAway(f"{path}: {error}") from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
         raise WrongChain(f"{path} is not a cursor of notices: {error}") from error
     except OSError as error:
         raise DatabaseAway(f"{path}: {error.strerror}") from error

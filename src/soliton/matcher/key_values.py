@@ -14,12 +14,12 @@ import os
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import lmdb
 
 from soliton.matcher.errors import DatabaseProblem
-from soliton.storage.damage import DATABASE_DAMAGE
+from soliton.storage.damage import DATABASE_DAMAGE, UNREADABLE
 from soliton.storage.directories import lock_file
 from soliton.storage.environment import open_environment, write
 from soliton.storage.errors import DamagedStore
@@ -34,6 +34,24 @@ _REMEDY: Final = (
     "move the directory away: it is made again from a journal that reaches back to its beginning; "
     "else take a copy"
 )
+
+T = TypeVar("T")
+
+
+def reading(what: str, decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
+    """Return a decoder of stored values that raises ``DatabaseProblem`` for damaged ones."""
+
+    def read(value: bytes) -> T:
+        try:
+            return decode(value)
+        except UNREADABLE as error:
+            raise DatabaseProblem(
+                f"{what} in the orders database cannot be read: {type(error).__name__} {error}; "
+                f"{_REMEDY}"
+            ) from error
+
+    return read
+
 
 Changes = dict[bytes, bytes | None]
 """New values by key; ``None`` for a deleted key."""

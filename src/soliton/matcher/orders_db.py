@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -45,7 +46,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.matcher.defaults import Default
 from soliton.matcher.errors import DatabaseProblem
-from soliton.matcher.key_values import KeyValues
+from soliton.matcher.key_values import KeyValues, reading
 from soliton.matcher.records import OrderInfo, Place, Trade, Unsettled
 from soliton.matching.account_checks import signed_name
 from soliton.matching.pairs import AssetPair, pair_of, pair_to_bytes, read_pair
@@ -79,11 +80,16 @@ _LAST_SHORT_INDEX: Final = 0xFFFF
 _RATE_VALUE: Final = struct.Struct(">d")
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_info = msgspec.msgpack.Decoder(OrderInfo).decode
-_decode_unsettled = msgspec.msgpack.Decoder(Unsettled).decode
+_decode_info = reading("an order", msgspec.msgpack.Decoder(OrderInfo).decode)
+_decode_unsettled = reading(
+    "an execution that was given up", msgspec.msgpack.Decoder(Unsettled).decode
+)
 _decode_default = msgspec.msgpack.Decoder(Default).decode
-_decode_anchors = msgspec.msgpack.Decoder(dict[int, bytes]).decode
-_decode_trade = msgspec.msgpack.Decoder(Trade).decode
+_decode_anchors = reading("blocks of the chain", msgspec.msgpack.Decoder(dict[int, bytes]).decode)
+_decode_trade = reading("an execution", msgspec.msgpack.Decoder(Trade).decode)
+_decode_offset = reading("the offset of the journal", struct.Struct(">q").unpack)
+_decode_rate = reading("a rate", _RATE_VALUE.unpack)
+_decode_text = reading("a fact about the database", bytes.decode)
 
 
 class PendingRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -100,7 +106,7 @@ class PendingRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """In units of the native coin; records of older versions have none."""
 
 
-_decode_pending = msgspec.msgpack.Decoder(PendingRecord).decode
+_decode_pending = reading("a transaction's state", msgspec.msgpack.Decoder(PendingRecord).decode)
 
 
 class OrdersDatabase(KeyValues):
@@ -129,13 +135,13 @@ class OrdersDatabase(KeyValues):
         try:
             marked = self._get(_OFFSET_KEY)
             if marked is not None:
-                self.offset = int.from_bytes(marked, "big", signed=True)
+                (self.offset,) = _decode_offset(marked)
             known = self._get(_OWNER_KEY)
             if known is None:
                 self._fresh[_OWNER_KEY] = owner.encode()
-            elif known.decode() != owner:
+            elif (found := _decode_text(known)) != owner:
                 raise DatabaseProblem(
-                    f"{directory} holds orders of the matcher {known.decode()}, not {owner}"
+                    f"{directory} holds orders of the matcher {found}, not {owner}"
                 )
             if self._get(_SIGNED_KEY) is None:
                 self._note_signed()
@@ -158,7 +164,7 @@ class OrdersDatabase(KeyValues):
     def genesis(self) -> str | None:
         """The signature of the first block of the chain that the data belong to, if recorded."""
         found = self._get(_GENESIS_KEY)
-        return None if found is None else found.decode()
+        return None if found is None else _decode_text(found)
 
     def put_genesis(self, signature: str) -> None:
         """Record the chain."""
@@ -364,7 +370,7 @@ class OrdersDatabase(KeyValues):
     def rates(self) -> dict[AssetId | None, float]:
         """All rates except the native coin's."""
         rows = self._scan(_RATE)
-        return {key[len(_RATE) :]: _RATE_VALUE.unpack(value)[0] for key, value in rows}
+        return {key[len(_RATE) :]: _decode_rate(value)[0] for key, value in rows}
 
     def put_rate(self, asset_id: AssetId, rate: float | None) -> None:
         """Store a rate, or delete it."""
@@ -391,6 +397,10 @@ def _place_key(offset: int, index: int) -> bytes:
 
 
 def _decoded(data: bytes, chain_id: int) -> AnyTransaction:
+    return reading("a transaction", partial(_decoded_transaction, chain_id))(data)
+
+
+def _decoded_transaction(chain_id: int, data: bytes) -> AnyTransaction:
     # Both legacy versions start with the type or a zero, which no protobuf message does.
     if data[0] in (0, 7):
         return codec.decode_legacy(data, chain_id)

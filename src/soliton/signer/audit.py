@@ -55,7 +55,7 @@ class AuditLog:
                     found.append(shown(entry))
                 if len(found) >= count:
                     break
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise AuditUnavailable(f"the log cannot be read: {error}") from error
         return found
 

@@ -88,6 +88,7 @@ from soliton.ledger.state import (
     LeaseInfo,
     LeaseState,
     OrderFill,
+    Status,
     Table,
 )
 
@@ -153,6 +154,7 @@ KINDS: Final = {
 }
 """The kinds of records by prefix, for error messages."""
 
+HEIGHT_BYTES: Final = 4
 LOCATION: Final = struct.Struct(">IHIIBI")
 _HISTORY: Final = struct.Struct(">qqq")
 _HISTORY_WITH_DEPOSIT: Final = struct.Struct(">qqqq")
@@ -431,8 +433,17 @@ def encode_location(place: TransactionLocation) -> bytes:
 
 
 def decode_location(raw: bytes) -> TransactionLocation:
-    """Decode the location of a transaction."""
-    return TransactionLocation(*LOCATION.unpack(raw))
+    """Decode the location of a transaction; raises ``ValueError`` for a status that is none."""
+    found = TransactionLocation(*LOCATION.unpack(raw))
+    Status(found.status)
+    return found
+
+
+def decode_height(raw: bytes) -> int:
+    """Decode a height; raises ``ValueError`` for another length."""
+    if len(raw) != HEIGHT_BYTES:
+        raise ValueError(f"a height of {len(raw)} bytes")
+    return int.from_bytes(raw, "big")
 
 
 UndoRecord = list[tuple[bytes, bytes | None]]

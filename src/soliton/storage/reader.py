@@ -105,7 +105,17 @@ class StoreReader:
         return raw
 
     def _tip(self) -> int:
-        return int.from_bytes(self._raw(layout.TIP) or b"", "big")
+        raw = self._raw(layout.TIP)
+        return 0 if raw is None else _decoded(layout.TIP, raw, layout.decode_height)
+
+    def _checked_height(self, key: bytes, height: int) -> int:
+        """Return a height that a record names, which has to be one of the chain. The base layer of
+        a fork may have higher ones.
+        """
+        # A block has records before it is the last one.
+        if self.below is None and not 0 < height <= self.height + 1:
+            raise DamagedStore(f"{kind_of(key)} ({key[:80].hex()}) names the height {height}")
+        return height
 
     def get(self, table: Table[K, V], key: K) -> V:
         """Return the value of a key of a state table, or the table's default."""
@@ -134,7 +144,11 @@ class StoreReader:
             return None
         key = layout.TRANSACTION + transaction_id
         raw = self._raw(key)
-        return None if raw is None else _decoded(key, raw, layout.decode_location)
+        if raw is None:
+            return None
+        found = _decoded(key, raw, layout.decode_location)
+        self._checked_height(key, found.height)
+        return found
 
     def block_data(self, height: int) -> bytes | None:
         """Return the bytes of the block at a height."""
@@ -149,7 +163,12 @@ class StoreReader:
         data = self._pending[key] if key in self._pending else self._db.view(key)
         if data is None and self.below is not None:
             data = self.below.get(key)
-        return None if data is None else (data[0], bytes(data[offset : offset + length]))
+        if data is None:
+            return None
+        piece = bytes(data[offset : offset + length])
+        if not piece:
+            raise DamagedStore(f"{kind_of(key)} at height {height} ends before {offset}")
+        return data[0], piece
 
     def meta(self, height: int) -> BlockMeta | None:
         """Return the metadata of the block at a height."""
@@ -162,8 +181,11 @@ class StoreReader:
         """Return the height of the block with this id."""
         if len(block_id) > _MAX_ID_BYTES:
             return None
-        raw = self._raw(layout.BLOCK_HEIGHT + block_id)
-        return None if raw is None else int.from_bytes(raw, "big")
+        key = layout.BLOCK_HEIGHT + block_id
+        raw = self._raw(key)
+        if raw is None:
+            return None
+        return self._checked_height(key, _decoded(key, raw, layout.decode_height))
 
     def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
         """Yield height, own balance and effective balance at every change up to ``top``, newest

@@ -32,6 +32,7 @@ from soliton.ride.errors import ScriptFormatError
 from soliton.ride.expressions import DApp
 from soliton.ride.meta import argument_types, read_meta
 from soliton.ride.script import parse_script
+from soliton.storage.errors import DamagedStore
 from soliton.web.answers import Whole
 
 _ADDRESS_BYTES: Final = 20
@@ -103,7 +104,10 @@ def assets(request: Request) -> list[Members]:
     wrong = [each for each, name in zip(asked, found, strict=True) if name is None]
     if wrong:
         raise errors.INVALID_IDS.error(ids=[hexadecimal(each) for each in wrong])
-    return [asset_json(name, node.chain, full=False) for name in found if name is not None]
+    try:
+        return [asset_json(name, node.chain, full=False) for name in found if name is not None]
+    except KeyError as error:
+        raise DamagedStore(f"a short id belongs to no asset, {error}") from error
 
 
 def _bytes(text: str) -> bytes:
