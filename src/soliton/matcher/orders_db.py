@@ -84,7 +84,7 @@ _decode_info = reading("an order", msgspec.msgpack.Decoder(OrderInfo).decode)
 _decode_unsettled = reading(
     "an execution that was given up", msgspec.msgpack.Decoder(Unsettled).decode
 )
-_decode_default = msgspec.msgpack.Decoder(Default).decode
+_decode_default = reading("the defaults of an account", msgspec.msgpack.Decoder(Default).decode)
 _decode_anchors = reading("blocks of the chain", msgspec.msgpack.Decoder(dict[int, bytes]).decode)
 _decode_trade = reading("an execution", msgspec.msgpack.Decoder(Trade).decode)
 _decode_offset = reading("the offset of the journal", struct.Struct(">q").unpack)
