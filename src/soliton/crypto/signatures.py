@@ -10,10 +10,14 @@ in another process. What does not: the schemes (``curve25519``, ``bls``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from soliton.crypto import bls, curve25519
 from soliton.crypto.curve25519 import SignedMessage
+
+BLS_WEIGHT: Final = 32
+"""So many signatures of accounts take as long as one of BLS12-381."""
 
 
 def bls_claim(public_keys: Iterable[bytes], message: bytes, signature: bytes) -> SignedMessage:
@@ -22,8 +26,23 @@ def bls_claim(public_keys: Iterable[bytes], message: bytes, signature: bytes) ->
 
 
 def is_bls(claim: SignedMessage) -> bool:
-    """Whether the signature is one of BLS12-381, which takes twenty times longer to verify."""
+    """Whether the signature is one of BLS12-381, which takes longer to verify."""
     return len(claim[2]) == bls.SIGNATURE_LENGTH
+
+
+def weight(claims: Iterable[SignedMessage]) -> int:
+    """Return how many signatures of accounts take as long to verify as these signatures."""
+    return sum(BLS_WEIGHT if is_bls(each) else 1 for each in claims)
+
+
+def count_within(claims: Sequence[SignedMessage], limit: int) -> int:
+    """Return how many of the first signatures have a weight up to a limit, at least one."""
+    total = 0
+    for count, each in enumerate(claims):
+        total += BLS_WEIGHT if is_bls(each) else 1
+        if total > limit:
+            return max(1, count)
+    return len(claims)
 
 
 def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:

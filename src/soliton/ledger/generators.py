@@ -15,7 +15,7 @@ Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/appen
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import msgspec
@@ -95,6 +95,20 @@ def committed_to(
     return tuple(
         each if each.conflict_height <= height else msgspec.structs.replace(each, conflict_height=0)
         for each in found
+    )
+
+
+def with_conflicts(
+    committed: tuple[Committed, ...], indexes: Collection[int], height: int
+) -> tuple[Committed, ...]:
+    """Return those who have committed to a period, with the conflicts that the block at a height
+    shows.
+    """
+    if not indexes:
+        return committed
+    return tuple(
+        msgspec.structs.replace(each, conflict_height=height) if index in indexes else each
+        for index, each in enumerate(committed)
     )
 
 

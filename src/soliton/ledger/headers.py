@@ -18,7 +18,7 @@ from soliton.consensus import header_check, pos
 from soliton.consensus.header_check import ConsensusError, FromFuture, Parent
 from soliton.ledger.environment import Ancestors
 from soliton.ledger.errors import BlockFromFuture, BlockRejected, UnknownFeatures
-from soliton.ledger.generators import GeneratorSet, Member, committed_to
+from soliton.ledger.generators import Committed, GeneratorSet, Member, committed_to
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import is_banned_between
 
@@ -87,15 +87,23 @@ def _check_commitment(chain: Ancestors, header: BlockHeader) -> None:
         )
 
 
-def make_generator_set(chain: Ancestors, height: int, timestamp: int) -> GeneratorSet | None:
+def make_generator_set(
+    chain: Ancestors,
+    height: int,
+    timestamp: int,
+    committed: tuple[Committed, ...] | None = None,
+) -> GeneratorSet | None:
     """Return the generators of the block at a height, at most the next one, which has a timestamp
     (ms); ``None`` before deterministic finality. Those whose conflict that very block shows are no
     members. Chains cache that of the next block (``Ancestors.generator_set``).
+
+    ``committed`` are those who have committed to its period, if they are known.
     """
     period = chain.rules.period_at(height)
     if period is None:
         return None
-    committed = committed_to(chain.state, period, chain.network.chain_id, height)
+    if committed is None:
+        committed = committed_to(chain.state, period, chain.network.chain_id, height)
     rules = chain.rules.at(height - 1)
     enforced = timestamp >= rules.minimal_generating_balance_after
     members = []

@@ -22,8 +22,8 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.ledger import headers
 from soliton.ledger.environment import BlockMeta, PastTransaction, block_info
-from soliton.ledger.finality import GENESIS_HEIGHT
-from soliton.ledger.generators import GeneratorSet
+from soliton.ledger.finality import GENESIS_HEIGHT, conflicting_indexes
+from soliton.ledger.generators import Committed, GeneratorSet, with_conflicts
 from soliton.ledger.hashes import (
     EMPTY_HASH,
     SECTIONS,
@@ -253,9 +253,26 @@ class Blockchain:
         enforced = timestamp >= self.rules.at(self.height).minimal_generating_balance_after
         key = self.meta(self.height).id, self.height, enforced
         if self._generators is None or self._generators[0] != key:
-            made = headers.make_generator_set(self, self.height + 1, timestamp)
+            known = self._known_committed()
+            made = headers.make_generator_set(self, self.height + 1, timestamp, known)
             self._generators = key, made
         return self._generators[1]
+
+    def _known_committed(self) -> tuple[Committed, ...] | None:
+        """Return who has committed to the next block's period, if the set on top of the last
+        block's parent is cached, and of the same period.
+        """
+        if self._generators is None:
+            return None
+        (block_id, height, _), known = self._generators
+        header = self.last_block.header
+        if known is None or (block_id, height + 1) != (header.reference, self.height):
+            return None
+        if known.period != self.rules.period_at(self.height + 1):
+            return None
+        return with_conflicts(
+            known.committed, conflicting_indexes(header.finalization_voting), self.height
+        )
 
     def generators_at(self, height: int) -> GeneratorSet | None:
         """Return the generators of the block at a height; ``None`` before deterministic finality.

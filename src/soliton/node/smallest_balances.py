@@ -15,8 +15,8 @@ from typing import Final
 from soliton.chain.addresses import Address
 from soliton.storage.indexes import Histories, minimum_effective_balance
 
-MAX_ACCOUNTS: Final = 64
-"""More than the active generators of any chain."""
+MAX_ACCOUNTS: Final = 4_096
+"""More than the generators of any chain: with deterministic finality each block needs them all."""
 
 
 class _Window:

@@ -19,15 +19,16 @@ from concurrent.futures import Future
 from typing import IO, Final
 
 from soliton.crypto.curve25519 import SignedMessage
-from soliton.crypto.signatures import verify
+from soliton.crypto.signatures import count_within, verify, weight
 from soliton.parallel._checker import COMMAND, READY, request
 from soliton.parallel.threads import cores, verify_many
 
 GROUP: Final = 256
+"""The weight of a group (``crypto.signatures.weight``)."""
 LAST_GROUPS: Final = 32
-"""The size of the last groups, which both processes share."""
+"""The weight of the last groups, which both processes share."""
 MIN_SIGNATURES: Final = 4_096
-"""How many are submitted before a process is started, which costs as much as a thousand."""
+"""The weight submitted before a process is started, which costs as much as a thousand."""
 IN_FLIGHT: Final = 2
 """Groups sent at once, so that the process has the next one when it has answered."""
 ANSWER_SECONDS: Final = 30.0
@@ -81,12 +82,12 @@ class BulkVerifier:
             self._process.wait()
 
     def begin(self) -> None:
-        """Start the process now, if more than ``MIN_SIGNATURES`` will be submitted."""
+        """Start the process now, if at least ``MIN_SIGNATURES`` will be submitted."""
         if self._process is None and not self._is_lost:
             self._start()
 
     def takes(self, more: int) -> bool:
-        """Count so many more signatures; return whether there is a process for them."""
+        """Count this weight more; return whether there is a process for it."""
         self._asked += more
         if self._asked >= MIN_SIGNATURES:
             self.begin()
@@ -180,21 +181,27 @@ class Batch:
         self._verifier = verifier
         self._gathered: list[SignedMessage] = []
         self._groups: list[_Group] = []
+        self._weight = 0
+        """That of ``_gathered``."""
 
     def gather(self, messages: Sequence[SignedMessage]) -> None:
         """Add signatures, to be sent by ``hurry``."""
         self._gathered += messages
+        self._weight += weight(messages)
 
     def add(self, messages: Sequence[SignedMessage]) -> None:
         """Add signatures, and send full groups."""
         self._gathered += messages
-        if self._verifier.takes(len(messages)):
-            while len(self._gathered) >= GROUP:
-                self._put(GROUP)
+        more = weight(messages)
+        self._weight += more
+        if self._verifier.takes(more):
+            while self._weight >= GROUP:
+                self._put(count_within(self._gathered, GROUP))
 
     def _put(self, count: int, *, aside: bool = False) -> None:
         group = _Group(self._gathered[:count])
         del self._gathered[:count]
+        self._weight -= weight(group.messages)
         self._groups.append(group)
         if not aside:
             self._verifier.put(group)
@@ -217,7 +224,7 @@ class Batch:
         """Return whether each is valid, in order and in steps; to be called once."""
         if self._verifier.takes(0):
             while self._gathered:
-                self._put(LAST_GROUPS)
+                self._put(count_within(self._gathered, LAST_GROUPS))
         while (group := self._verifier.pop_last()) is not None:
             group.check()
             yield None
@@ -226,8 +233,11 @@ class Batch:
             if group.verdicts is None:
                 yield from self._wait_for(group)
             verdicts += group.check()
-        for start in range(0, len(self._gathered), GROUP):
-            verdicts += verify_many(self._gathered[start : start + GROUP])
+        start = 0
+        while start < len(self._gathered):
+            count = count_within(self._gathered[start : start + GROUP], GROUP)
+            verdicts += verify_many(self._gathered[start : start + count])
+            start += count
             yield None
         return verdicts
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, cast
 
 from soliton.crypto.curve25519 import SIGNATURE_BYTES, SignedMessage, sign
-from soliton.crypto.signatures import is_bls, verify
+from soliton.crypto.signatures import verify, weight
 from soliton.parallel._checker import COMMAND, READY, request
 from soliton.parallel.threads import cores
 
@@ -38,8 +38,6 @@ SIGN_SECONDS: Final = 0.005
 """How long messages to sign are collected, since each request to the process has a cost."""
 STARTS_AFTER: Final = 256
 """Signatures submitted together before the process starts, which costs as much as a thousand."""
-BLS_WEIGHT: Final = 32
-"""So many signatures of accounts take as long as one of BLS12-381."""
 _LEAST: Final = 2
 _STDIN: Final = 0
 
@@ -337,7 +335,7 @@ class _Process(asyncio.SubprocessProtocol):
 
 def _weight(batch: Iterable[_Waiting]) -> int:
     """Return how many signatures of accounts take as long as a batch."""
-    return sum(BLS_WEIGHT if each[1] is not None and is_bls(each[0]) else 1 for each in batch)
+    return sum(1 if each[1] is None else weight((each[0],)) for each in batch)
 
 
 def _do_locally(batch: Iterable[_Waiting]) -> None:
