@@ -13,7 +13,7 @@ from soliton.chain.features import IMPLEMENTED
 from soliton.chain.networks.model import Network
 from soliton.crypto.keys import key_pair
 from soliton.ledger.errors import UnknownFeatures
-from soliton.node import miner
+from soliton.node import known_features, miner
 from soliton.node.mining import next_turn
 from soliton.node.node import Node
 from soliton.node.settings import load_settings
@@ -77,6 +77,45 @@ def test_the_node_warns_at_the_approval_and_stops_before_the_activation(
         assert again.is_stopping
     finally:
         again.close()
+
+
+def test_the_node_warns_of_votes_before_the_approval(
+    node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two windows ahead, with how many votes there are, and when the feature would be active."""
+    while node.chain.height < 3:
+        assert "feature 99 (" not in caplog.text
+        node.mine(RICH)
+    said = [each.getMessage() for each in caplog.records if "feature 99 (" in each.getMessage()]
+    assert len(said) == 1
+    assert "(unknown), which this version does not implement: 50 % of 2 blocks since" in said[0]
+    assert "80 % approve it; should it reach that by height 5" in said[0]
+    assert "active from height 10 on, about 2" in said[0]
+    while node.chain.height < 5:
+        node.mine(RICH)
+    assert caplog.text.count("feature 99 (") == 1
+    forging.roll_back(node, 2, keep=False)
+    node.mine(RICH)
+    assert caplog.text.count("feature 99 (") == 1
+
+
+def test_votes_that_suffice_are_said_once_more(
+    node: Node, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A window is longer than what is counted at once: nothing is said of a part too small."""
+    monkeypatch.setattr(known_features, "BLOCKS_PER_CHECK", 1)
+    functionality = msgspec.structs.replace(
+        node.network.functionality, feature_check_blocks_period=20, blocks_for_feature_activation=18
+    )
+    chain = node.chain
+    monkeypatch.setattr(
+        chain, "network", msgspec.structs.replace(chain.network, functionality=functionality)
+    )
+    while chain.height < 12:
+        node.mine(RICH)
+    texts = [each.getMessage() for each in caplog.records if "feature 99 (" in each.getMessage()]
+    assert ["should it reach" in each for each in texts] == [True, False]
+    assert "90 % of 10 blocks since height 1 vote for it, 90 % approve it; at this" in texts[1]
 
 
 def test_a_rollback_below_the_approval_takes_the_warning_back(
