@@ -13,6 +13,7 @@ import pytest_asyncio
 
 from soliton.chain.addresses import address_text
 from soliton.chain.orders import Order, Side
+from soliton.matcher.canceling import PORTION
 from soliton.matcher.journal.embedded import EmbeddedJournal
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.node_client import Broadcast, BroadcastAnswer
@@ -393,3 +394,42 @@ async def test_what_is_owed_is_counted_once(matcher: Matcher, node: FakeNode) ->
     assert settlement.owed == 0
     settlement.activate()
     assert settlement.owed == FEE
+
+
+async def test_others_are_served_while_a_large_book_is_cancelled(
+    tmp_path: Path, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 3 * PORTION + 1
+    settings = settings_in(tmp_path, max_active_orders=count + 1)
+    async with running(settings, node) as matcher:
+        for _ in range(count):
+            await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+        journal, sizes = matcher._replica.journal, []
+        append = journal.append
+
+        async def counting(payloads: Sequence[bytes]) -> Any:
+            sizes.append(len(payloads))
+            return await append(payloads)
+
+        monkeypatch.setattr(journal, "append", counting)
+        cancelling = asyncio.create_task(matcher.canceling.cancel_all_in_book(PAIR))
+        await eventually(lambda: len(sizes) > 0)
+        # An order that comes meanwhile is served before the end, and stays.
+        order = make_order(BOB, Side.BUY, COIN, PRICE - 1)
+        await matcher.placing.place(order, market=False)
+        assert not cancelling.done()
+        await cancelling
+        assert max(sizes) <= PORTION + 1 and sum(sizes) == count + 1
+        book = matcher.engine.book(PAIR)
+        assert book is not None and list(book.index) == [order.id]
+        assert matcher.queries.reserved(address_of(ALICE)) == {}
+
+
+async def test_cancelling_a_book_goes_on_when_nobody_waits(matcher: Matcher) -> None:
+    for _ in range(PORTION + 1):
+        await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    cancelling = asyncio.create_task(matcher.canceling.delete_book(PAIR))
+    await asyncio.sleep(0)
+    cancelling.cancel()
+    await eventually(lambda: matcher.engine.book(PAIR) is None)
+    assert matcher.queries.pairs() == {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Final
 
 from soliton.chain.addresses import Address
@@ -16,13 +16,12 @@ from soliton.crypto import base58
 from soliton.matcher.accounts import Account
 from soliton.matcher.log_throttle import throttled
 from soliton.matcher.replica import Replica
-from soliton.matcher.time_slices import end_all
+from soliton.matcher.time_slices import end_all, in_slices
 from soliton.matching import errors
+from soliton.matching.book import OrderBook
 from soliton.matching.commands import (
-    CancelAllOrders,
     CancelOrder,
     CancelSource,
-    Command,
     DeleteOrderBook,
 )
 from soliton.matching.errors import MatcherError
@@ -30,6 +29,8 @@ from soliton.matching.events import Event, OrderCanceled
 from soliton.matching.model import ActiveOrder, OrderStatus
 from soliton.matching.pairs import AssetPair
 
+PORTION: Final = 200
+"""The number of orders of a book that are cancelled at a time."""
 _RETRY_SECONDS: Final = 1.0
 _EXPIRATION_SECONDS: Final = 0.05
 
@@ -50,6 +51,7 @@ class Canceling:
         self._engine = replica.engine
         self._expirations = replica.effects.expirations
         self._database = replica.database
+        self._background: set[asyncio.Task[None]] = set()
 
     # --- for clients ------------------------------------------------------------------------------
 
@@ -104,25 +106,50 @@ class Canceling:
     # --- for the operator -------------------------------------------------------------------------
 
     async def cancel_all_in_book(self, pair: AssetPair) -> None:
-        """Cancel all orders of a pair."""
-        await self._with_book(pair, CancelAllOrders(pair))
+        """Cancel all orders that a pair has now, in portions: others are served meanwhile. It goes
+        on if the caller does not wait for its end.
+        """
+        await asyncio.shield(self._in_background(self._empty(self._book(pair))))
 
     async def delete_book(self, pair: AssetPair) -> None:
-        """Cancel all orders of a pair and delete its book."""
-        await self._with_book(pair, DeleteOrderBook(pair))
+        """Cancel all orders of a pair and delete its book, as ``cancel_all_in_book``."""
+        await asyncio.shield(self._in_background(self._delete(self._book(pair))))
 
-    async def _with_book(self, pair: AssetPair, command: Command) -> None:
+    def _book(self, pair: AssetPair) -> OrderBook:
         self._session.require_accounts()
-        if self._engine.book(pair) is None:
+        book = self._engine.book(pair)
+        if book is None:
             raise MatcherError(errors.ORDER_BOOK_BROKEN, assetPair=pair)
-        await asyncio.shield(self._sequencer.submit(command))
+        return book
+
+    def _in_background(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return task
+
+    async def _empty(self, book: OrderBook) -> None:
+        """Cancel the orders of a book. One command for all of them would take seconds for many, and
+        nothing else can happen during a command.
+        """
+        order_ids = list(book.index)
+        for start in range(0, len(order_ids), PORTION):
+            commands = [
+                CancelOrder(book.pair, order_id, CancelSource.REQUEST)
+                for order_id in order_ids[start : start + PORTION]
+            ]
+            await asyncio.gather(*map(self._sequencer.submit, commands))
+
+    async def _delete(self, book: OrderBook) -> None:
+        await self._empty(book)
+        await self._sequencer.submit(DeleteOrderBook(book.pair))
 
     # --- because of time or balances --------------------------------------------------------------
 
     async def expire(self) -> None:
         """Cancel expired orders, forever."""
         while True:
-            for active in self._expirations.take_due(self._clock()):
+            async for active in in_slices(list(self._expirations.take_due(self._clock()))):
                 self._cancel_certainly(active, CancelSource.EXPIRATION)
             await asyncio.sleep(_EXPIRATION_SECONDS)
 

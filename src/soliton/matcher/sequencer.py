@@ -24,6 +24,7 @@ from soliton.matcher.journal import Journal, Position, Record
 from soliton.matcher.journal.errors import JournalProblem, LeadershipLost
 from soliton.matcher.log_throttle import throttled
 from soliton.matcher.quarantine import Quarantine
+from soliton.matcher.time_slices import in_slices
 from soliton.matching import errors
 from soliton.matching.commands import MAX_COMMAND_BYTES, Command, decode, encode
 from soliton.matching.engine import Engine
@@ -132,16 +133,17 @@ class Sequencer:
             _refuse_all(batch, _unknown())
         else:
             await _until_done(before)
-            self._apply(batch, positions)
+            await self._apply(batch, positions)
         finally:
             self._count -= len(batch)
 
-    def _apply(
+    async def _apply(
         self,
         batch: Sequence[_Queued],
         positions: Sequence[Position],
     ) -> None:
-        for (command, _, on_outcome), (offset, timestamp) in zip(batch, positions, strict=True):
+        stored = zip(batch, positions, strict=True)
+        async for (command, _, on_outcome), (offset, timestamp) in in_slices(stored):
             if self.lost.is_set():
                 # The command is stored: the replay applies it.
                 on_outcome(_unknown())
