@@ -142,11 +142,16 @@ def of_vault(url: str, token: Path, **others: str) -> FetchedSettings:
 
 def test_a_secret_of_vault(tmp_path: Path, vault: str) -> None:
     token = tmp_path / "token"
+    token.touch(0o600)
     token.write_text("a-token\n")
     assert fetch(of_vault(vault, token)) == PAIR
     for others in ({"path": "else"}, {"within": "kv"}, {"field": "none"}, {"field": "number"}):
         with pytest.raises(StoreTrouble):
             fetch(of_vault(vault, token, **others))
+    token.chmod(0o644)
+    with pytest.raises(StoreTrouble, match="open to others"):
+        fetch(of_vault(vault, token))
+    token.chmod(0o600)
     token.write_text("wrong")
     with pytest.raises(StoreTrouble, match="403"):
         fetch(of_vault(vault, token))

@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -160,6 +160,7 @@ def token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         login = ["--module", str(SOFTHSM), "--login", "--pin", PIN, "--token-label", "soliton"]
         key = ["--keypairgen", "--key-type", "EC:edwards25519", "--label", "hot", "--id", "01"]
         subprocess.run(["pkcs11-tool", *login, *key], check=True, capture_output=True)
+        (directory / "pin").touch(0o600)
         (directory / "pin").write_text(f"{PIN}\n", encoding="utf-8")
         yield directory / "pin"
     finally:
@@ -188,6 +189,110 @@ def test_tokens_and_keys_that_are_not_there(tmp_path: Path, token: Path) -> None
         with pytest.raises(StoreTrouble, match=words) as caught:
             Pkcs11(module, label, key, pin)
         assert PIN not in str(caught.value)
+
+
+class FakeToken:
+    """A module of PKCS#11 as C calls it, with one key; ``lost`` is its answer when taken out."""
+
+    def __init__(self) -> None:
+        self.key = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+        self.sessions = 0
+        self.pins: list[bytes] = []
+        self.is_in = True
+        self.lost = 0
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("C_"):
+            raise AttributeError(name)
+        calls: dict[str, Callable[..., int]] = {
+            "C_GetSlotList": self._slots,
+            "C_GetTokenInfo": self._info,
+            "C_OpenSession": self._open,
+            "C_Login": self._login,
+            "C_FindObjects": self._find,
+            "C_Sign": self._sign,
+        }
+        return Function(calls.get(name, lambda *_: 0))
+
+    def _slots(self, _present: Any, slots: Any, count: Any) -> int:
+        slots[0], count._obj.value = 7, int(self.is_in)
+        return 0
+
+    def _info(self, _slot: Any, info: Any) -> int:
+        info._obj.label = b"soliton".ljust(32)
+        return 0
+
+    def _open(self, _slot: Any, _flags: Any, _one: Any, _two: Any, session: Any) -> int:
+        self.sessions += 1
+        session._obj.value, self.lost = self.sessions, 0
+        return 0
+
+    def _login(self, _session: Any, _user: Any, pin: bytes, _length: Any) -> int:
+        self.pins.append(pin)
+        return 0
+
+    def _find(self, _session: Any, found: Any, _most: Any, count: Any) -> int:
+        found[0], count._obj.value = 1, 1
+        return 0
+
+    def _sign(self, _session: Any, message: bytes, _size: Any, room: Any, length: Any) -> int:
+        if self.lost:
+            return self.lost
+        room.raw, length._obj.value = self.key.sign(message), 64
+        return 0
+
+
+class Function:
+    """A function of C: its result has a type."""
+
+    def __init__(self, call: Callable[..., int]) -> None:
+        self._call = call
+        self.restype: Any = None
+
+    def __call__(self, *arguments: Any) -> int:
+        return self._call(*arguments)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeToken:
+    token = FakeToken()
+    monkeypatch.setattr("soliton.signer.pkcs11.ctypes.CDLL", lambda _path: token)
+    return token
+
+
+@pytest.mark.parametrize("lost", [0x32, 0x82, 0xB0, 0xB3, 0xE0, 0x101, 0x190])
+def test_a_token_that_is_back_is_opened_again(tmp_path: Path, fake: FakeToken, lost: int) -> None:
+    pin = tmp_path / "pin"
+    pin.touch(0o600)
+    pin.write_text(PIN)
+    opened = Pkcs11(tmp_path / "module.so", "soliton", "hot", pin)
+    (first,) = opened.sign([b"one"])
+    fake.key.public_key().verify(first, b"one")
+    fake.lost, fake.is_in = lost, False
+    for _ in range(2):
+        with pytest.raises(StoreTrouble, match="no token"):
+            opened.sign([b"two"])
+    fake.is_in = True
+    signatures = opened.sign([b"two", b"three"])
+    fake.key.public_key().verify(signatures[1], b"three")
+    assert (fake.sessions, fake.pins) == (2, [PIN.encode()] * 2)
+    # A refusal is no loss.
+    fake.lost = 0x5
+    with pytest.raises(StoreTrouble, match="0x5"):
+        opened.sign([b"four"])
+    assert fake.sessions == 2
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660, 0o602])
+def test_a_pin_that_others_can_read_is_refused(tmp_path: Path, fake: FakeToken, mode: int) -> None:
+    pin = tmp_path / "pin"
+    pin.write_text(PIN)
+    pin.chmod(mode)
+    with pytest.raises(StoreTrouble, match="open to others: chmod 600"):
+        Pkcs11(tmp_path / "module.so", "soliton", "hot", pin)
+    assert fake.pins == []
+    pin.chmod(0o400)
+    assert Pkcs11(tmp_path / "module.so", "soliton", "hot", pin).sign([]) == []
 
 
 # --- Vault ----------------------------------------------------------------------------------------
@@ -256,6 +361,7 @@ def vault() -> Iterator[Vault]:
 @pytest.fixture
 def token_file(tmp_path: Path) -> Path:
     path = tmp_path / "token"
+    path.touch(0o600)
     path.write_text("a token\n")
     return path
 

@@ -59,7 +59,7 @@ def _number(value: object, default: int | None = None) -> int:
     if value is None and default is not None:
         return default
     found = value if isinstance(value, int) and not isinstance(value, bool) else None
-    if isinstance(value, str) and 0 < len(value) <= 80 and value.isascii():
+    if isinstance(value, str) and 0 < len(value) <= 80 and "_" not in value and value.isascii():
         try:
             found = int(value, 16 if value.startswith(_PREFIX) else 10)
         except ValueError:

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from soliton.cli.chosen import UsageProblem
 from soliton.cli.logs import configure_log, current_log, log_options
+from soliton.cli.quantities import WHOLE, WholeRange
 from soliton.cli.ranges import Seconds
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
     from soliton.data_service.app import DataServiceSettings
 
+_AMOUNT: Final = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?")
 _log = logging.getLogger(__name__)
 
 
@@ -44,7 +47,7 @@ class WrongNumber(InputError):
     help="Without a database: serve this node's chain.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=int, default=3000, show_default=True, help="0 chooses a free one.")
+@click.option("--port", type=WHOLE, default=3000, show_default=True, help="0 chooses a free one.")
 @click.option(
     "--matcher",
     default="",
@@ -69,7 +72,7 @@ class WrongNumber(InputError):
 )
 @click.option(
     "--pool",
-    type=click.IntRange(1, 1_000),
+    type=WholeRange(1, 1_000),
     default=20,
     show_default=True,
     help="Connections to the database.",
@@ -114,14 +117,9 @@ def data_service(
 
 def _amount(text: str) -> Decimal:
     """Parse the value of ``--rate-threshold``."""
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    # NaN could not be compared with a volume.
-    if not amount.is_finite() or amount < 0:
+    if _AMOUNT.fullmatch(text) is None:
         raise WrongNumber(f"--rate-threshold: {text!r} is not an amount")
-    return amount
+    return Decimal(text)
 
 
 @contextmanager

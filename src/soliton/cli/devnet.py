@@ -6,13 +6,13 @@ when the command runs.
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from soliton.cli.logs import log_options
+from soliton.cli.quantities import WHOLE, WholeRange
 from soliton.cli.ranges import Seconds
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from soliton.devnet.options import DevnetOptions
 
 _COIN: Final = 10**8
-_MAX_CHARACTERS: Final = 30
 _MOST: Final = 2**63
 _MAX_NODES: Final = 16
 
@@ -36,16 +35,17 @@ class _Coins(click.ParamType[int]):
         """Return the amount in the smallest unit."""
         if isinstance(value, int):
             return value * _COIN
+        from soliton.client.amounts import units
+        from soliton.client.errors import AmountError
+
         text = str(value)
         try:
-            if len(text) > _MAX_CHARACTERS:
-                raise InvalidOperation
-            wavelets = Decimal(text).scaleb(8)
-            if not 0 <= wavelets < _MOST or wavelets != wavelets.to_integral_value():
-                raise InvalidOperation
-        except ArithmeticError:
+            wavelets = units(text)
+        except AmountError:
+            wavelets = -1
+        if not 0 <= wavelets < _MOST:
             self.fail(f"{text[:80]!r} is not a number of coins with at most 8 decimals", param, ctx)
-        return int(wavelets)
+        return wavelets
 
 
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
@@ -54,7 +54,7 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.command()
 @click.option(
     "--nodes",
-    type=click.IntRange(1, _MAX_NODES),
+    type=WholeRange(1, _MAX_NODES),
     default=1,
     show_default=True,
     help="Mining nodes, each a process; they communicate over loopback.",
@@ -80,7 +80,7 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--fork", metavar="URL", help="Fork the chain of this node, which is read as needed.")
 @click.option(
-    "--height", type=click.IntRange(min=1), help="With --fork: the block to fork at, not the last."
+    "--height", type=WholeRange(min=1), help="With --fork: the block to fork at, not the last."
 )
 @click.option(
     "--fork-cache",
@@ -121,19 +121,19 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option(
     "--data-service",
-    type=int,
+    type=WHOLE,
     metavar="PORT",
     help="Also serve /v0 on this port; 0 chooses a free one.",
 )
 @click.option(
     "--grpc-port",
-    type=int,
+    type=WHOLE,
     metavar="PORT",
     help="Also serve the node's gRPC API on this port; 0 chooses a free one.",
 )
 @click.option(
     "--grpc-updates-port",
-    type=int,
+    type=WHOLE,
     metavar="PORT",
     help="Also serve BlockchainUpdates on this port; 0 chooses a free one.",
 )
@@ -152,7 +152,7 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option(
     "--workers",
-    type=click.IntRange(min=0, max=64),
+    type=WholeRange(min=0, max=64),
     default=0,
     show_default=True,
     help="Worker processes that serve the REST API.",

@@ -13,7 +13,7 @@ import click
 
 from soliton.cli.chain_source import ChainSource, chain_options
 from soliton.cli.logs import log_options
-from soliton.cli.quantities import MILLISECONDS
+from soliton.cli.quantities import MILLISECONDS, WholeRange
 
 _DSN: Final = click.option(
     "--dsn",
@@ -80,7 +80,7 @@ def export_ndjson(
 )
 @click.option(
     "--heights",
-    type=click.IntRange(1, 1_000_000),
+    type=WholeRange(1, 1_000_000),
     default=1_000,
     show_default=True,
     help="Heights per file.",
@@ -113,7 +113,7 @@ def export_parquet(
 @click.option("--topic", required=True, help="The topic; it is created if missing.")
 @click.option(
     "--replicas",
-    type=click.IntRange(1, 100),
+    type=WholeRange(1, 100),
     default=1,
     show_default=True,
     help="Replicas of a topic that is created.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from soliton.cli.helping import Commands
+from soliton.cli.quantities import WHOLE
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ def new(name: str, quiet: bool, store: Path, password_file: Path | None) -> None
 @click.option("--phrase", "as_phrase", is_flag=True, help="Import a seed phrase, not FILE.")
 @click.option("--private-key", "as_private", is_flag=True, help="Import a private key in base58.")
 @click.option("--account-seed", "as_seed", is_flag=True, help="Import an account seed in base58.")
-@click.option("--nonce", type=int, default=0, help="The account's number under the phrase.")
+@click.option("--nonce", type=WHOLE, default=0, help="The account's number under the phrase.")
 @click.option("--public-key", help="Fail unless this is the public key.")
 @click.option(
     "--file-password-file",
@@ -285,8 +287,16 @@ def read_password(directory: Path, file: Path | None, *, confirm: bool = False) 
     return _read_or_ask(file, f"password of {directory}", confirm=confirm)
 
 
+def warn_if_open(file: Path) -> None:
+    """Warn of a file with a secret that other users of the machine can read."""
+    mode = file.stat().st_mode
+    if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        click.echo(f"soliton: {file} is open to others: chmod 600 {file}", err=True)
+
+
 def _read_or_ask(file: Path | None, what: str, *, confirm: bool = False) -> str:
     if file is not None:
+        warn_if_open(file)
         with file.open("rb") as opened:
             text = opened.read(MAX_PASSWORD_FILE_BYTES)
         return text.decode("utf-8", "surrogateescape").rstrip("\r\n")

@@ -16,7 +16,7 @@ from soliton import __version__
 from soliton.cli.chosen import chosen_settings
 from soliton.cli.helping import CONTEXT, Commands, ImportedLater, WithOthers
 from soliton.cli.logs import choose_level, configure_log, current_log, log_options
-from soliton.cli.quantities import MILLISECONDS, SHARE
+from soliton.cli.quantities import MILLISECONDS, SHARE, WHOLE, WholeRange
 from soliton.errors import SolitonError
 
 _DATA_DIR = click.option(
@@ -62,7 +62,7 @@ def cli(verbose: bool) -> None:
 @_NETWORK
 @_CONFIG
 @_DATA_DIR
-@click.option("--to-height", type=click.IntRange(min=2), help="Stop after this height.")
+@click.option("--to-height", type=WholeRange(min=2), help="Stop after this height.")
 def import_command(
     file: Path,
     network: str | None,
@@ -91,7 +91,7 @@ def import_command(
 @_NETWORK
 @_CONFIG
 @_DATA_DIR
-@click.option("--to-height", type=click.IntRange(min=2), help="Stop after this height.")
+@click.option("--to-height", type=WholeRange(min=2), help="Stop after this height.")
 @click.option(
     "--changed-by-hand", is_flag=True, help="Include blocks of a devnet that no node would accept."
 )
@@ -113,9 +113,7 @@ def export(
 @_NETWORK
 @_CONFIG
 @_DATA_DIR
-@click.option(
-    "--to-height", type=click.IntRange(min=1), required=True, help="The last height to keep."
-)
+@click.option("--to-height", type=WholeRange(min=1), required=True, help="The last height to keep.")
 def rollback(
     network: str | None, config: Path | None, data_dir: Path | None, to_height: int
 ) -> None:
@@ -126,7 +124,7 @@ def rollback(
 
 
 @cli.command("state-hash")
-@click.argument("height", type=click.IntRange(min=1))
+@click.argument("height", type=WholeRange(min=1))
 @_NETWORK
 @_CONFIG
 @_DATA_DIR
@@ -160,8 +158,8 @@ def verify(network: str | None, config: Path | None, data_dir: Path | None) -> N
 @_NETWORK
 @_DATA_DIR
 @click.option("--host", help="Address that the REST API listens on.")
-@click.option("--port", type=int, help="Port of the REST API; 0 chooses a free one.")
-@click.option("--peer-port", type=int, help="Port for other nodes; 0 chooses a free one.")
+@click.option("--port", type=WHOLE, help="Port of the REST API; 0 chooses a free one.")
+@click.option("--peer-port", type=WHOLE, help="Port for other nodes; 0 chooses a free one.")
 @click.option("--offline", is_flag=True, help="Connect to no other nodes.")
 @click.option("--sync-from", metavar="HOST:PORT", help="Connect to this node only.")
 @log_options
@@ -189,25 +187,23 @@ def run(
 
 
 @cli.command()
+@click.option("--nodes", type=WholeRange(1, 50), default=7, show_default=True, help="Honest nodes.")
 @click.option(
-    "--nodes", type=click.IntRange(1, 50), default=7, show_default=True, help="Honest nodes."
+    "--light", type=WholeRange(0, 50), default=0, show_default=True, help="Light nodes of them."
 )
 @click.option(
-    "--light", type=click.IntRange(0, 50), default=0, show_default=True, help="Light nodes of them."
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of randomness."
+    "--seed", type=WholeRange(min=0), default=1, show_default=True, help="Seed of randomness."
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=WholeRange(min=1),
     default=1,
     show_default=True,
     help="Number of runs, from --seed on.",
 )
 @click.option(
     "--seconds",
-    type=click.IntRange(1, 10_000_000),
+    type=WholeRange(1, 10_000_000),
     default=3_600,
     show_default=True,
     help="Length of a run, in simulated seconds.",
@@ -223,12 +219,10 @@ def run(
     default="0s",
     help="Recurring partitions of this length.",
 )
-@click.option("--crashes", type=click.IntRange(0, 10_000), default=0, help="Crashes with restarts.")
+@click.option("--crashes", type=WholeRange(0, 10_000), default=0, help="Crashes with restarts.")
 @click.option("--skew", type=MILLISECONDS, default="0ms", help="Maximal error of the clocks.")
 @click.option("--duplicates", is_flag=True, help="Nodes dial peers that they are connected to.")
-@click.option(
-    "--transactions", type=click.IntRange(0, 60_000), default=0, help="Transfers per minute."
-)
+@click.option("--transactions", type=WholeRange(0, 60_000), default=0, help="Transfers per minute.")
 @click.option(
     "--block-time",
     type=MILLISECONDS,

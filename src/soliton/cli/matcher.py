@@ -13,6 +13,7 @@ import click
 
 from soliton.cli.helping import Commands
 from soliton.cli.logs import configure_log, log_options
+from soliton.cli.quantities import WHOLE, WholeRange
 
 if TYPE_CHECKING:
     from soliton.matcher.settings import MatcherSettings
@@ -68,7 +69,7 @@ def init_command(network: str, data_dir: Path | None, config: Path | None, node_
 )
 @click.option(
     "--account-nonce",
-    type=click.IntRange(0, 2**31 - 1),
+    type=WholeRange(0, 2**31 - 1),
     help="Derive the account of this number from the seed.",
 )
 def account_file_command(path: Path, seed_format: str, account_nonce: int | None) -> None:
@@ -90,9 +91,9 @@ def account_file_command(path: Path, seed_format: str, account_nonce: int | None
 @_DATA_DIR
 @_NODE_URL
 @click.option("--host", help="Address to listen on.")
-@click.option("--port", type=int, help="Port to listen on; 0 chooses a free one.")
+@click.option("--port", type=WHOLE, help="Port to listen on; 0 chooses a free one.")
 @click.option(
-    "--workers", type=int, help="Processes that parse the clients' requests for the matcher."
+    "--workers", type=WHOLE, help="Processes that parse the clients' requests for the matcher."
 )
 @log_options
 def run_command(
@@ -152,7 +153,7 @@ def verify_command(
 @_NETWORK
 @_DATA_DIR
 @_NODE_URL
-@click.option("--to-offset", type=click.IntRange(min=0), help="Stop after this command.")
+@click.option("--to-offset", type=WholeRange(min=0), help="Stop after this command.")
 @click.option("--no-chain", is_flag=True, help="Do not query the node about assets.")
 def replay_command(
     config: Path | None,

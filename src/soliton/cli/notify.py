@@ -13,7 +13,7 @@ import click
 from soliton.cli.chain_source import ChainSource, chain_options
 from soliton.cli.chosen import UsageProblem
 from soliton.cli.logs import log_options
-from soliton.cli.quantities import MILLISECONDS
+from soliton.cli.quantities import MILLISECONDS, WholeRange
 
 
 @click.command()
@@ -55,13 +55,13 @@ from soliton.cli.quantities import MILLISECONDS
 )
 @click.option(
     "--from-height",
-    type=click.IntRange(min=1),
+    type=WholeRange(min=1),
     metavar="HEIGHT",
     help="The first block (default: the next one).",
 )
 @click.option(
     "--confirmations",
-    type=click.IntRange(0, 10_000),
+    type=WholeRange(0, 10_000),
     default=0,
     show_default=True,
     help="Blocks on top of a block before its notices are sent.",

@@ -1,15 +1,17 @@
-"""Quantities on the command line: durations such as ``60s``, shares such as ``5%``."""
+"""Quantities on the command line: numbers, durations such as ``60s``, shares such as ``5%``."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Final
+from typing import Any, Final
 
 import click
 
 _UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "": 1_000}
 _TIME: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*(ms|s|m|h|)")
+_SHARE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(%?)")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}")
 MAX_SHARE: Final = 0.5
 
 
@@ -37,15 +39,27 @@ class _Share(click.ParamType[float]):
         """Return the share in ``5%`` or ``0.05``, at most a half."""
         if isinstance(value, float):
             return value
-        text = str(value)
-        try:
-            share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            share = math.nan
+        found = _SHARE.fullmatch(str(value))
+        share = math.nan
+        if found is not None:
+            share = float(found[1]) / (100 if found[2] else 1)
         if not 0 <= share <= MAX_SHARE:
             self.fail(f"{value!r} is not a share from 0% to {MAX_SHARE:.0%}", param, ctx)
         return share
 
 
+class WholeRange(click.IntRange):
+    """``click.IntRange`` for digits alone: without underscores, spaces and digits of other scripts,
+    all of which ``int`` takes.
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as its base
+        """Return the number."""
+        if isinstance(value, str) and _WHOLE.fullmatch(value) is None:
+            self.fail(f"{value!r} is not a valid integer.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 MILLISECONDS: Final = _Milliseconds()
 SHARE: Final = _Share()
+WHOLE: Final = WholeRange()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from soliton.cli.helping import Commands
+from soliton.cli.quantities import WholeRange
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ SOURCE = click.argument("source", type=click.Path(path_type=Path, dir_okay=False
 _VERSION = click.option(
     "--version",
     "version",
-    type=click.IntRange(1, 8),
+    type=WholeRange(1, 8),
     default=8,
     show_default=True,
     help="Version of the library.",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from soliton.cli.keys import PASSWORD_VARIABLE, read_password
+from soliton.cli.quantities import WholeRange
 from soliton.cli.ride import SOURCE, libraries_of, reporting_errors, ride, source_text
 from soliton.errors import InputError
 
@@ -39,10 +40,10 @@ _SOURCES = click.option(
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="A source file: errors and steps show its lines if a script was compiled from it.",
 )
-_FEE = click.option("--fee", type=click.IntRange(min=1), help="Default: what the node requires.")
+_FEE = click.option("--fee", type=WholeRange(min=1), help="Default: what the node requires.")
 _MAX_FEE = click.option(
     "--max-fee",
-    type=click.IntRange(min=1),
+    type=WholeRange(min=1),
     help="The limit on that. Default: twice the minimum of the network's rules.",
 )
 _CHAIN = click.option(
@@ -58,7 +59,7 @@ def _signing(command: _Command) -> _Command:
         click.option("--keys", "store", type=click.Path(path_type=Path, file_okay=False),
             default=Path("~/.soliton/keys"), show_default=True, help="Directory of the key files."),
         click.option("--key", "key", help="Sign with this key of the key files."),
-        click.option("--account", type=click.IntRange(1, _MAX_ACCOUNTS),
+        click.option("--account", type=WholeRange(1, _MAX_ACCOUNTS),
             help="Sign as this account of a devnet (with the default --seed)."),
     ):  # fmt: skip
         command = option(command)

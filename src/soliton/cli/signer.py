@@ -14,6 +14,7 @@ import click
 from soliton.cli.chosen import chosen_settings
 from soliton.cli.helping import Commands
 from soliton.cli.logs import configure_log, log_options
+from soliton.cli.quantities import WHOLE, WholeRange
 
 if TYPE_CHECKING:
     from soliton.node.settings import Settings
@@ -38,7 +39,7 @@ _API_KEY_FILE: Final = click.option(
 @_CONFIG
 @_NETWORK
 @click.option("--host", help="Address to listen on.")
-@click.option("--port", type=int, help="Port to listen on; 0 chooses a free one.")
+@click.option("--port", type=WHOLE, help="Port to listen on; 0 chooses a free one.")
 @click.option("--node-url", help="The node to broadcast through.")
 @log_options
 @click.pass_context
@@ -87,7 +88,7 @@ def check_command(policy: Path, network: str) -> None:
 @click.argument("policy", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option("--key", "keys", multiple=True, required=True, help="NAME=ADDRESS, repeatable.")
 @click.option("--caller", default="bot", show_default=True, help="The caller to assume.")
-@click.option("--days", type=click.IntRange(1, 366), default=30, show_default=True)
+@click.option("--days", type=WholeRange(1, 366), default=30, show_default=True)
 @click.option("--network", default="waves-mainnet", show_default=True, help="Network of accounts.")
 @click.option("--node-url", default="http://127.0.0.1:6869", show_default=True)
 def dry_run_command(
@@ -101,7 +102,7 @@ def dry_run_command(
 
 @signer.command("unlock")
 @click.option("--key", "keys", multiple=True, help="A key's name, repeatable; default: all.")
-@click.option("--seconds", type=click.IntRange(1), default=3_600, show_default=True)
+@click.option("--seconds", type=WholeRange(1), default=3_600, show_default=True)
 @click.option(
     "--password-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -225,7 +226,7 @@ def verify_command(directory: Path, head: str | None) -> None:
 @audit.command("export")
 @_STATE
 @click.option("--csv", "as_csv", is_flag=True, help="CSV in place of JSON lines.")
-@click.option("--since", type=int, default=0, help="Start time in ms since 1970.")
+@click.option("--since", type=WHOLE, default=0, help="Start time in ms since 1970.")
 def export_command(directory: Path, as_csv: bool, since: int) -> None:
     """Print the requests and decisions in the log in DIRECTORY."""
     from soliton.cli.signer_commands import run_export
@@ -236,7 +237,7 @@ def export_command(directory: Path, as_csv: bool, since: int) -> None:
 @audit.command("anchor")
 @click.option("--key", required=True, help="The key whose account signs the data transaction.")
 @click.option("--entry", default="audit-head", show_default=True, help="The key of the data entry.")
-@click.option("--fee", type=click.IntRange(1), default=100_000, show_default=True)
+@click.option("--fee", type=WholeRange(1), default=100_000, show_default=True)
 @_CONFIG
 @_NETWORK
 @_URL

@@ -19,6 +19,7 @@ import click
 
 from soliton.chain import networks
 from soliton.cli.helping import printable
+from soliton.cli.keys import warn_if_open
 from soliton.errors import EnvironmentProblem, InputError
 from soliton.node.settings import Settings
 from soliton.signer.journal import read_all
@@ -250,6 +251,7 @@ def _api_key(file: Path | None) -> str:
 
 def _secret(file: Path | None, variable: str, what: str) -> str:
     if file is not None:
+        warn_if_open(file)
         with file.open("rb") as opened:
             text = opened.read(MAX_SECRET_BYTES)
         return text.decode("utf-8", "surrogateescape").rstrip("\r\n")

@@ -36,6 +36,7 @@ from soliton.node.remote_keys import (
     SigningRefused,
 )
 from soliton.node.settings import WalletSettings
+from soliton.storage.files import read_secret
 from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
 
 API_KEY_VARIABLE: Final = "SOLITON_SIGNER_KEY"
@@ -69,8 +70,7 @@ def _api_key(file: Path | None) -> str:
         found = os.environ.get(API_KEY_VARIABLE, "")
     else:
         try:
-            with file.open("rb") as opened:
-                found = opened.read(MAX_KEY_BYTES).decode("ascii", "replace").strip()
+            found = read_secret(file, MAX_KEY_BYTES).decode("ascii", "replace").strip()
         except OSError as error:
             raise SignerUnavailable(f"wallet.signer-key-file: {file}: {error.strerror}") from error
     if not found.isascii() or not found.isprintable():

@@ -6,6 +6,7 @@ brings along.
 
 from __future__ import annotations
 
+import re
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
@@ -22,6 +23,7 @@ MAX_DECIMALS: Final = 8
 """The ledger's limit on the decimals of an asset."""
 MAX_TEXT: Final = 64
 _ASSET_BYTES: Final = 32
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _COIN_NAMES: Final = frozenset(("", "WAVES"))
 # Independent of the caller's decimal context, so that no digit is lost.
 _EXACT: Final = Context(prec=2 * MAX_TEXT, traps=[Inexact, InvalidOperation])
@@ -121,10 +123,7 @@ def scaled(amount: Amount, decimals: int) -> int:
         raise AmountError(f"an amount is an int, text or a Decimal, not {type(amount).__name__}")
     if len(str(amount)) > MAX_TEXT:
         raise AmountError(f"an amount of more than {MAX_TEXT} characters")
-    try:
-        number = Decimal(amount)
-    except InvalidOperation:
-        raise AmountError(f"{amount!r} is not a number") from None
+    number = decimal_in(amount) if isinstance(amount, str) else amount
     if not number.is_finite() or number.copy_abs() > MAX_I64:
         raise AmountError(f"{amount!r} is not an amount")
     try:
@@ -132,6 +131,15 @@ def scaled(amount: Amount, decimals: int) -> int:
     except Inexact:
         raise AmountError(f"{amount} has more than {decimals} decimals") from None
     return _in_range(int(whole))
+
+
+def decimal_in(text: str) -> Decimal:
+    """Return the number in digits, with a sign or a point; raises ``AmountError`` for all else that
+    ``Decimal`` takes: underscores, spaces, exponents, digits of other scripts, NaN.
+    """
+    if len(text) > MAX_TEXT or _NUMBER.fullmatch(text) is None:
+        raise AmountError(f"{text[:MAX_TEXT]!r} is not a number")
+    return Decimal(text)
 
 
 def text(amount: int, decimals: int = COIN_DECIMALS) -> str:

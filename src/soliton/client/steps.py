@@ -37,6 +37,7 @@ UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 MAX_PAUSE: Final = 10.0
 """A request is not retried if the server asks for a longer pause, in seconds."""
 FIRST_PAUSE: Final = 0.1
+_MAX_SECONDS_DIGITS: Final = 9
 MAX_CLOCK_OFFSET: Final = 4 * 60 * 60.0
 """The default limit on following a node's clock, in seconds: twice what the network's rules let a
 timestamp be away from a block's.
@@ -145,11 +146,9 @@ def call(core: Core, request: Request) -> Steps[Answer]:
 
 
 def retry_after(answer: Answer) -> float:
-    """Return the seconds in a Retry-After header, 0 without one."""
-    try:
-        return max(0.0, float(answer.headers.get(b"retry-after", b"0")))
-    except ValueError:
-        return 0.0
+    """Return the seconds in a Retry-After header, 0 without one or for a date."""
+    text = answer.headers.get(b"retry-after", b"")
+    return float(text) if text.isdigit() and len(text) <= _MAX_SECONDS_DIGITS else 0.0
 
 
 def ask(core: Core, request: Request, kind: type[T]) -> Steps[T]:

@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from soliton.client.account import Account
-from soliton.client.amounts import AssetLike
-from soliton.client.errors import NodeBroken
+from soliton.client.amounts import AssetLike, decimal_in
+from soliton.client.errors import AmountError, NodeBroken
 from soliton.client.matcher_routes import failure, signature_headers
 from soliton.client.order import pair_text
 from soliton.client.steps import FIRST_PAUSE, MAX_PAUSE
@@ -198,7 +198,7 @@ class MatcherStream:
         book = self._books[pair]
         changed = []
         for side, levels in ((book.bids, message.get("b", ())), (book.asks, message.get("a", ()))):
-            rows = tuple((Decimal(price), Decimal(amount)) for price, amount in levels)
+            rows = tuple((_number(price), _number(amount)) for price, amount in levels)
             for price, amount in rows:
                 if amount:
                     side[price] = amount
@@ -213,9 +213,19 @@ class MatcherStream:
             book,
             changed[0],
             changed[1],
-            None if trade is None else (Decimal(trade[0]), Decimal(trade[1]), str(trade[2])),
+            None if trade is None else (_number(trade[0]), _number(trade[1]), str(trade[2])),
             is_whole,
         )
+
+
+def _number(value: object) -> Decimal:
+    """Return a number of a message, which is text in JSON; raises ``NodeBroken``."""
+    if isinstance(value, int | float):
+        return Decimal(str(value))
+    try:
+        return decimal_in(str(value))
+    except AmountError as error:
+        raise NodeBroken(f"invalid message from the matcher: {error}") from error
 
 
 def _account_update(message: dict[str, Any]) -> AccountUpdate:

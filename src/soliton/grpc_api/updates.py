@@ -302,4 +302,8 @@ def _moved(height: int) -> Refused:
 
 def _room(metadata: Metadata) -> int:
     text = metadata.get(QUEUE_HEADER, "")
-    return min(int(text), MAX_LONG_QUEUE) if text.isdecimal() and len(text) < 9 else MAX_QUEUE
+    return (
+        min(int(text), MAX_LONG_QUEUE)
+        if text.isascii() and text.isdecimal() and len(text) < 9
+        else MAX_QUEUE
+    )

@@ -40,7 +40,12 @@ def parse_host_port(text: str) -> HostPort:
     """Parse ``HOST:PORT`` (IPv6 in brackets); raises ``ValueError``."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isdecimal() or not 0 < int(port[:6]) <= MAX_PORT:
+    if (
+        not colon
+        or not host
+        or not (port.isascii() and port.isdecimal())
+        or not 0 < int(port[:6]) <= MAX_PORT
+    ):
         raise ValueError(f"{text[:80]!r} is not HOST:PORT")
     return HostPort(host, int(port))
 

@@ -58,7 +58,9 @@ class Measures(msgspec.Struct, frozen=True, gc=False):
 
     ``sender`` is the public key of the account that it is for, which may differ from the signing
     key (an account with a script). ``spends`` are the amounts that leave it, without the ``fee``,
-    by asset; where they are unknown, ``is_uncertain`` says why. ``binds_chain`` says whether the
+    by asset; where they are unknown, ``is_uncertain`` says why. ``creates`` are the amounts that
+    are issued, ``sets`` those that become a rule, such as a sponsor's rate; ``None`` there stands
+    for a new asset. ``binds_chain`` says whether the
     signed bytes determine the chain.
     """
 
@@ -71,6 +73,8 @@ class Measures(msgspec.Struct, frozen=True, gc=False):
     fee: int = 0
     fee_asset: AssetId | None = None
     spends: tuple[tuple[AssetId | None, int], ...] = ()
+    creates: tuple[tuple[AssetId | None, int], ...] = ()
+    sets: tuple[tuple[AssetId | None, int], ...] = ()
     is_uncertain: str = ""
     recipients: tuple[Recipient, ...] = ()
     d_app: Recipient | None = None
@@ -106,6 +110,8 @@ def of_transaction(transaction: AnyTransaction) -> Measures:
         fee=transaction.fee,
         fee_asset=transaction.fee_asset_id,
         spends=_summed(kind.spends(payload)),
+        creates=_summed(kind.creates(payload)),
+        sets=_summed(kind.sets(payload)),
         recipients=recipients,
         d_app=d_app,
         call=call,
@@ -241,6 +247,8 @@ def sentence(measures: Measures, decimals: Decimals) -> str:
     elif measures.spends:
         spent = (amount_text(asset, amount, decimals) for asset, amount in measures.spends)
         parts.append("of " + " and ".join(spent))
+    for verb, amounts in (("creating", measures.creates), ("setting", measures.sets)):
+        parts += [f"{verb} {_created_text(*each, decimals)}" for each in amounts]
     if measures.recipients:
         parts.append("to " + _some(tuple(map(recipient_text, measures.recipients))))
     if measures.d_app is not None and measures.call is not None:
@@ -258,6 +266,12 @@ def sentence(measures: Measures, decimals: Decimals) -> str:
     if measures.fee:
         parts.append(f"for a fee of {amount_text(measures.fee_asset, measures.fee, decimals)}")
     return " ".join(parts)
+
+
+def _created_text(asset: AssetId | None, amount: int, decimals: Decimals) -> str:
+    if asset is None:
+        return f"{amount} units of a new asset"
+    return amount_text(asset, amount, decimals)
 
 
 def _of_an_order(order: Order, decimals: Decimals) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from soliton.signer.stores import StoreTrouble
+from soliton.storage.files import OpenToOthers, read_secret
 
 MAX_SLOTS: Final = 1_024
 MAX_PIN_BYTES: Final = 256
@@ -28,6 +29,16 @@ _CKM_EDDSA: Final = 0x1057
 _CKR_OK: Final = 0
 _CKR_ALREADY_LOGGED_IN: Final = 0x100
 _CKR_ALREADY_INITIALIZED: Final = 0x191
+_LOST: Final = frozenset(
+    (
+        *(0x30, 0x31, 0x32),  # CKR_DEVICE_ERROR, CKR_DEVICE_MEMORY, CKR_DEVICE_REMOVED
+        *(0x60, 0x82),  # CKR_KEY_HANDLE_INVALID, CKR_OBJECT_HANDLE_INVALID
+        *(0xB0, 0xB3),  # CKR_SESSION_CLOSED, CKR_SESSION_HANDLE_INVALID
+        *(0xE0, 0xE1, 0x3),  # CKR_TOKEN_NOT_PRESENT, _NOT_RECOGNIZED, CKR_SLOT_ID_INVALID
+        *(0x101, 0x190),  # CKR_USER_NOT_LOGGED_IN, CKR_CRYPTOKI_NOT_INITIALIZED
+    )
+)
+"""Answers after which a new session may work."""
 _KEY_BYTES: Final = 32
 _SIGNATURE_BYTES: Final = 64
 _OCTET_STRING: Final = b"\x04\x20"
@@ -60,31 +71,43 @@ class _TokenInfo(ctypes.Structure):
     )
 
 
+class _TokenLost(StoreTrouble):
+    """The session is gone: the token was taken out, or has restarted."""
+
+
 class Pkcs11:
     """An Ed25519 key of a token, by their labels."""
 
     def __init__(self, module: Path, token: str, key: str, pin_file: Path) -> None:
         """Open a session and log in; raises ``StoreTrouble``."""
         self._lock = threading.Lock()
-        self._key = key
+        self._token, self._key, self._pin_file = token, key, pin_file
         try:
             self._module: Any = ctypes.CDLL(str(module))
         except OSError as error:
             raise StoreTrouble(f"{module} cannot be loaded: {error}") from None
         self._session = _Ulong()
+        self._private = _Ulong()
+        self._is_open = False
+        self._open()
+
+    def _open(self) -> None:
+        """Find the token, open a session, log in, and find the key."""
         self._call("C_Initialize", None, fine=(_CKR_OK, _CKR_ALREADY_INITIALIZED))
-        slot = self._slot_of(token)
+        slot = self._slot_of(self._token)
         flags = _Ulong(_CKF_SERIAL_SESSION)
         self._call("C_OpenSession", slot, flags, None, None, ctypes.byref(self._session))
         try:
-            with pin_file.open("rb") as file:
-                pin = file.read(MAX_PIN_BYTES).rstrip(b"\r\n")
+            pin = read_secret(self._pin_file, MAX_PIN_BYTES).rstrip(b"\r\n")
+        except OpenToOthers as error:
+            raise StoreTrouble(str(error)) from None
         except OSError as error:
-            raise StoreTrouble(f"{pin_file} cannot be read: {error.strerror}") from None
+            raise StoreTrouble(f"{self._pin_file} cannot be read: {error.strerror}") from None
         fine = (_CKR_OK, _CKR_ALREADY_LOGGED_IN)
         length = _Ulong(len(pin))
         self._call("C_Login", self._session, _Ulong(_CKU_USER), pin, length, fine=fine)
         self._private = self._object(_CKO_PRIVATE_KEY)
+        self._is_open = True
 
     def public_key(self) -> bytes:
         """Return the point of the public key."""
@@ -103,9 +126,21 @@ class Pkcs11:
         return point
 
     def sign(self, messages: Sequence[bytes]) -> list[bytes]:
-        """Sign one after the other: a session allows one operation at a time."""
+        """Sign one after the other: a session allows one operation at a time. A token that was
+        taken out, or has restarted, and is back is opened again.
+        """
         with self._lock:
-            return [self._sign(each) for each in messages]
+            return [self._sign_after_loss(each) for each in messages]
+
+    def _sign_after_loss(self, message: bytes) -> bytes:
+        if self._is_open:
+            try:
+                return self._sign(message)
+            except _TokenLost:
+                self._is_open = False
+        self._module.C_CloseSession(self._session)
+        self._open()
+        return self._sign(message)
 
     def _sign(self, message: bytes) -> bytes:
         mechanism = _Mechanism(_CKM_EDDSA, None, 0)
@@ -164,5 +199,7 @@ class Pkcs11:
             raise StoreTrouble(f"the module has no {name}")
         function.restype = _Ulong
         result = function(*arguments)
+        if result in _LOST and self._is_open:
+            raise _TokenLost(f"the token answers {name} with {result:#x}")
         if result not in fine:
             raise StoreTrouble(f"the token answers {name} with {result:#x}")

@@ -10,6 +10,7 @@ rule whose conditions hold decides; if there is none, the first rule that applie
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
@@ -23,6 +24,8 @@ from soliton.signer.measures import Decimals, Kind, Measures, asset_text, price_
 from soliton.signer.patterns import ArgumentPattern, TextPattern
 from soliton.signer.windows import Charge, Windows
 
+NEW: Final = "new"
+"""What stands in ``quantities`` for an asset that begins with the transaction."""
 MAX_SHOWN: Final = 64
 """Characters of a name from a request that a refusal quotes."""
 
@@ -45,8 +48,8 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """A spending limit: at most ``most`` within ``length_ms``. ``what`` is ``amounts`` or ``fees``
-    of an asset, or ``signatures``; ``per`` is ``rule``, ``key`` or ``caller``.
+    """A limit: at most ``most`` within ``length_ms``. ``what`` is ``amounts``, ``fees`` or
+    ``quantities`` of an asset, or ``signatures``; ``per`` is ``rule``, ``key`` or ``caller``.
     """
 
     what: str
@@ -54,6 +57,13 @@ class Window(msgspec.Struct, frozen=True):
     most: int
     length_ms: int
     per: str
+
+
+class Bounds(NamedTuple):
+    """The least and the most of a quantity."""
+
+    least: int
+    most: int
 
 
 class Approvals(msgspec.Struct, frozen=True):
@@ -79,6 +89,7 @@ class Rule(msgspec.Struct, frozen=True):
     pins: Mapping[Alias, Address] = {}
     amounts: Mapping[AssetId | None, int] | None = {}
     fees: Mapping[AssetId | None, int] | None = {}
+    quantities: Mapping[AssetId | None, Bounds] | None = {}
     calls: tuple[Call, ...] | None = ()
     data_keys: tuple[TextPattern, ...] | None = ()
     pairs: tuple[Pair, ...] | None = ()
@@ -183,10 +194,20 @@ def _exceeded(
     for window, charge in charges:
         total = windows.spent(charge.counter, charge.length_ms, now) + charge.amount
         if total > window.most:
-            what = "signatures" if window.what == "signatures" else asset_text(window.asset)
+            what = _what(window)
             within = f"within {window.length_ms // 1_000} s, of {window.most}"
             return "windows", f"{charge.amount} more {what} would be {total} {within}"
     return None
+
+
+def _what(window: Window) -> str:
+    if window.what == "signatures":
+        return "signatures"
+    return _quantity_text(window.asset) if window.what == "quantities" else asset_text(window.asset)
+
+
+def _quantity_text(asset: AssetId | None) -> str:
+    return NEW if asset is None else asset_text(asset)
 
 
 def charges_of(rule: Rule, question: Question) -> Iterable[tuple[Window, Charge]]:
@@ -197,11 +218,13 @@ def charges_of(rule: Rule, question: Question) -> Iterable[tuple[Window, Charge]
             amount = 1
         elif window.what == "fees":
             amount = measures.fee if measures.fee_asset == window.asset else 0
+        elif window.what == "quantities":
+            amount = sum(amount for asset, amount in measures.creates if asset == window.asset)
         else:
             amount = sum(amount for asset, amount in measures.spends if asset == window.asset)
         if amount:
             whose = {"key": question.key, "caller": question.caller}.get(window.per, "")
-            asset = "" if window.what == "signatures" else asset_text(window.asset)
+            asset = "" if window.what == "signatures" else _what(window)
             counter = f"{rule.name}/{window.what}/{asset}/{window.per}/{whose}"
             yield window, Charge(counter, window.length_ms, amount)
 
@@ -261,6 +284,23 @@ def _amounts(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
 def _fees(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
     measures = question.measures
     return _within(((measures.fee_asset, measures.fee),), rule.fees) if measures.fee else None
+
+
+def _quantities(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    measures = question.measures
+    for asset, amount in (*measures.creates, *measures.sets):
+        if amount < 0:
+            return f"{amount} of {_quantity_text(asset)} is below zero"
+        if rule.quantities is None:
+            continue
+        if asset not in rule.quantities:
+            return f"{_quantity_text(asset)} is not among them"
+        bounds = rule.quantities[asset]
+        if amount > bounds.most:
+            return f"{amount} of {_quantity_text(asset)} is more than {bounds.most}"
+        if amount < bounds.least:
+            return f"{amount} of {_quantity_text(asset)} is less than {bounds.least}"
+    return None
 
 
 def _within(
@@ -352,11 +392,19 @@ def _hosts(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
     measures = question.measures
     if measures.kind is not Kind.AUTH or rule.hosts is None:
         return None
-    if any(pattern.fits(measures.host) for pattern in rule.hosts):
+    if any(_host_fits(pattern, measures.host) for pattern in rule.hosts):
         return None
     return f"{measures.host[:MAX_SHOWN]!r} is none of these"
 
 
+def _host_fits(pattern: TextPattern, host: str) -> bool:
+    """Whether a host is the pattern's. Where a star stands for some of it, it has to be the name of
+    a host: a star would also fit a path or a user before ``.example.com``.
+    """
+    return pattern.fits(host) and (len(pattern.pieces) == 1 or _HOST.fullmatch(host) is not None)
+
+
+_HOST: Final = re.compile(r"[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*(?::[0-9]{1,5})?")
 _BINDING: Final = frozenset({Kind.TRANSACTION, Kind.ORDER})
 """Kinds that are meant for one chain; other messages are for the party that requested them."""
 _CONDITIONS: Final[tuple[tuple[str, Callable[[Rule, Question, Decimals], str | None]], ...]] = (
@@ -372,4 +420,5 @@ _CONDITIONS: Final[tuple[tuple[str, Callable[[Rule, Question, Decimals], str | N
     ("hosts", _hosts),
     ("amounts", _amounts),
     ("fees", _fees),
+    ("quantities", _quantities),
 )

@@ -10,7 +10,6 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
@@ -34,7 +33,7 @@ from soliton.crypto.errors import CryptoError
 from soliton.errors import InputError
 from soliton.signer.measures import COIN, Kind
 from soliton.signer.patterns import BadPattern, TextPattern, argument_pattern, text_pattern
-from soliton.signer.policy import Approvals, Call, Pair, Policy, Rule, Window
+from soliton.signer.policy import NEW, Approvals, Bounds, Call, Pair, Policy, Rule, Window
 
 MAX_FILE_BYTES: Final = 1024 * 1024
 MAX_RULES: Final = 1_000
@@ -52,7 +51,8 @@ _KEY: Final = re.compile(r"[ \t]*([A-Za-z0-9_-]{1,64})[ \t]*=")
 _DURATION: Final = re.compile(r"([0-9]{1,9})(s|m|h|d)")
 _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_MEASURED: Final = ("amounts", "fees", "signatures")
+_PRICE: Final = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?")
+_MEASURED: Final = ("amounts", "fees", "quantities", "signatures")
 
 T = TypeVar("T")
 
@@ -159,6 +159,17 @@ def _asset(text: object) -> AssetId | None:
     return asset
 
 
+def _created(text: object) -> AssetId | None:
+    if text == NEW:
+        return None
+    if text == COIN:
+        raise ValueError(f"an asset is {NEW} or an id in base58: nobody creates {COIN}")
+    try:
+        return _asset(text)
+    except ValueError:
+        raise ValueError(f"an asset is {NEW} or an id in base58") from None
+
+
 def _forms() -> dict[str, tuple[str, range]]:
     """Return what can be signed: name and versions, by name or type number."""
     found: dict[str, tuple[str, range]] = {}
@@ -213,6 +224,7 @@ class _RuleReader:
             pins=pins,
             amounts=self._table("amounts"),
             fees=self._table("fees"),
+            quantities=self._quantities(),
             calls=self._tuple("calls", self._call),
             data_keys=self._tuple("data-keys", text_pattern),
             pairs=self._tuple("pairs", self._pair),
@@ -265,7 +277,11 @@ class _RuleReader:
                 self.refuse("signs", f"types by name or number, or {', '.join(_OTHER_KINDS)}")
             form, versions = known[name]
             if version:
-                if not version.isdecimal() or len(version) > 3 or int(version) not in versions:
+                if (
+                    not (version.isascii() and version.isdecimal())
+                    or len(version) > 3
+                    or int(version) not in versions
+                ):
                     self.refuse("signs", f"a version of {form} from 1 to {versions[-1]}")
                 found.add((form, int(version)))
             else:
@@ -310,6 +326,27 @@ class _RuleReader:
         if len(key) != _LENGTH_BYTES:
             raise ValueError("public keys in base58")
         return key
+
+    def _quantities(self) -> dict[AssetId | None, Bounds] | None:
+        value = self._tree.get("quantities", {})
+        if value == ANY:
+            return None
+        expected = f'"{ANY}", or a table {{ "asset id" = most, {NEW} = {{ least = 1, most = 5 }} }}'
+        if not isinstance(value, dict) or len(value) > MAX_ITEMS:
+            self.refuse("quantities", expected)
+        found: dict[AssetId | None, Bounds] = {}
+        for asset, written in value.items():
+            given = {"most": written} if type(written) is int else written
+            if not isinstance(given, dict) or not given.keys() <= {"least", "most"} or not given:
+                self.refuse("quantities", expected)
+            bounds = Bounds(given.get("least", 0), given.get("most", MAX_I64))
+            if any(type(each) is not int or not 0 <= each <= MAX_I64 for each in bounds):
+                self.refuse("quantities", "whole numbers, in smallest units")
+            try:
+                found[_created(asset)] = bounds
+            except ValueError as error:
+                self.refuse("quantities", str(error))
+        return found
 
     def _table(self, key: str) -> dict[AssetId | None, int] | None:
         value = self._tree.get(key, {})
@@ -372,7 +409,8 @@ class _RuleReader:
         written = self._tree.get("windows", [])
         expected = (
             f'a list of at most {MAX_WINDOWS} such as {{ amounts = "{COIN}", most = 5, '
-            'within = "24h", per = "key" }; in place of amounts also fees, or signatures = true'
+            'within = "24h", per = "key" }; in place of amounts also fees, quantities, or '
+            "signatures = true"
         )
         if not isinstance(written, list) or len(written) > MAX_WINDOWS:
             self.refuse("windows", expected)
@@ -392,7 +430,8 @@ class _RuleReader:
             if length is None or not fine or (what == "signatures" and item[what] is not True):
                 self.refuse("windows", expected)
             try:
-                asset = None if what == "signatures" else _asset(item[what])
+                read = _created if what == "quantities" else _asset
+                asset = None if what == "signatures" else read(item[what])
             except ValueError as error:
                 self.refuse("windows", str(error))
             found.append(Window(what, asset, most, length, per))
@@ -420,7 +459,7 @@ class _RuleReader:
 _KEYS: Final = (
     *("name", "signs", "keys", "callers", "senders", "recipients", "amounts", "fees", "calls"),
     *("data-keys", "pairs", "matchers", "lifetime", "hosts", "unbound-chain", "scripts"),
-    *("simulate", "windows", "approvals"),
+    *("simulate", "windows", "approvals", "quantities"),
 )
 _OTHER_KINDS: Final = tuple(kind.value for kind in Kind if kind is not Kind.TRANSACTION)
 
@@ -434,10 +473,6 @@ def _text(value: object) -> str:
 def _price(value: object) -> Fraction | None:
     if value is None:
         return None
-    try:
-        found = Decimal(value) if isinstance(value, str) and len(value) <= 40 else Decimal("NaN")
-    except InvalidOperation:
-        found = Decimal("NaN")
-    if not found.is_finite() or found < 0 or abs(found.adjusted()) > 30:
+    if not isinstance(value, str) or _PRICE.fullmatch(value) is None:
         raise ValueError('prices as texts, such as "0.95": whole price assets for one amount asset')
-    return Fraction(found)
+    return Fraction(value)

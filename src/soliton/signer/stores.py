@@ -24,6 +24,7 @@ from soliton.crypto.ed25519_keys import protocol_key, protocol_signature
 from soliton.crypto.errors import CryptoError
 from soliton.errors import EnvironmentProblem
 from soliton.signer.errors import KEY_STORE_TROUBLE, RequestRefused
+from soliton.storage.files import OpenToOthers, read_secret
 from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
 
 MAX_TOKEN_BYTES: Final = 4_096
@@ -92,8 +93,9 @@ class Vault:
         is read each time, since agents renew it in its file.
         """
         try:
-            with self._token_file.open("rb") as file:
-                token = file.read(MAX_TOKEN_BYTES).decode("ascii").strip()
+            token = read_secret(self._token_file, MAX_TOKEN_BYTES).decode("ascii").strip()
+        except OpenToOthers as error:
+            raise StoreTrouble(str(error)) from None
         except (OSError, UnicodeDecodeError) as error:
             raise StoreTrouble(f"{self._token_file} cannot be read") from error
         payload = b"" if body is None else json.dumps(body).encode()

@@ -1,11 +1,29 @@
-"""Durable files: replacing a file atomically, and syncing a directory."""
+"""Durable files: replacing a file atomically, and syncing a directory. Files with secrets."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
+
+from soliton.errors import InputError
+
+
+class OpenToOthers(InputError):
+    """A file with a secret can be read by other users of the machine."""
+
+
+def read_secret(path: Path, limit: int) -> bytes:
+    """Return the first ``limit`` bytes of a file with a secret. Raises ``OpenToOthers`` for a
+    regular file that others may read or write, ``OSError``.
+    """
+    with path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise OpenToOthers(f"{path} is open to others: chmod 600 {path}")
+        return file.read(limit)
 
 
 def replace_file(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> None:

@@ -42,7 +42,7 @@ class RemoteChain:
     @property
     def height(self) -> int:
         """The node's height."""
-        return int(self._remote.get("/blocks/height")["height"])
+        return _whole(self._remote.get("/blocks/height")["height"])
 
     @property
     def transaction_id(self) -> bytes:
@@ -73,7 +73,7 @@ class RemoteChain:
         found = self._find(f"/transactions/info/{base58.encode(transaction_id)}")
         if found is None or found.get("applicationStatus", "succeeded") != "succeeded":
             return None
-        return int(found["height"])
+        return _whole(found["height"])
 
     def asset_info(self, asset_id: bytes, /) -> AssetInfo | None:
         """The current details of an asset."""
@@ -84,8 +84,8 @@ class RemoteChain:
             id=asset_id,
             name=found["name"],
             description=found["description"],
-            quantity=int(found["quantity"]),
-            decimals=int(found["decimals"]),
+            quantity=_whole(found["quantity"]),
+            decimals=_whole(found["decimals"]),
             issuer=base58.decode(found["issuer"]),
             issuer_public_key=base58.decode(found["issuerPublicKey"]),
             reissuable=bool(found["reissuable"]),
@@ -111,7 +111,7 @@ class RemoteChain:
         value = found["value"]
         if found["type"] == "binary":
             return base64.b64decode(str(value).removeprefix("base64:"))
-        return value if isinstance(value, (bool, str)) else int(value)
+        return value if isinstance(value, (bool, str)) else _whole(value)
 
     def has_data(self, address: bytes, /) -> bool:
         """Whether an account has a data entry."""
@@ -122,13 +122,13 @@ class RemoteChain:
         if asset_id is None:
             return self.balance_details(address).regular
         path = f"/assets/balance/{base58.encode(address)}/{base58.encode(asset_id)}"
-        return int(self._remote.get(path)["balance"])
+        return _whole(self._remote.get(path)["balance"])
 
     def balance_details(self, address: bytes, /) -> BalanceDetails:
         """The balances of an account in the chain's coin."""
         found = self._remote.get(f"/addresses/balance/details/{base58.encode(address)}")
         names = ("available", "regular", "generating", "effective")
-        return BalanceDetails(*(int(found[name]) for name in names))
+        return BalanceDetails(*(_whole(found[name]) for name in names))
 
     def script(self, address: bytes, /) -> bytes | None:
         """The script of an account."""
@@ -159,17 +159,26 @@ class RemoteChain:
             return None
 
 
+def _whole(value: object) -> int:
+    """Return a number of an answer; raises ``EvaluationError`` for anything else."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise EvaluationError(f"the node answers with {str(value)[:60]!r}, not with a whole number")
+    return value
+
+
 def _block(found: Json) -> BlockInfo:
     consensus = found.get("nxt-consensus", {})
     vrf = found.get("VRF")
     rewards = found.get("rewardShares") or {}
     return BlockInfo(
-        timestamp=int(found["timestamp"]),
-        height=int(found["height"]),
-        base_target=int(consensus["base-target"]),
+        timestamp=_whole(found["timestamp"]),
+        height=_whole(found["height"]),
+        base_target=_whole(consensus["base-target"]),
         generation_signature=base58.decode(consensus["generation-signature"]),
         generator=base58.decode(found["generator"]),
         generator_public_key=base58.decode(found["generatorPublicKey"]),
         vrf=None if not vrf else base58.decode(vrf),
-        rewards=tuple(sorted((base58.decode(name), int(share)) for name, share in rewards.items())),
+        rewards=tuple(
+            sorted((base58.decode(name), _whole(share)) for name, share in rewards.items())
+        ),
     )

@@ -7,6 +7,7 @@ files. What does not: requests (``remote``), broadcasting (``soliton.client``), 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ from soliton.chain.errors import AddressError
 from soliton.chain.function_calls import Argument, FunctionCall
 from soliton.chain.transactions import codec, invoke_script, set_script
 from soliton.chain.transactions.model import AnyTransaction, TransactionType
+from soliton.chain.values import MAX_I64
 from soliton.client.errors import FeeTooHigh, NodeBroken, NodeRefused, ScriptFailed
 from soliton.client.fees import most_fee
 from soliton.client.node import Node
@@ -50,6 +52,7 @@ from soliton.workshop.remote import Remote, RemoteRefusal, RemoteTrouble, refusa
 
 WAIT_SECONDS: Final = 120.0
 MAX_CALL_CHARS: Final = 20_000
+_AMOUNT: Final = re.compile(r"[0-9]{1,19}")
 _LANGUAGE: Final = 8
 
 
@@ -109,9 +112,11 @@ def _plain(value: Value) -> Argument:
 
 def read_payment(text: str) -> invoke_script.Payment:
     """Parse ``AMOUNT`` or ``AMOUNT:ASSET``, in the smallest units."""
-    amount, _, asset = text.partition(":")
+    amount, colon, asset = text.partition(":")
     try:
-        return invoke_script.Payment(int(amount), base58.decode(asset) if asset else None)
+        if _AMOUNT.fullmatch(amount) is None or int(amount) > MAX_I64:
+            raise ValueError
+        return invoke_script.Payment(int(amount), base58.decode(asset) if colon else None)
     except ValueError as error:
         raise InputError(f"a payment is AMOUNT or AMOUNT:ASSET, not {text[:60]}") from error
 

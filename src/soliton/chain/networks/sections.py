@@ -90,7 +90,11 @@ def remove(tree: dict[str, object], key: str) -> bool:
 
 def _item(items: object, part: str) -> object:
     number = part[1:-1]
-    if not isinstance(items, list) or not number.isdecimal() or int(number) >= len(items):
+    if (
+        not isinstance(items, list)
+        or not (number.isascii() and number.isdecimal())
+        or int(number) >= len(items)
+    ):
         return None
     found: object = items[int(number)]
     return found

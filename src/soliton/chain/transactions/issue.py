@@ -76,6 +76,7 @@ TYPE = model.TransactionType(
     },
     protobuf=model.ProtobufForm("issue"),
     ride=model.RideForm("quantity name description reissuable decimals script"),
+    creates=lambda payload: ((None, payload.quantity),),
     validate=_validate,
     protobuf_since=3,
     signature_versions=frozenset({1}),

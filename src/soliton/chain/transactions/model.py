@@ -278,7 +278,9 @@ class TransactionType(msgspec.Struct, frozen=True):
     contains that asset twice, as old clients expect. ``chain_id_versions`` are the legacy versions
     whose JSON contains the chain id. ``derived_json`` returns computed members, whose schemas are
     ``derived_schemas``. ``spends`` returns what the sender spends besides the fee, as far as the
-    payload shows it, as amounts by asset; ``calls`` returns the called dApp, if any.
+    payload shows it, as amounts by asset; ``creates`` the amounts that it creates, and ``sets`` the
+    amounts that it makes a rule of (a sponsor's rate), in the same form: ``None`` stands for an
+    asset that begins with the transaction. ``calls`` returns the called dApp, if any.
 
     ``complete(obj, wallet)`` adds members to the JSON of a transaction that a wallet signs, if
     clients may leave out some that only the wallet knows.
@@ -310,6 +312,8 @@ class TransactionType(msgspec.Struct, frozen=True):
     derived_schemas: Mapping[str, Schema] = {}
     request: RequestForm = RequestForm()
     spends: Callable[[Any], Iterable[tuple[AssetId | None, int]]] = nothing
+    creates: Callable[[Any], Iterable[tuple[AssetId | None, int]]] = nothing
+    sets: Callable[[Any], Iterable[tuple[AssetId | None, int]]] = nothing
     write_json: Callable[[Any, int], dict[str, Any]] = _no_members
     accounts: Callable[[Any], Iterable[Recipient]] = nothing
     calls: Callable[[Any], Recipient | None] = no_dapp

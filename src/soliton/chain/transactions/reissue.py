@@ -50,6 +50,7 @@ TYPE = model.TransactionType(
     },
     protobuf=model.ProtobufForm("reissue", closed=("asset_amount",)),
     ride=model.RideForm("quantity assetId reissuable", for_assets=True),
+    creates=lambda payload: ((payload.asset_id, payload.quantity),),
     validate=_validate,
     protobuf_since=3,
     signature_versions=frozenset({1}),

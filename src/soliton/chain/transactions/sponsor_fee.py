@@ -80,6 +80,7 @@ TYPE = model.TransactionType(
     },
     protobuf=model.ProtobufForm("sponsor_fee", closed=("min_fee",)),
     ride=model.RideForm("assetId minSponsoredAssetFee"),
+    sets=lambda payload: ((payload.asset_id, payload.min_fee or 0),),
     validate=_validate,
     protobuf_since=2,
     request=model.PROVEN_REQUEST,
