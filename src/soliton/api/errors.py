@@ -220,6 +220,10 @@ NO_CONTROLS = _row("4040 404 NoControls",
     "The controls are those of a devnet with one node: {reason}",
     "a request for a route under `/devnet` to a devnet of several nodes",
     reason="its nodes agree by proof of stake, and none can make blocks or time alone")
+FOREIGN_ORIGIN = _row("4030 403 ForeignOrigin",
+    "Pages of {origin} may not control this devnet: name them with --allow-origin",
+    "a page of another origin calls a control of a devnet, under `/devnet` or on `/eth`",
+    origin="https://example.com")
 NOT_IN_FORK = _row("4101 404 NotInFork", "{message}",
     "on a devnet with `--fork`: the origin node does not provide it, or has changed since",
     message="who has DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p: not known in a fork")

@@ -134,28 +134,40 @@ class Arguments:
         return len(self._values) > 1 and self._values[1] is True
 
 
-async def answer(body: bytes, node: Node, controls: Controls | None = None) -> object:
+def _nobody_is_foreign() -> None:
+    """The check of a caller without a page."""
+
+
+async def answer(
+    body: bytes,
+    node: Node,
+    controls: Controls | None = None,
+    check: Callable[[], None] | None = None,
+) -> object:
     """The response to a request: an object, or a list of objects for a batch. Only a private chain
-    has ``controls``.
+    has ``controls``; ``check`` raises ``ApiError`` for a caller that may not use them.
     """
+    check = check or _nobody_is_foreign
     try:
         request = parse_json(body)
     except ApiError as error:
         return _failed(None, RpcError(PARSE_ERROR, "Parse error", error.body()))
     if not isinstance(request, list):
-        return await _one(request, node, controls)
+        return await _one(request, node, controls, check)
     if not 0 < len(request) <= MAX_BATCH:
         message = f"a batch has 1 to {MAX_BATCH} calls, this one {len(request)}"
         return _failed(None, RpcError(INVALID_REQUEST, message))
     responses = []
     for each in request:
-        responses.append(await _one(each, node, controls))
+        responses.append(await _one(each, node, controls, check))
         # Yield to other requests between the calls of a batch.
         await asyncio.sleep(0)
     return responses
 
 
-async def _one(request: object, node: Node, controls: Controls | None) -> Members:
+async def _one(
+    request: object, node: Node, controls: Controls | None, check: Callable[[], None]
+) -> Members:
     if not isinstance(request, dict):
         return _failed(None, RpcError(INVALID_REQUEST, "a call is a JSON object"))
     name, method = request.get("id"), request.get("method")
@@ -167,6 +179,7 @@ async def _one(request: object, node: Node, controls: Controls | None) -> Member
             work = partial(_called, call, Arguments(request.get("params")), node)
             result = await (work() if node.store.below is None else retry_until_read(work))
         elif controls is not None and method in devnet_rpc.METHODS:
+            check()
             result = await _control(method, Arguments(request.get("params")), controls)
         else:
             raise RpcError(METHOD_NOT_FOUND, f"the method {method} is not available")

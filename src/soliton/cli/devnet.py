@@ -151,6 +151,12 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
     help="Seconds without a transaction before an empty block is generated; 0 for never.",
 )
 @click.option(
+    "--allow-origin",
+    multiple=True,
+    metavar="URL",
+    help="Let pages of this origin use the controls under /devnet; may be repeated.",
+)
+@click.option(
     "--workers",
     type=WholeRange(min=0, max=64),
     default=0,
@@ -187,6 +193,7 @@ def _options(given: dict[str, Any]) -> DevnetOptions:
         rhythm=Rhythm(given["block_time"], given["heartbeat"], given["no_mining"]),
         funding=Funding(given["accounts"], given["balance"], given["seed"]),
         host=given["host"],
+        origins=given["allow_origin"],
         data_dir=given["data_dir"],
         workers=given["workers"],
         state=given["state"],

@@ -102,6 +102,8 @@ class Controls:
         self.instance = secrets.token_hex(8)
         self.resets = 0
         self.matcher: str | None = None
+        self.pages: frozenset[str] = frozenset()
+        """Origins of pages, besides those of this machine, that may call the controls."""
         self.log: Callable[[str], None] = lambda _sentence: None
         """Called with a sentence about each control call."""
         self._prepare = prepare

@@ -227,6 +227,7 @@ def _begin(
     controls = Controls(
         node, account, clock, mode=options.rhythm.mode(), prepare=prepare, origin=origin
     )
+    controls.pages = frozenset(options.origins)
     if options.scenario is not None:
         from soliton.devnet.playing import Playing
         from soliton.devnet.scenario import load_scenario

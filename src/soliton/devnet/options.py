@@ -66,6 +66,8 @@ class DevnetOptions(msgspec.Struct, frozen=True):
     rhythm: Rhythm
     funding: Funding = Funding()
     host: str = "127.0.0.1"
+    origins: tuple[str, ...] = ()
+    """Origins of pages that may use the controls, besides those of this machine."""
     data_dir: Path | None = None
     workers: int = 0
     state: Path | None = None

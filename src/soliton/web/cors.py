@@ -14,7 +14,9 @@ Source: the Fetch standard, ``fetch.spec.whatwg.org``, "CORS protocol"; wavespla
 
 from __future__ import annotations
 
+import ipaddress
 import re
+from collections.abc import Collection
 from typing import Final
 
 import msgspec
@@ -121,3 +123,25 @@ def with_cors(headers: Headers, cors: Cors, method: str, origin: bytes | None) -
     added = cors.headers(method, origin)
     names = {name for name, _ in added}
     return (*(each for each in headers if each[0] not in names), *added)
+
+
+def is_page_here(origin: bytes | None, host: bytes, named: Collection[str] = ()) -> bool:
+    """Whether a page of this machine, or of a ``named`` origin, or no page at all sends a request.
+
+    A name that an attacker's server has may lead to this machine, so the page's origin is not
+    compared with the name alone that the request is for: it has to be an address, or ``localhost``.
+    """
+    if origin is None or origin.decode("latin-1") in named:
+        return True
+    authority = origin.partition(b"://")[2].decode("latin-1")
+    if authority.encode("latin-1") != host:
+        return False
+    is_bracketed = authority.startswith("[")
+    name = authority[1:].partition("]")[0] if is_bracketed else authority.partition(":")[0]
+    if name.lower() == "localhost":
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

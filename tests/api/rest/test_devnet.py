@@ -592,3 +592,40 @@ async def test_only_a_chain_that_obeys_has_these_routes(tmp_path: Path) -> None:
         path = route.path.replace("{id}", "0x1").replace("{address}", OTHER_ADDRESS)
         assert (await call(usual.app, f"{route.methods[0]} {path}")).status == 404
     usual.node.close()
+
+
+PAGES = {
+    "another page": ("https://evil.example", "127.0.0.1:6869", 403),
+    "a file, or a sandbox": ("null", "127.0.0.1:6869", 403),
+    "a page whose name leads here": ("http://evil.example:6869", "evil.example:6869", 403),
+    "another port of this machine": ("http://127.0.0.1:8080", "127.0.0.1:6869", 403),
+    "a page that is named": ("https://ide.example", "127.0.0.1:6869", 200),
+    "the devnet's own page": ("http://127.0.0.1:6869", "127.0.0.1:6869", 200),
+    "the same by its name": ("http://localhost:6869", "localhost:6869", 200),
+    "the same by IPv6": ("http://[::1]:6869", "[::1]:6869", 200),
+    "a program": (None, "devnet:6869", 200),
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+async def test_pages_of_foreign_origins_control_nothing(chain: Obedient, page: str) -> None:
+    """They need no key, and a browser sends simple requests without asking first."""
+    origin, host, status = PAGES[page]
+    chain.controls.pages = frozenset({"https://ide.example"})
+    headers = {"Host": host, "Content-Type": "text/plain"}
+    headers |= {} if origin is None else {"Origin": origin}
+    height = chain.node.chain.height
+    answer = await call(chain.app, "POST /devnet/mine?blocks=3", b"", headers)
+    assert answer.status == status, answer.body
+    if status == 403:
+        refusal: Any = answer.json()
+        assert refusal["error"] == 4030
+    assert chain.node.chain.height == height + 3 * (status == 200)
+    for path in ("GET /devnet", "GET /devnet/state", "POST /devnet/snapshots"):
+        assert (await call(chain.app, path, b"", headers)).status == status
+    body = msgspec.json.encode({"id": 1, "jsonrpc": "2.0", "method": "evm_mine", "params": []})
+    reply: Any = (await call(chain.app, "POST /eth", body, {**headers, **JSON})).json()
+    assert ("result" in reply) is (status == 200)
+    ask = msgspec.json.encode({"id": 1, "jsonrpc": "2.0", "method": "eth_chainId", "params": []})
+    reply = (await call(chain.app, "POST /eth", ask, {**headers, **JSON})).json()
+    assert "result" in reply

@@ -39,7 +39,9 @@ from soliton.ledger.edits import Edit
 from soliton.ride.recording import Recording
 from soliton.storage.retrying import disable_retry
 from soliton.web.answers import Whole
+from soliton.web.cors import MAX_ORIGIN_BYTES, is_page_here
 from soliton.web.parameters import Kind
+from soliton.web.request import header_text
 
 T = TypeVar("T")
 
@@ -99,7 +101,17 @@ def _controls(request: Request) -> Controls:
     controls = request.context.controls
     if controls is None:
         raise InvariantBroken("a route of a devnet is served without one")
+    check_page(request, controls)
     return controls
+
+
+def check_page(request: Request, controls: Controls) -> None:
+    """Refuse pages of foreign origins: the controls need no key, and any page could use them."""
+    headers = request.headers
+    origin = headers.get(b"origin")
+    if not is_page_here(origin, headers.get(b"host", b""), controls.pages):
+        shown = header_text((origin or b"")[:MAX_ORIGIN_BYTES])
+        raise errors.FOREIGN_ORIGIN.error(origin=shown)
 
 
 def _tip(controls: Controls) -> Tip:
@@ -350,7 +362,7 @@ _EDIT: Final = {"kind": "balance", "address": examples.ADDRESS, "amount": 10**8}
 _ERRORS: Final = "CUSTOM_VALIDATION_ERROR"
 _SNAPSHOT: Final = Kind("snapshot", {"type": "string"}, snapshot_number, "an id such as 0x1")
 
-ROUTES: Final = table(TAG, f"""
+_ROWS: Final = table(TAG, f"""
 blocks | natural | Number of blocks, by default 1 | 10
 interval | natural_long | Milliseconds between their timestamps, by default as the clock | 1000
 mode | text! | `instant`, `interval` or `manual` | instant
@@ -421,6 +433,10 @@ id.pool | text* | Ids of transactions in base58; all if there is none | {example
         {"height": 3, "id": examples.BLOCK_ID}, _ERRORS),
     kinds=(_SNAPSHOT,), own=True,
 )  # fmt: skip
+
+ROUTES: Final = tuple(
+    msgspec.structs.replace(each, errors=(*each.errors, errors.FOREIGN_ORIGIN)) for each in _ROWS
+)
 
 
 def refused(reason: str) -> tuple[Route, ...]:

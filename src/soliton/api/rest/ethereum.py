@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import binascii
 import contextlib
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from soliton.api import devnet_rpc, errors, ethereum_rpc
@@ -21,6 +23,7 @@ from soliton.api.json_assets import asset_json
 from soliton.api.json_transactions import Members
 from soliton.api.lookup import MAX_ID_TEXT_CHARS, address_argument, node_of
 from soliton.api.rest import examples
+from soliton.api.rest.devnet import check_page
 from soliton.api.route_table import json_body, row, rows_by_ids, table
 from soliton.api.schemas import ASSET
 from soliton.chain.json_schemas import list_of, shape
@@ -43,7 +46,11 @@ _EXAMPLE_ID: Final = "0xbc0fc8572edec311291658e766f2d47f12cd8390"
 
 async def json_rpc(request: Request) -> object:
     """A JSON-RPC call or batch."""
-    return await ethereum_rpc.answer(request.body, node_of(request), request.context.controls)
+    controls = request.context.controls
+    check: Callable[[], None] | None = None
+    if controls is not None:
+        check = partial(check_page, request, controls)
+    return await ethereum_rpc.answer(request.body, node_of(request), controls, check)
 
 
 def abi(request: Request) -> object:
