@@ -6,6 +6,8 @@ What is expected of the fork is what the node that it was forked from says itsel
 from __future__ import annotations
 
 import json
+import logging
+import socket
 import threading
 import time
 import urllib.error
@@ -23,6 +25,8 @@ from soliton import Account, Node, Transaction
 from soliton.api.thread_pool import THREADS
 from soliton.client.errors import NodeRefused
 from soliton.crypto import base58
+from soliton.devnet.fork import beginning, remote
+from soliton.devnet.fork.options import ForkOptions
 from tests.blocks import blocks, typed
 from tests.e2e.programs import WAIT_SECONDS, Program, call, devnet, run
 
@@ -597,3 +601,16 @@ def test_what_cannot_be_forked(options: tuple[object, ...], words: str) -> None:
 def test_a_height_that_is_not_there(made: Made, tmp_path: Path) -> None:
     ended = run("devnet", "--fork", made.program.node_url, "--height", 10_000)
     assert ended.returncode != 0 and f"has 1 to {made.node.height()}" in ended.stderr + ended.stdout
+
+
+def test_a_silent_node_is_reported_while_the_start_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(beginning, "SILENCE_SECONDS", 0.01)
+    monkeypatch.setattr(remote, "ANSWER_SECONDS", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent, caplog.at_level(logging.INFO):
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(remote.RemoteTrouble):
+            beginning.open_fork(ForkOptions(url))
+    assert f"forking {url}" in caplog.text
+    assert f"{url} has not answered for" in caplog.text

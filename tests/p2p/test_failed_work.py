@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,13 +15,15 @@ from soliton.chain import blocks
 from soliton.chain.blocks import Block
 from soliton.node.key_blocks import mine_key_block
 from soliton.node.miner import header_of, next_slot
+from soliton.owners import owner_of
 from soliton.p2p import jobs as jobs_module
 from soliton.p2p.core import ApplyBlock
 from soliton.p2p.history import block_message
 from soliton.p2p.receiving import Verdict
 from soliton.sync.extensions import BlockReceived
 from soliton.sync.model import PeerId
-from tests.p2p.world import Peer, done, make, network
+from tests.p2p.test_hostile import stranger
+from tests.p2p.world import Peer, done, make, network, peers, until
 
 TOO_MUCH = 2**62
 PEER, OTHER = 1, 2
@@ -151,5 +154,18 @@ def test_who_sends_a_block_that_fails_is_charged_for_its_time(
         assert peer == PEER
         assert seconds > 2 * jobs_module.STEP_SECONDS
         assert not honest.service.jobs.is_working
+
+    asyncio.run(world())
+
+
+def test_who_has_gone_pays_when_it_comes_back(tmp_path: Path) -> None:
+    async def world() -> None:
+        async with peers(tmp_path, 1) as (one,):
+            async with stranger(one):
+                await until(lambda: bool(one.service.core.book.connections), "the stranger")
+                [peer] = one.service.core.book.connections
+            await until(lambda: not one.service.core.book.connections, "its end")
+            one.service.jobs._charge(peer, 10.0)
+            assert one.service.debts.rest(owner_of(ipaddress.IPv4Address("127.9.9.9"))) > 0
 
     asyncio.run(world())

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,8 @@ _log = logging.getLogger(__name__)
 
 LONELY_SECONDS: Final = 30.0
 """After this time without a peer a warning is logged, and then every ten minutes."""
+MAX_GONE: Final = 1_000
+"""Owners of connections that have ended last."""
 RESOLVE_SECONDS: Final = 600.0
 """How often names of peers are resolved again, and known peers are saved."""
 
@@ -94,6 +96,7 @@ class P2pService(Peering):
             self._charge,
         )
         self._links: dict[PeerId, PeerSocket] = {}
+        self._gone: dict[PeerId, Hashable] = {}
         self._next_id = 1
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -308,12 +311,18 @@ class P2pService(Peering):
     def closed(self, link: PeerSocket) -> None:
         """Handle a closed connection."""
         self._links.pop(link.peer, None)
+        # It may have left work, which it pays for when it comes back.
+        self._gone[link.peer] = link.owner
+        if len(self._gone) > MAX_GONE:
+            del self._gone[next(iter(self._gone))]
         self.carry_out(self.core.closed(link.peer, self.now()))
 
     def _charge(self, peer: PeerId, seconds: float) -> None:
         link = self._links.get(peer)
         if link is not None:
             link.charge(seconds)
+        elif (owner := self._gone.get(peer)) is not None:
+            self.debts.charge(owner, seconds)
 
     def _name(self, peer: PeerId) -> str:
         link = self._links.get(peer)

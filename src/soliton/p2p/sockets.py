@@ -14,6 +14,7 @@ import ipaddress
 import logging
 import time
 from collections import deque
+from collections.abc import Hashable
 from typing import Final, Protocol, cast
 
 from soliton.owners import owner_of
@@ -77,6 +78,11 @@ class PeerSocket(asyncio.Protocol):
     def name(self) -> str:
         """The peer's address."""
         return str(self._address)
+
+    @property
+    def owner(self) -> Hashable:
+        """Who pays for the time of the connection."""
+        return None if self._address is None else owner_of(self._address.ip)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Register the connection."""

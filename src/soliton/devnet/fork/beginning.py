@@ -6,7 +6,11 @@ What lives here: determining them, and what cannot be forked. What does not: rea
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -20,11 +24,15 @@ from soliton.crypto import base58
 from soliton.devnet.fork.chain import Fork
 from soliton.devnet.fork.history import History
 from soliton.devnet.fork.options import ForkOptions
-from soliton.devnet.fork.remote import Remote
+from soliton.devnet.fork.remote import PATIENCE_SECONDS, Remote
 from soliton.devnet.fork.since import Seen, Since
 from soliton.errors import InputError
 from soliton.ledger.edits import BalanceEdit, Edit
 from soliton.node.node import Node
+
+SILENCE_SECONDS: Final = 3
+"""How long a node may be silent at the start before each line about it."""
+_log = logging.getLogger(__name__)
 
 _PRESETS: Final = {
     ord("W"): "waves-mainnet",
@@ -69,6 +77,35 @@ def open_fork(options: ForkOptions) -> Fork:
     Raises ``ForkRefused`` or ``RemoteTrouble``.
     """
     remote = Remote(options.url)
+    with _reporting_silence(remote):
+        return _open(remote, options)
+
+
+@contextlib.contextmanager
+def _reporting_silence(remote: Remote) -> Iterator[None]:
+    """Log while the node does not answer: the start waits for it."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        waited, known = 0, -1
+        while not ended.wait(SILENCE_SECONDS):
+            waited = waited + 1 if remote.questions == known else 0
+            known = remote.questions
+            if waited:
+                _log.warning(
+                    "%s has not answered for %d s; waiting for up to %d s", remote.url,
+                    waited * SILENCE_SECONDS, PATIENCE_SECONDS,
+                )  # fmt: skip
+
+    _log.info("forking %s", remote.url)
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _open(remote: Remote, options: ForkOptions) -> Fork:
     path = "/blocks/headers/last"
     head = remote.ask(path, _Header)
     chain_id = remote.binary(path, head.generator, 26)[1]

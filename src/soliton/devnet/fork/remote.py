@@ -27,6 +27,8 @@ ANSWER_SECONDS: Final = 20.0
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 """Limit on a response, more than any account or block has."""
 RETRIES: Final = 1
+PATIENCE_SECONDS: Final = ANSWER_SECONDS * (1 + RETRIES)
+"""How long a silent node is waited for."""
 
 Amount = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Height = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
