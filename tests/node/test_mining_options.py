@@ -20,7 +20,7 @@ from soliton.errors import InputError
 from soliton.ledger.state import WAVES
 from soliton.node.events import BlockAppended, Departure, NodeEvent, PoolDropped, RolledBack
 from soliton.node.key_blocks import LATEST_TURN_MS, mine_key_block
-from soliton.node.mining import mine_by_schedule, mining_account, mining_accounts, next_turn
+from soliton.node.mining import mine_by_schedule, mining_account, next_turn
 from soliton.node.node import Node
 from soliton.node.pool import MAX_MISSES
 from soliton.node.settings import Settings, load_settings
@@ -212,7 +212,7 @@ def test_private_keys_mine_in_place_of_the_wallet(tmp_path: Path, clock: Clock) 
     own = settings(tmp_path, miner__private_keys=keys)
     node = Node(own, Wallet.in_memory(b"nothing", [b"somebody"]), clock=clock, durable=False)
     try:
-        assert mining_accounts(node) == [RICH, ANN]
+        assert node.mining_accounts() == [RICH, ANN]
         slot = next_turn(node)
         assert slot is not None
         assert slot.account == RICH

@@ -160,14 +160,6 @@ def is_stale(node: Node) -> bool:
     return node.chain.height > 1 and age > node.settings.miner.interval_after_last_block_ms
 
 
-def mining_accounts(node: Node) -> list[AccountKey]:
-    """Return the mining accounts: those of the settings, or else those of the wallet."""
-    if named := node.settings.miner.accounts:
-        return list(named)
-    found = map(node.wallet.key, node.wallet.accounts(node.network.chain_id))
-    return [account for account in found if account is not None]
-
-
 def mining_account(node: Node, generator: bytes) -> AccountKey | None:
     """Return the mining account with this public key."""
     if named := node.settings.miner.accounts:
@@ -211,7 +203,7 @@ def next_turn(node: Node) -> Slot | None:
     if node.settings.light and not chain.rules.at(chain.height + 1).state_hash_required:
         return None
     slots = []
-    for account in mining_accounts(node):
+    for account in node.mining_accounts():
         try:
             slots.append(next_slot(node.chain, account))
         except CannotMine:
@@ -220,7 +212,7 @@ def next_turn(node: Node) -> Slot | None:
 
 
 async def _prove_turns(node: Node) -> None:
-    for account in mining_accounts(node):
+    for account in node.mining_accounts():
         if isinstance(account, RemoteKey):
             await remote_mining.prove_turn(node, account)
 

@@ -29,6 +29,7 @@ from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter, open_store
 from soliton.node.counters import Counters
 from soliton.node.disk import Disk
+from soliton.node.endorser import BlockEndorser
 from soliton.node.events import ChainEvent, NodeEvents, RolledBack, Stopping
 from soliton.node.forms import Forms
 from soliton.node.known_features import FeatureWatch
@@ -115,6 +116,8 @@ class Node:
             max_scripted=limits.max_scripted_size,
             unlimited=limits.always_unlimited_execution,
         )
+        self.endorser = BlockEndorser(self.chain, settings, self.mining_accounts, clock)
+        self.events.subscribe(self.endorser.on_event)
         self.agent = agent(settings.network.family)
         self.started_at = clock()
         self._stop = asyncio.Event()
@@ -145,6 +148,13 @@ class Node:
         check_connected(self.peering, self.settings.rest_api.minimum_peers)
         with self.refusals.of(transaction):
             return self.pool.add(transaction, verified=verified, origin=origin, traces=traces)
+
+    def mining_accounts(self) -> list[AccountKey]:
+        """Return the mining accounts: those of the settings, or else those of the wallet."""
+        if named := self.settings.miner.accounts:
+            return list(named)
+        found = map(self.wallet.key, self.wallet.accounts(self.network.chain_id))
+        return [account for account in found if account is not None]
 
     def minimum_fee(self, transaction: AnyTransaction) -> MinimumFee:
         """Return the minimum fee of a transaction in the next block."""
@@ -292,7 +302,13 @@ class Node:
         is_late = miner.late_after(self.clock, settings.micro_block_interval_ms)
         candidates = yield from pool.mining_order(self.chain.height)
         steps = miner.forging_micro(
-            self.chain, account, candidates, limit, unproven=pool.unproven, is_late=is_late
+            self.chain,
+            account,
+            candidates,
+            limit,
+            unproven=pool.unproven,
+            is_late=is_late,
+            voting=self.endorser.voting(),
         )
         return (yield from steps)
 

@@ -22,9 +22,11 @@ import msgspec
 
 from soliton.chain import microblocks, snapshots
 from soliton.chain.errors import ChainError
+from soliton.chain.finalization import BlockEndorsement, decode_endorsement, encode_endorsement
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
+from soliton.sync.endorsements import CheckEndorsement, Endorsements, RelayEndorsement
 from soliton.sync.extensions import (
     Applied,
     ApplyExtension,
@@ -115,7 +117,7 @@ class ApplyBlock(msgspec.Struct, frozen=True):
     received: BlockReceived
 
 
-Job = ApplyExtension | ApplyMicroblock | ApplyBlock | CheckTransaction
+Job = ApplyExtension | ApplyMicroblock | ApplyBlock | CheckTransaction | CheckEndorsement
 Effect = Write | Disconnect | Dial | Answer | Job
 
 
@@ -162,9 +164,10 @@ class Core:
         transaction: Callable[[bytes], AnyTransaction | None],
         settings: CoreSettings,
         rng: random.Random,
+        endorsements: Endorsements | None = None,
     ) -> None:
         """``own`` makes the node's handshake; ``read_block`` returns id and reference of a block;
-        ``transaction`` looks up one of the pool.
+        ``transaction`` looks up one of the pool; ``endorsements`` are those of the node.
         """
         self._own, self._family, self._chain_id = own, family, chain_id
         self._read_block = read_block
@@ -188,6 +191,7 @@ class Core:
         self.loader = ExtensionLoader(history, self._is_invalid, settings.loader)
         self.microblocks = Microblocks(history, chain_id, choose, settings.microblocks)
         self.relay = Relay(settings.relay)
+        self.endorsements = Endorsements() if endorsements is None else endorsements
         self.traffic = Traffic(Counter(), Counter(), Counter(), Counter(), Counter())
         self.blames: Counter[str] = Counter()
 
@@ -279,6 +283,7 @@ class Core:
             effects += self._carry_out(self.loader.handle(left, now), now)
             effects += self._carry_out(self.microblocks.handle(left, now), now)
             self.relay.handle(left)
+            self.endorsements.leave(peer)
         return effects
 
     def _unwanted(self) -> frozenset[int]:
@@ -364,9 +369,22 @@ class Core:
                 effects += self._heard_microblock(peer, message, now)
             case messages.BlockSnapshot() | messages.MicroblockSnapshot():
                 effects += self._heard_snapshot(peer, message, now)
+            case messages.EndorseBlock():
+                effects += self._heard_endorsement(peer, message, now)
             case _:
                 pass
         return effects
+
+    def _heard_endorsement(
+        self, peer: PeerId, message: messages.EndorseBlock, now: int
+    ) -> list[Effect]:
+        try:
+            endorsement = decode_endorsement(message.data)
+        except ChainError as error:
+            return self._unreadable(peer, message, error, now)
+        # An address pays, since a new connection costs nothing.
+        source = self.book.connections[peer].address.ip
+        return self._carry_out(self.endorsements.receive(peer, source, endorsement), now)
 
     def _heard_block(
         self, peer: PeerId, message: messages.LegacyBlock | messages.ProtobufBlock, now: int
@@ -493,6 +511,16 @@ class Core:
         """Handle the outcome of checking a peer's transaction."""
         return self._carry_out(self.relay.handle(Checked(check, transaction_id, is_new)), now)
 
+    def endorsement_checked(
+        self, check: CheckEndorsement, *, is_valid: bool, now: int
+    ) -> list[Effect]:
+        """Handle the outcome of verifying an endorsement."""
+        return self._carry_out(self.endorsements.checked(check, is_valid=is_valid), now)
+
+    def endorsed(self, endorsements: Iterable[BlockEndorsement], now: int) -> list[Effect]:
+        """Send endorsements of this node's accounts to all peers."""
+        return self._carry_out(map(RelayEndorsement, endorsements), now)
+
     def remember_invalid(self, block_id: bytes, now: int) -> None:
         """Record that a block is invalid."""
         self._now = now
@@ -533,7 +561,16 @@ class Core:
                     effects += self._carry_out(self.scores.handle(Tick(), now), now)
                 case BestPeer():
                     effects += self._carry_out(self.loader.handle(action, now), now)
-                case Dial() | ApplyExtension() | ApplyMicroblock() | CheckTransaction():
+                case RelayEndorsement(endorsement=endorsement, but=but):
+                    message = messages.EndorseBlock(encode_endorsement(endorsement))
+                    effects += self._carry_out((Broadcast(message, but),), now)
+                case (
+                    Dial()
+                    | ApplyExtension()
+                    | ApplyMicroblock()
+                    | CheckTransaction()
+                    | CheckEndorsement()
+                ):
                     effects.append(action)
                 case _:
                     raise AssertionError(f"nobody carries out {action!r}")

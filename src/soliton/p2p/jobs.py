@@ -29,11 +29,12 @@ from soliton.node.mining import mining_account
 from soliton.node.node import Node
 from soliton.node.peering import FaultyFork
 from soliton.node.remote_keys import RemoteKey
-from soliton.p2p.checks import TransactionChecks
+from soliton.p2p.checks import EndorsementChecks, TransactionChecks
 from soliton.p2p.core import ApplyBlock, Core, Effect, Job
 from soliton.p2p.history import NodeHistory, block_message
 from soliton.p2p.rate import RateCounter
 from soliton.p2p.receiving import REFUSED, Outcome, Receiver, Verdict, Work
+from soliton.sync.endorsements import CheckEndorsement
 from soliton.sync.extensions import ApplyExtension, BlockReceived
 from soliton.sync.microblocks import ApplyMicroblock
 from soliton.sync.model import PeerId
@@ -145,6 +146,9 @@ class Jobs:
         self._exclusive = 0
         self._warn_again_at = 0
         self._checks = TransactionChecks(node, core, now, carry_out, call_soon, timer)
+        self._endorsements = EndorsementChecks(
+            core, now, carry_out, call_soon, on_done, alone=receiver.is_alone
+        )
         self._foreign = False
         self._stopped = False
         self._moved = False
@@ -156,6 +160,8 @@ class Jobs:
         """Queue a job."""
         if isinstance(job, CheckTransaction):
             self._checks.add(job)
+        elif isinstance(job, CheckEndorsement):
+            self._endorsements.add(job)
         elif not isinstance(job, ApplyBlock) or len(self._jobs) < MAX_JOBS:
             self._jobs.append(job)
             self._plan()
@@ -163,7 +169,7 @@ class Jobs:
     @property
     def waiting(self) -> int:
         """The number of queued jobs."""
-        return len(self._jobs) + self._checks.waiting
+        return len(self._jobs) + self._checks.waiting + self._endorsements.waiting
 
     @property
     def is_working(self) -> bool:
@@ -201,6 +207,15 @@ class Jobs:
         self._moved = False
         self.set_ready()
         self._carry_out(self._core.chain_moved(self._now()))
+        self._endorse()
+
+    def _endorse(self) -> None:
+        """Endorse the last block's parent, and send that to peers."""
+        endorser = self._node.endorser
+        endorser.follow()
+        for check in endorser.take_checks():
+            self._endorsements.add(check)
+        self._carry_out(self._core.endorsed(endorser.take_outgoing(), self._now()))
 
     def set_ready(self) -> None:
         """Accept peers' transactions if the chain is nearly up to date."""
@@ -232,6 +247,7 @@ class Jobs:
         """Stop, and drop the current job, which has not changed the chain."""
         self._stopped = True
         self.receiver.close()
+        self._endorsements.close()
 
     def _plan(self) -> None:
         if not self._is_planned:

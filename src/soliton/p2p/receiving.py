@@ -45,7 +45,7 @@ from soliton.ledger.state import Changes
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.challenger import CannotChallenge, challenging
-from soliton.node.mining import check_base_target, mining_accounts
+from soliton.node.mining import check_base_target
 from soliton.node.node import Node
 from soliton.parallel.bulk_verifier import Batch, BulkVerifier
 from soliton.storage.errors import StorageProblem
@@ -145,6 +145,11 @@ class Receiver:
         self._progressed_at = -PROGRESS_MS
 
     @property
+    def is_alone(self) -> bool:
+        """Whether no other process may be started."""
+        return self._alone
+
+    @property
     def is_busy(self) -> bool:
         """Whether something is being applied."""
         return self._works > 0
@@ -226,7 +231,7 @@ class Receiver:
         if form is not None:
             yield from self._put(branch, self._received(form.data))
         # Only local keys: a remote signer would take too long.
-        accounts = [it for it in mining_accounts(self._node) if isinstance(it, KeyPair)]
+        accounts = [it for it in self._node.mining_accounts() if isinstance(it, KeyPair)]
         votes = miner.votes(self._node.settings, self._chain)
         return (yield from challenging(branch, wrong, accounts, *votes))
 

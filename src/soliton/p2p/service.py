@@ -82,6 +82,7 @@ class P2pService(Peering):
             node.pool.get,
             core_settings(node.settings),
             self._rng,
+            node.endorser.endorsements,
         )
         self.jobs = Jobs(
             node,

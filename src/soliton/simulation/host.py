@@ -121,6 +121,7 @@ class Host:
             self.node.pool.get,
             core_settings(place.settings),
             rng,
+            self.node.endorser.endorsements,
         )
         self.core.book.settings = msgspec.structs.replace(
             self.core.book.settings,

@@ -28,8 +28,10 @@ BLOCK_IDS_FROM: Final = Version(1, 2, 0)
 """Since this version peers exchange block ids instead of signatures, and read protobuf messages."""
 SNAPSHOTS_FROM: Final = Version(1, 5, 0)
 """Since this version peers serve snapshots to light nodes."""
-ENDORSEMENTS_FROM: Final = Version(1, 6, 0)
-"""Since this version peers may know the endorsements of deterministic finality."""
+ENDORSEMENTS_FROM: Final = Version(1, 5, 0)
+"""The lowest version of peers that know the endorsements of deterministic finality: the Go node
+announces it, the Scala node 1.6. Earlier ones are on no chain that has endorsements.
+"""
 
 ANNOUNCED: Final[dict[str, Version]] = {
     "waves": Version(1, 5, 7),

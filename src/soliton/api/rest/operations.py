@@ -37,7 +37,6 @@ from soliton.ledger.scripts import account_script
 from soliton.ledger.state import LEASES, WAVES
 from soliton.node import miner
 from soliton.node.miner import CannotMine
-from soliton.node.mining import mining_accounts
 from soliton.node.node import Node
 from soliton.storage import indexes
 from soliton.storage.errors import RollbackTooDeep
@@ -136,7 +135,7 @@ def miner_info(request: Request) -> list[MiningInfo]:
     """The earliest times at which the accounts of the settings, or else of the wallet, may mine."""
     node = node_of(request)
     chain, found = node.chain, []
-    for keys in mining_accounts(node):
+    for keys in node.mining_accounts():
         address = from_public_key(keys.public_key, node.network.chain_id)
         if account_script(address, chain.store) is not None:
             continue
