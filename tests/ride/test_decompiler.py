@@ -12,6 +12,8 @@ from soliton.ride.compiler import CompileError, compile_source
 from soliton.ride.decompiler import (
     MAX_TEXT_CHARS,
     NOT_A_SOURCE,
+    NOT_COMPILED,
+    OTHER_SCRIPT,
     DecompileError,
     decompile,
 )
@@ -217,3 +219,54 @@ def test_the_limit_is_for_the_whole_text() -> None:
     for content in (DApp(b"", values, ()), library):
         with pytest.raises(DecompileError, match="more than 2000000 characters"):
             decompile(Script(6, content, b""))
+
+
+# --- what is said of the text ---
+
+NAMES = """
+func _a() = 1
+func _b(_c: Int) = _c + _a()
+@Callable(i)
+func f() = [IntegerEntry("a", _b(2))]
+"""
+FOLDED = """
+func numbers(all: List[String]) = {
+  func add(acc: (List[IntegerEntry], List[String], Int), each: String) =
+    if (each == "") then (acc._1, acc._2 :+ each, acc._3)
+    else (acc._1 :+ IntegerEntry(each, 1), acc._2, acc._3 + 1)
+  FOLD<10>(all, (nil, nil, 0), add)
+}
+@Callable(i)
+func f(all: List[String]) = numbers(all)._1
+"""
+LATER_ARGUMENTS = """
+func kept(pair: (BigInt, Int)) = toString(pair._1) + toString(pair._2)
+func change(pair: (BigInt, Int)) = (pair._1 + toBigInt(1), pair._2)
+@Callable(i)
+func f() = [StringEntry("a", kept(change(change((toBigInt(1), 2)))))]
+"""
+
+
+@pytest.mark.parametrize("source", [NAMES, FOLDED, LATER_ARGUMENTS])
+def test_a_source_of_ours_comes_back_without_a_comment(source: str) -> None:
+    script = compile_source(HEAD % "DAPP" + source).script
+    text = decompile(script)
+    assert "#" not in text.replace("#-}", "").replace("{-#", "")
+    assert compile_source(text).script.source == script.source
+
+
+def test_a_text_that_compiles_to_another_script_says_so() -> None:
+    # Compilers write a declaration of a value in the older form.
+    let = Block(Let("a", LongConst(1)), Call(0, (Ref("a"), LongConst(1))), False)
+    text = decompile(make_script(6, let))
+    assert f"# {OTHER_SCRIPT}\n" in text
+
+
+def test_a_text_that_the_compiler_refuses_says_why() -> None:
+    twice = Block(
+        Let("a", LongConst(1)), Block(Let("a", LongConst(2)), Call(0, (Ref("a"), LongConst(1))))
+    )
+    text = decompile(make_script(6, twice))
+    assert f"# {NOT_COMPILED}: " in text
+    with pytest.raises(CompileError):
+        compile_source(text)

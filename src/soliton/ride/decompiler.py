@@ -6,7 +6,8 @@ and reconstruction of ``match`` (``compiler.cases``).
 Three things are reconstructed: the syntax that the compiler expands (``match``, ``FOLD``,
 ``strict``, casts, unpacking of tuples), the types of parameters, and the original names in the
 script's metadata. Hidden names differ, since they contain offsets in the original source. Code that
-no source compiles to is written in similar syntax, with a comment at the top.
+no source compiles to is written in similar syntax. The text is compiled, and a comment at the top
+says if it does not give the script.
 
 The length of chains is not limited. Scripts nested more than ``MAX_NESTING`` levels deep, or longer
 than ``MAX_TEXT_CHARS`` as text, are rejected.
@@ -22,6 +23,7 @@ from typing import Final
 from soliton.crypto import base58
 from soliton.ride.compiler.cases import Bound, FoundCase, Parts, find_cases
 from soliton.ride.compiler.compaction import with_original_names
+from soliton.ride.compiler.compile import compile_source
 from soliton.ride.compiler.guessing import Guesses, callable_type, type_text
 from soliton.ride.compiler.library import ScriptKind, library
 from soliton.ride.compiler.literals import KEYWORDS_SINCE_V8, MAX_ENCODED_CHARS, NAME
@@ -62,9 +64,16 @@ from soliton.ride.script import Script, nodes
 from soliton.ride.types import ANY, BOOLEAN, UNIT, fields_of
 
 NOT_A_SOURCE: Final = "no source compiles to this script, this is the nearest text"
+NOT_COMPILED: Final = "our compiler refuses this text, which is the nearest one"
+OTHER_SCRIPT: Final = (
+    "this text compiles to another script, which may be as another compiler writes it"
+)
 MAX_TEXT_CHARS: Final = 2_000_000
 MAX_NESTING: Final = 500
 """Far above the limit of the compiler."""
+_MAX_REASON_CHARS: Final = 300
+_CHECKSUM_BYTES: Final = 4
+_OFFSET: Final = re.compile(rb".\$t0[0-9]+", re.DOTALL)
 _INDENT: Final = "  "
 _MAX_BASE58_BYTES: Final = 128
 _CONS: Final = 1100
@@ -88,25 +97,52 @@ class _NoSource(RideError):
 def decompile(script: Script) -> str:
     """Return the source of a script, with directives; raise ``DecompileError`` if it is too large.
 
-    If no source compiles to the script, return similar text with ``NOT_A_SOURCE`` at the top.
+    The text is compiled: if that does not give the script, a comment at the top says what it gives.
+    Names of hidden variables, which contain offsets in the original source, may differ without one.
     """
     try:
-        return _decompiled(script)
+        mark, text = "", _decompiled(script)
     except _NoSource as error:
-        return _decompiled(script, f"{NOT_A_SOURCE}: {error}")
+        mark = f"{NOT_A_SOURCE}: {error}"
+        text = _decompiled(script, mark, loose=True)
+    verdict = _verdict(script, text)
+    if verdict is None:
+        return _decompiled(script, loose=bool(mark)) if mark else text
+    # Why there is no source says more than what is wrong with the text.
+    return text if mark else _decompiled(script, verdict)
 
 
-def _decompiled(script: Script, mark: str = "") -> str:
-    """Return the text. A ``mark`` is put at the top, and allows text that is no valid source."""
+def _verdict(script: Script, text: str) -> str | None:
+    """Compile a text, and return what is wrong with it."""
+    content = script.content
+    compact = isinstance(content, DApp) and bool(read_meta(content.meta).original_names)
+    try:
+        compiled = compile_source(text, compact=compact, check_complexity=False).script.source
+    except RideError as error:
+        reason = " ".join(str(error).split())
+        return f"{NOT_COMPILED}: {reason[:_MAX_REASON_CHARS]}"
+    same = _without_offsets(compiled) == _without_offsets(script.source)
+    return None if same else OTHER_SCRIPT
+
+
+def _without_offsets(source: bytes) -> bytes:
+    """Return a script without its checksum, the offsets in names of hidden variables, and the
+    lengths of these names.
+    """
+    return _OFFSET.sub(b"$t0", source[:-_CHECKSUM_BYTES])
+
+
+def _decompiled(script: Script, mark: str = "", *, loose: bool = False) -> str:
+    """Return the text with a ``mark`` at the top; ``loose`` allows text that is no valid source."""
     content = script.content
     if isinstance(content, DApp):
         content = with_original_names(content)
         guesses = Guesses(content, script.version, ScriptKind.DAPP)
-        writer = _Writer(script.version, guesses, bool(mark))
+        writer = _Writer(script.version, guesses, loose)
         return f"{_head(script.version, 'DAPP', 'ACCOUNT', mark)}{writer.dapp(content)}"
     kind = _kind(script.version, content)
     guesses = Guesses(content, script.version, kind)
-    writer = _Writer(script.version, guesses, bool(mark))
+    writer = _Writer(script.version, guesses, loose)
     if guesses.result.key not in (BOOLEAN.key, ANY.key):
         if guesses.result.key == UNIT.key:
             declarations = writer.declarations(content)
@@ -354,7 +390,8 @@ class _Writer:
         if name.startswith("_Tuple") and isinstance(function, int):
             texts = yield from self._arguments(arguments, level)
             return f"({', '.join(texts)})"
-        if (function == IS_INSTANCE_OF or name.startswith("_")) and not self._loose:
+        hidden = isinstance(function, int) and name.startswith("_")
+        if hidden and not self._loose:
             raise _NoSource(f"no source calls {name} here")
         if name in LEVEL_OF and len(arguments) == 2:
             return (yield from self._operators(node, LEVEL_OF[name], level))

@@ -72,7 +72,6 @@ _CAST_NAME: Final = "@"
 _CAST: Final = re.compile(r"Couldn't cast (.+) to .+", re.DOTALL)
 _MAX_CONDITION: Final = 100
 """The number of nodes of a condition that are searched."""
-_EMPTY_LIST: Final = list_of(NOTHING)
 _PLAIN: Final = (Plain, ListOf, TupleOf, UnionOf, Record)
 
 
@@ -113,6 +112,7 @@ class Guesses:
         self._changed = True
         for _ in range(_ROUNDS):
             self._changed = False
+            self._forget_arguments()
             if isinstance(content, DApp):
                 self._walk_dapp(content)
             else:
@@ -288,6 +288,12 @@ class Guesses:
 
     # --- deciding ---
 
+    def _forget_arguments(self) -> None:
+        """Forget the arguments of an earlier round, when less was known of their types."""
+        for function in self._functions.values():
+            for evidence in function.parameters:
+                evidence.given, evidence.compared = NOTHING, None
+
     def _decide(self) -> None:
         for function in self._functions.values():
             for evidence in function.parameters:
@@ -336,13 +342,30 @@ def _merged(type_: Type) -> Type:
         return type_
     items = []
     for same in zip(*(each.items for each in tuples), strict=True):
-        known = {each.key: each for each in same if each not in (ANY, NOTHING)}
-        if len(known) > 1:
-            known = {key: each for key, each in known.items() if key != _EMPTY_LIST.key}
-        if len(known) > 1:
+        item = _narrowest(same)
+        if item is None:
             return type_
-        items.append(next(iter(known.values()), ANY))
+        items.append(item)
     return tuple_of(items)
+
+
+def _narrowest(types: tuple[Type, ...]) -> Type | None:
+    """Return the type of which the others say less; ``None`` if there are several."""
+    known = {each.key: each for each in types if not _is_vague(each)}
+    if not known:
+        return next((each for each in types if isinstance(each, ListOf)), ANY)
+    narrow = [
+        each
+        for each in known.values()
+        if not any(covers(each, other) for other in known.values() if other is not each)
+    ]
+    return narrow[0] if len(narrow) == 1 else None
+
+
+def _is_vague(type_: Type) -> bool:
+    while isinstance(type_, ListOf):
+        type_ = type_.inner
+    return type_ in (ANY, NOTHING) or (isinstance(type_, UnionOf) and not type_.members)
 
 
 def _by_key(known: Library) -> dict[int | str, Signature]:
