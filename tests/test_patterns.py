@@ -114,6 +114,7 @@ PATTERNS: dict[str, tuple[Text, ...] | str] = {
     ),
     "ride/compiler/parser.py:_OPERATOR": runs("|", "||", "=", ":"),
     "ride/compiler/parser.py:_UNARY_MINUS": (*runs("-", "- "), lambda n: "-" + " " * n + "1"),
+    "ride/decompiler.py:_OFFSET": runs("a$t0", "$t0", "1", "$"),
     "ride/decompiler.py:_SPECIAL": runs("\\", '"', "\n"),
     "ride/formatter.py:_BLANK": runs(*BLANKS),
     "ride/formatter.py:_TOKEN": OWN,

@@ -73,7 +73,7 @@ MAX_NESTING: Final = 500
 """Far above the limit of the compiler."""
 _MAX_REASON_CHARS: Final = 300
 _CHECKSUM_BYTES: Final = 4
-_OFFSET: Final = re.compile(rb".\$t0[0-9]+", re.DOTALL)
+_OFFSET: Final = re.compile(r".\$t0[0-9]+", re.DOTALL)
 _INDENT: Final = "  "
 _MAX_BASE58_BYTES: Final = 128
 _CONS: Final = 1100
@@ -125,11 +125,11 @@ def _verdict(script: Script, text: str) -> str | None:
     return None if same else OTHER_SCRIPT
 
 
-def _without_offsets(source: bytes) -> bytes:
+def _without_offsets(source: bytes) -> str:
     """Return a script without its checksum, the offsets in names of hidden variables, and the
     lengths of these names.
     """
-    return _OFFSET.sub(b"$t0", source[:-_CHECKSUM_BYTES])
+    return _OFFSET.sub("$t0", source[:-_CHECKSUM_BYTES].decode("latin-1"))
 
 
 def _decompiled(script: Script, mark: str = "", *, loose: bool = False) -> str:
