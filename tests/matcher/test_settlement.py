@@ -64,6 +64,7 @@ class Setting:
     database: OrdersDatabase
     settlement: Settlement
     books: Books
+    sender: Broadcasting
 
     @property
     def refused(self) -> list[bytes]:
@@ -99,7 +100,7 @@ async def setting(tmp_path: Path) -> AsyncIterator[Setting]:
     node.height = 10
     await settlement.follow(NodeUpdate(node._status()))
     tasks = [asyncio.create_task(each) for each in sender.tasks()]
-    yield Setting(node, database, settlement, books)
+    yield Setting(node, database, settlement, books, sender)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -155,6 +156,28 @@ async def test_refused_for_now_and_for_good(setting: Setting) -> None:
     found = {each.transaction_id: each for each in setting.settlement.unsettled(10)}
     assert (found[second.id].given_up, found[second.id].message) == (True, "never")
     assert found[second.id].amount == COIN + 2
+
+
+@pytest.mark.parametrize(
+    "result", [Broadcast.FINAL, Broadcast.LATER, Broadcast.OPERATOR, Broadcast.NOT_YET]
+)
+@pytest.mark.parametrize("height", [0, 9])
+async def test_one_that_the_node_has_is_not_taken_for_rejected(
+    setting: Setting, result: Broadcast, height: int
+) -> None:
+    """Whatever a proxy, or the node itself when it is sent again, says about it."""
+    setting.node.answer = BroadcastAnswer(result, "not allowed by somebody")
+    setting.sender._settings = SettlementSettings(interval_ms=20, max_pending_ms=0)
+    first = transaction(1)
+    setting.node.mined[first.id] = height
+    setting.settlement.add(first)
+    await eventually(
+        lambda: (
+            first.id not in setting.settlement.off_chain if height else len(setting.node.sent) > 2
+        )
+    )
+    assert setting.refused == [] and setting.settlement.unsettled_counts()[1] == 0
+    assert first.id in setting.database.pending()
 
 
 async def test_a_standby_only_writes_down(setting: Setting) -> None:

@@ -128,7 +128,12 @@ class Broadcasting:
             case Broadcast.CONFIRMED:
                 await self._look_up(transaction_id, sent)
             case Broadcast.FINAL:
-                self._state.give_up(transaction, answer.message)
+                if await self._is_nowhere(transaction_id, sent):
+                    self._state.give_up(transaction, answer.message)
+            case Broadcast.LATER | Broadcast.OPERATOR:
+                # A proxy may say so after the node has accepted it.
+                if await self._is_nowhere(transaction_id, sent):
+                    self._note_failure(answer, sent)
             case Broadcast.NOT_YET:
                 self._note_failure(answer, sent)
                 await self._end_if_overdue(transaction, sent)
@@ -152,7 +157,7 @@ class Broadcasting:
             lacking = await without_funds(transaction, self._node, self._decimals)
         except NodeUnavailable:
             return
-        if sent.height or sent.in_pool or transaction.id not in self._state.pending:
+        if not await self._is_nowhere(transaction.id, sent):
             return
         for trader in lacking:
             known = self._database.default_of(trader)
@@ -185,6 +190,25 @@ class Broadcasting:
                 "the node rejects an exchange: %s (%d times; %d are waiting): %s",
                 *(answer.result.value, count, len(self._state.off_chain), answer.message),
             )
+
+    async def _is_nowhere(self, transaction_id: bytes, sent: Sent) -> bool:
+        """Whether the node has a transaction neither on the chain nor in its pool, as far as it
+        answers: only then it counts as rejected.
+        """
+        before = self._state.rollbacks
+        try:
+            found = (await self._node.inclusions([transaction_id])).get(transaction_id)
+        except NodeUnavailable:
+            return False
+        if transaction_id not in self._state.pending or sent.height:
+            return False
+        if found is None:
+            return not sent.in_pool
+        sent.refusals, sent.refused, sent.message = 0, False, "the node has it"
+        sent.refused_since = None
+        if found.height and before == self._state.rollbacks:
+            self._state.note_found(transaction_id, sent, found)
+        return False
 
     async def _look_up(self, transaction_id: bytes, sent: Sent) -> None:
         """Find the height of a transaction that the node reports as mined."""
