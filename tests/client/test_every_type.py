@@ -10,6 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from soliton import Account, Node, Order, Transaction
+from soliton.chain.addresses import from_public_key
+from soliton.chain.transactions import codec, genesis, payment
+from soliton.client.records import transaction_info
+from soliton.crypto import base58
+from soliton.crypto.keys import key_pair
+from soliton.errors import InputError
 from soliton.testing.kit import Kit
 from tests.clients.scripts import NEEDS_NODE, run_script
 
@@ -160,3 +166,44 @@ def test_the_javascript_library_agrees(made: list[Transaction]) -> None:
         assert verdict["valid"], each
         if not (each.type == 10 and each.version < 3):  # whose id is that of the name
             assert verdict["id"] == each.id
+
+
+def signed_payment() -> Transaction:
+    """A payment (type 2) as the first blocks of the network have them."""
+    keys = key_pair("soliton devnet account 1")
+    draft = codec.build(
+        payment.TYPE,
+        payment.Payment(from_public_key(keys.public_key, ord("R")), 5),
+        version=1,
+        chain_id=ord("R"),
+        sender_public_key=keys.public_key,
+        fee=100_000,
+        timestamp=1_465_742_577_614,
+    )
+    return Transaction(codec.sign(draft, keys.private_key))
+
+
+def test_types_that_nobody_sends_any_more_are_read_from_json() -> None:
+    sent = signed_payment()
+    read = Transaction.from_json(sent.to_json(), "R")
+    assert read == sent and read.id == sent.id == base58.encode(sent.proofs[0])
+    assert Transaction.from_bytes(read.to_bytes(), "R") == sent
+    assert (read.type_name, read.data.amount, read.fee) == ("payment", 5, 100_000)
+    info = transaction_info({**sent.to_json(), "height": 3})
+    assert info.transaction("R") == sent
+    first = Transaction(
+        codec.build(
+            genesis.TYPE,
+            genesis.Genesis(sent.data.recipient, 7),
+            version=1,
+            chain_id=ord("R"),
+            sender_public_key=b"",
+            fee=0,
+            timestamp=1,
+        )
+    )
+    again = Transaction.from_json(first.to_json(), "R")
+    assert (again, again.id, again.proofs) == (first, first.id, ())
+    for change in ({"recipient": "x"}, {"amount": "5"}, {"senderPublicKey": None}, {"type": 0}):
+        with pytest.raises(InputError):
+            Transaction.from_json({**sent.to_json(), **change}, "R")

@@ -19,7 +19,7 @@ import click
 from soliton.chain import networks
 from soliton.chain.addresses import parse_address
 from soliton.chain.errors import ChainError
-from soliton.chain.transactions.json_reader import read_signed
+from soliton.chain.transactions.json_reader import read_shown
 from soliton.errors import EnvironmentProblem, InputError
 from soliton.signer.measures import of_transaction, sentence
 from soliton.signer.policy import Policy, Question, Refusal
@@ -69,7 +69,7 @@ def _judge(
     for key, fields in history:
         at = int(fields["timestamp"])
         try:
-            transaction = read_signed(fields, chain_id)
+            transaction = read_shown(fields, chain_id)
         except ChainError as error:
             click.echo(f"{fields.get('id')}  cannot be read: {error}", err=True)
             refused += 1

@@ -270,19 +270,9 @@ class Transaction:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | str | bytes, chain_id: int | str) -> Transaction:
-        """Read a JSON object or its text, signed or not; raises ``InputError``."""
+        """Read a JSON object or its text, of any type, signed or not; raises ``InputError``."""
         number = chain_number(chain_id)
-        fields = json_object(value)
-        if fields.get("type") == ethereum.TYPE_ID:
-            return cls(_ethereum_transaction(fields, number))
-        request = json_reader.read_request(fields, number)
-        if request.sender_public_key is None:
-            raise FormatError("the transaction has no senderPublicKey")
-        key = json_reader.parse_public_key(request.sender_public_key)
-        stamp = request.timestamp
-        made = json_reader.to_transaction(
-            request, key, number, clock.next() if stamp is None else stamp
-        )
+        made = json_reader.read_shown(json_object(value), number, clock.next())
         codec.check_proofs(made.proofs)
         return cls(made)
 
@@ -320,16 +310,6 @@ class Transaction:
     def __repr__(self) -> str:
         state = "signed" if self.is_signed else "unsigned"
         return f"<Transaction {self.type_name} {self.id}, {state}>"
-
-
-def _ethereum_transaction(fields: Mapping[str, Any], chain_id: int) -> AnyTransaction:
-    """Read a transaction that an Ethereum wallet has signed, from its bytes alone."""
-    text = fields.get("bytes")
-    try:
-        data = bytes.fromhex(str(text).removeprefix("0x"))
-    except ValueError:
-        raise FormatError("the transaction has no bytes in hexadecimal") from None
-    return ethereum.from_rlp(data, chain_id)
 
 
 def chain_number(chain_id: int | str) -> int:

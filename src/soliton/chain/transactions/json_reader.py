@@ -21,6 +21,7 @@ import msgspec
 from soliton.chain.addresses import PUBLIC_KEY_LENGTH
 from soliton.chain.errors import (
     ChainError,
+    FormatError,
     JsonFieldError,
     JsonFieldErrors,
     PublicKeyError,
@@ -38,7 +39,7 @@ from soliton.chain.json_kinds import (
     read_long,
     read_string,
 )
-from soliton.chain.transactions import codec
+from soliton.chain.transactions import codec, ethereum
 from soliton.chain.transactions.model import (
     AnyTransaction,
     ForeignForm,
@@ -95,7 +96,30 @@ def read_request(obj: JsonObject, chain_id: int) -> Request:
     return _read_request(obj, chain_id, signed=False)
 
 
-def _read_request(obj: JsonObject, chain_id: int, *, signed: bool) -> Request:
+def read_shown(obj: JsonObject, chain_id: int, timestamp: int = 0) -> AnyTransaction:
+    """Read a transaction of any type, signed or not, as nodes show it: also the types that nobody
+    sends any more (genesis, payments), and those of Ethereum's wallets, from their bytes. The
+    ``timestamp`` is used if it has none. Raises the errors of ``read_signed``.
+    """
+    if obj.get("type") == ethereum.TYPE_ID:
+        try:
+            data = bytes.fromhex(str(obj.get("bytes")).removeprefix("0x"))
+        except ValueError:
+            raise FormatError("the transaction has no bytes in hexadecimal") from None
+        return ethereum.from_rlp(data, chain_id)
+    request = _read_request(obj, chain_id, signed=False, shown=True)
+    if request.kind.senderless:
+        # Its signature is its id, no proof.
+        request, key = msgspec.structs.replace(request, proofs=()), b""
+    elif request.sender_public_key is None:
+        raise FormatError("the transaction has no senderPublicKey")
+    else:
+        key = parse_public_key(request.sender_public_key)
+    stamp = timestamp if request.timestamp is None else request.timestamp
+    return to_transaction(request, key, chain_id, stamp)
+
+
+def _read_request(obj: JsonObject, chain_id: int, *, signed: bool, shown: bool = False) -> Request:
     reader = _Reader(obj, chain_id)
     type_id = reader.take("type", read_byte)
     reader.finish()
@@ -107,7 +131,7 @@ def _read_request(obj: JsonObject, chain_id: int, *, signed: bool) -> Request:
     reader.finish()
     known = version in kind.binary or codec.is_protobuf(kind, version)
     # Rules reject a signed transaction with a version below 1.
-    if not kind.versioned or not (
+    if not (kind.versioned or shown) or not (
         known or (signed and codec.is_version_zero_or_less(kind, version))
     ):
         raise UnsupportedTransaction(type_id, version)

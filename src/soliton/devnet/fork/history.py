@@ -16,10 +16,10 @@ import msgspec
 
 from soliton.api.state_schemas import APPLICATION_STATUSES
 from soliton.chain import blocks
-from soliton.chain.addresses import Address, parse_address
+from soliton.chain.addresses import Address
 from soliton.chain.blocks import Block, BlockHeader
 from soliton.chain.networks.model import Network
-from soliton.chain.transactions import codec, ethereum, genesis, json_reader
+from soliton.chain.transactions import json_reader
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.consensus import pos, rewards
@@ -233,18 +233,4 @@ def block_of(row: Mapping[str, Any], chain_id: int) -> Block:
 
 def transaction_of(row: Mapping[str, Any], chain_id: int) -> AnyTransaction:
     """Return the transaction of a node's JSON; raises various errors for invalid ones."""
-    if row["type"] == ethereum.TYPE_ID:
-        return ethereum.from_rlp(bytes.fromhex(row["bytes"].removeprefix("0x")), chain_id)
-    if row["type"] == genesis.TYPE.type_id:
-        return codec.build(
-            genesis.TYPE,
-            genesis.Genesis(parse_address(row["recipient"], chain_id), row["amount"]),
-            version=1,
-            chain_id=chain_id,
-            sender_public_key=b"",
-            fee=0,
-            timestamp=row["timestamp"],
-        )
-    request = json_reader.read_request(row, chain_id)
-    key = json_reader.parse_public_key(row["senderPublicKey"])
-    return json_reader.to_transaction(request, key, chain_id, row["timestamp"])
+    return json_reader.read_shown(row, chain_id)
