@@ -86,6 +86,7 @@ def config(place: Place, signer_port: int, block_ms: int) -> str:
         },
     }
     key_file = place.directory / "bot.key"
+    key_file.touch(0o600)
     key_file.write_text(KEYS["bot"])
     return f"""soliton {{
   directory = "{place.directory / "node"}"
