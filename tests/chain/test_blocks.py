@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soliton.chain import blocks
+from soliton.chain import blocks, protobuf
 from soliton.chain.blocks import Block, BlockHeader, ChallengedHeader
 from soliton.chain.errors import ChainError, FormatError, WrongChainId
+from soliton.chain.proto import block_pb2, transaction_pb2
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.table import ROWS
 from soliton.crypto import base58, keys, merkle
@@ -271,3 +272,57 @@ def test_hostile_bytes(expression: str, words: str) -> None:
 
 def test_root_is_over_protobuf_bytes_whatever_the_version() -> None:
     assert blocks.transactions_root(()) == merkle.EMPTY_HASH
+
+
+def _field(number: int, data: bytes) -> bytes:
+    return protobuf.delimited(number, data)
+
+
+def _message_parts() -> tuple[bytes, bytes, bytes, bytes]:
+    """Header, signature and two transactions of a block, as members of its message."""
+    header = block_pb2.Block.Header(chain_id=82, version=5, timestamp=7, generator=bytes(32))
+    one = transaction_pb2.SignedTransaction(proofs=[b"1"])
+    two = transaction_pb2.SignedTransaction(proofs=[b"2"])
+    return (
+        _field(1, header.SerializeToString(deterministic=True)),
+        _field(2, b"s" * 64),
+        _field(3, one.SerializeToString()),
+        _field(3, two.SerializeToString()),
+    )
+
+
+def test_a_message_in_any_form_that_the_reference_reads_is_made_canonical() -> None:
+    header, signature, one, two = _message_parts()
+    usual = header + signature + one + two
+    assert blocks.canonical(usual) is usual
+    unknown = b"\xa2\x06\x02hi"
+    rest = block_pb2.Block.Header(timestamp=7).SerializeToString()
+    first = block_pb2.Block.Header(chain_id=82, version=5, timestamp=6, generator=bytes(32))
+    forms = (
+        signature + header + one + two,
+        one + two + header + signature,
+        one + header + two + signature,
+        header + b"\x12\x01x" + signature + one + two,
+        unknown + header + signature + one + unknown + two,
+        # The tag of the header in two bytes.
+        b"\x8a\x00" + header[1:] + signature + one + two,
+        # Parts of a message are merged.
+        _field(1, first.SerializeToString()) + _field(1, rest) + signature + one + two,
+    )
+    for form in forms:
+        assert blocks.canonical(form) == usual
+
+
+@pytest.mark.parametrize("group", [b"\xa3\x06\xa4\x06", b"\xa3\x06\x08\x01\xa4\x06"])
+def test_unknown_groups_are_refused(group: bytes) -> None:
+    header, signature, one, _ = _message_parts()
+    with pytest.raises(FormatError, match="unknown groups"):
+        blocks.canonical(header + signature + one + group)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x0a", b"\x05", b"\xff" * 20, b"\x0a\xff\x7f"])
+def test_what_is_no_message_at_all(data: bytes) -> None:
+    try:
+        assert blocks.canonical(data) == data == b""
+    except FormatError:
+        assert data

@@ -65,6 +65,7 @@ _SIGNATURE_TAG: Final = 0x12
 _SIGNATURE_FIELD_BYTES: Final = 8
 """Tag and length of the signature, at most."""
 _TRANSACTIONS_TAG: Final = 0x1A
+_CANONICAL_TAGS: Final = (_PROTOBUF_FIRST_BYTE, _SIGNATURE_TAG)
 _HEADER_FIELD: Final = 1
 _SIGNATURE_FIELD: Final = 2
 _TRANSACTIONS_FIELD: Final = 3
@@ -148,6 +149,39 @@ def decoding(data: bytes, chain_id: int) -> Steps[Block]:
         raise FormatError("no block in 0 bytes")
     decoding_form = _decoding_protobuf if data[0] == _PROTOBUF_FIRST_BYTE else _decoding_legacy
     return (yield from decoding_form(data, chain_id))
+
+
+def canonical(data: bytes) -> bytes:
+    """Return a block's message with its header first, then the signature, then the transactions,
+    each once; an encoder may write them in any order, in several parts to be merged, with tags that
+    are longer than necessary, and between unknown fields. Legacy blocks are returned as they are.
+
+    Raises ``FormatError``. Unknown groups are refused, which the reference's library cannot read.
+    """
+    if not data or data[0] < PROTOBUF_VERSION or _is_canonical(data):
+        return data
+    message = protobuf.parse(block_pb2.Block, data)
+    for each in (message, message.header, message.header.challenged_header):
+        protobuf.refuse_unknown_groups(each)
+    header = message.header
+    header.DiscardUnknownFields()
+    pieces = [protobuf.delimited(_HEADER_FIELD, protobuf.serialize(header))]
+    pieces.append(protobuf.delimited(_SIGNATURE_FIELD, message.signature))
+    encoded = map(protobuf.serialize, message.transactions)
+    pieces += [protobuf.delimited(_TRANSACTIONS_FIELD, each) for each in encoded]
+    return b"".join(pieces)
+
+
+def _is_canonical(data: bytes) -> bool:
+    offset, number = 0, 0
+    while offset < len(data):
+        wanted = _CANONICAL_TAGS[number] if number < len(_CANONICAL_TAGS) else _TRANSACTIONS_TAG
+        if data[offset] != wanted:
+            return False
+        length, offset = protobuf.read_length(data, offset + 1)
+        offset += length
+        number += 1
+    return number >= len(_CANONICAL_TAGS) and offset == len(data)
 
 
 def decode_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes]:

@@ -38,6 +38,7 @@ M = TypeVar("M", bound=Message)
 
 _NUMBER: Final = 0
 _LENGTH_DELIMITED: Final = 2
+_GROUP: Final = 3
 _FIXED_BYTES: Final = {1: 8, 5: 4}
 _MAX_LENGTH_BITS: Final = 35
 
@@ -114,6 +115,13 @@ def refuse_unknown_fields(message: Message) -> None:
     """Raise ``FormatError`` if the message contains fields that are not in the schema."""
     if len(UnknownFieldSet(message)):
         raise FormatError(f"{message.DESCRIPTOR.name} has unknown fields")
+
+
+def refuse_unknown_groups(message: Message) -> None:
+    """Raise ``FormatError`` if the message contains groups that are not in the schema."""
+    unknown = UnknownFieldSet(message)
+    if any(unknown[place].wire_type == _GROUP for place in range(len(unknown))):
+        raise FormatError(f"{message.DESCRIPTOR.name} has unknown groups")
 
 
 def read_asset(asset_id: bytes, _chain_id: int = 0) -> bytes | None:

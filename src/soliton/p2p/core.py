@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from soliton.chain import microblocks, snapshots
+from soliton.chain import blocks, microblocks, snapshots
 from soliton.chain.errors import ChainError
 from soliton.chain.finalization import BlockEndorsement, decode_endorsement, encode_endorsement
 from soliton.chain.transactions import codec
@@ -390,6 +390,8 @@ class Core:
         self, peer: PeerId, message: messages.LegacyBlock | messages.ProtobufBlock, now: int
     ) -> list[Effect]:
         try:
+            if isinstance(message, messages.ProtobufBlock):
+                message = messages.ProtobufBlock(blocks.canonical(message.data))
             block_id, reference = self._read_block(message.data)
         except ChainError as error:
             return self._unreadable(peer, message, error, now)
