@@ -75,7 +75,7 @@ def test_the_scala_matcher_s_extension_as_operators_write_it(write: Writer, tmp_
     assert write.load(f'waves {{ extensions = ["{extension}"] }}').grpc.matcher_port == 6887
     with pytest.raises(SettingsError, match="a file with a public key"):
         write.load(text.replace(str(file), str(tmp_path / "absent")))
-    with pytest.raises(SettingsError, match="a list of public keys in base58"):
+    with pytest.raises(SettingsError, match="a public key in base58"):
         write.load(text.replace(base58.encode(three), "x"))
     file.write_text("no key\n")
     with pytest.raises(SettingsError, match="a file with a public key"):
