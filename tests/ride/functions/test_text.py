@@ -16,6 +16,7 @@ from soliton.ride.values import (
     Value,
     case_object,
     equal,
+    joined,
     ride_list,
     ride_tuple,
     type_name,
@@ -271,3 +272,30 @@ def test_deep_values_are_printed() -> None:
     for _ in range(3000):
         value = ride_list([value])
     assert plain_text(value) == "[" * 3000 + "1" + "]" * 3000
+
+
+PARTS = st.lists(st.sampled_from(["a", "é", "😀", "\ud83d", "\ude00", "xyz"]), max_size=6)
+
+
+@pytest.mark.parametrize("limit", [1, -1])
+@given(PARTS, PARTS.map(lambda parts: parts[:2]), PARTS)
+def test_replacing_is_done_in_code_units(
+    limit: int, parts: list[str], target: list[str], replacement: list[str]
+) -> None:
+    """As on UTF-16, compared unit by unit."""
+    texts = [joined("".join(each)) for each in (parts, target, replacement)]
+    units, old, new = (
+        each.encode("utf-16-be", "surrogatepass").hex(" ", 2).split() for each in texts
+    )
+    found, place, left = list[str](), 0, limit
+    while place <= len(units):
+        here = left != 0 and units[place : place + len(old)] == old
+        if here:
+            left -= 1
+            found += new
+        if not (here and old):
+            found += units[place : place + 1]
+        place += len(old) if here and old else 1
+    expected = bytes.fromhex("".join(found)).decode("utf-16-be", "surrogatepass")
+    replace = text.replace_first if limit == 1 else text.replace_all
+    assert replace(*texts) == expected

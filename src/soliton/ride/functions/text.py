@@ -38,6 +38,10 @@ from soliton.ride.values import (
 
 _FIRST_SURROGATE: Final = "\ud800"
 _FIRST_LOW_SURROGATE: Final = "\udc00"
+_WIDE_HIGH: Final = "\U0001d800"
+_WIDE_LOW: Final = "\U0001dc00"
+_WIDE_END: Final = "\U0001e000"
+"""The borders of both kinds of surrogates in ``_wide`` form."""
 _ADDED_BY_PAIR: Final = 2
 """A surrogate pair has four bytes in UTF-8; two lone surrogates have one each."""
 
@@ -368,9 +372,10 @@ def _bytes_of_pairs(units: str, old: str, new: str, limit: int) -> int:
     for number, piece in enumerate(pieces):
         for part in (new, piece) if number else (piece,):
             if part:
-                pairs += _pairs(last + part[0])
+                pairs += _WIDE_HIGH <= last < _WIDE_LOW <= part[0] < _WIDE_END
                 last = part[-1]
-        pairs += _pairs(piece)
+        if len(piece) > 1:
+            pairs += _pairs(piece)
     return _ADDED_BY_PAIR * pairs
 
 
