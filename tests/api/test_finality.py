@@ -19,6 +19,7 @@ from soliton.crypto import base58
 from soliton.crypto.curve25519 import verify
 from soliton.crypto.keys import KeyPair
 from soliton.node.chain_writer import ChainWriter
+from soliton.node.mining import next_turn
 from soliton.node.remote_keys import RemoteKey, RemoteSigner
 from soliton.node.wallet import Wallet
 from soliton.storage.store import Store
@@ -181,3 +182,38 @@ async def test_a_remote_key_needs_its_members(private: PrivateChain) -> None:
     answer = await private.post(SIGN, UNSIGNED, WITH_KEY)
     assert answer.status == 400
     assert "state endorserPublicKey and commitmentSignature" in message_of(answer)
+
+
+async def test_who_may_mine_in_a_period(tmp_path: Path) -> None:
+    # Fifty blocks instead of a thousand make a balance old enough.
+    start, old = 60, {"generation_balance_depth_from_50_to_1000_after_height": 1_000}
+    features = {**DEVNET.functionality.pre_activated_features, 24: 0, 25: start}
+    private = PrivateChain(
+        tmp_path, functionality=FINALITY | old | {"pre_activated_features": features}
+    )
+    added: Any = (await private.post("/addresses", b"", WITH_KEY)).json()
+    other = added["address"]
+    private.send(private.transfer(to=other, amount=200_000 * 10**8))
+    while private.node.chain.height < start:
+        private.mine()
+
+    async def mining() -> list[str]:
+        answer: Any = (await private.get("/debug/minerInfo", **WITH_KEY)).json()
+        return sorted(each["address"] for each in answer)
+
+    both = sorted((RICH_ADDRESS, other))
+    assert await mining() == both
+    answer = await private.post(BROADCAST, await signed(private))
+    assert answer.status == 200, answer.body
+    while private.node.chain.height < start + 4:
+        assert await mining() == both
+        private.mine()
+    # Only one has committed to the period of the next four blocks, and nobody to that after it.
+    for _ in range(4):
+        assert await mining() == [RICH_ADDRESS]
+        turn = next_turn(private.node)
+        assert turn is not None
+        assert turn.account.public_key == RICH.public_key
+        private.mine()
+    assert await mining() == both
+    private.node.close()

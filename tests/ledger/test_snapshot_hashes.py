@@ -6,8 +6,10 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
+from soliton.chain import snapshots
 from soliton.crypto import base58
-from soliton.ledger.hashes import next_snapshot_hash, snapshot_entries
+from soliton.ledger.hashes import SECTIONS, legacy_hash, next_snapshot_hash, snapshot_entries
+from soliton.ledger.snapshots import snapshot_of
 from soliton.ledger.state import (
     ACCOUNT_SCRIPTS,
     ALIASES,
@@ -16,6 +18,7 @@ from soliton.ledger.state import (
     ASSET_SCRIPTS,
     ASSET_VOLUMES,
     ASSETS,
+    COMMITMENTS,
     DATA,
     LEASE_INFO,
     LEASE_STATES,
@@ -28,16 +31,19 @@ from soliton.ledger.state import (
     AssetName,
     AssetScript,
     AssetVolume,
+    Commitment,
     LeaseBalance,
     LeaseInfo,
     LeaseState,
     OrderFill,
     Status,
 )
-from tests.vectors import load_vectors, report
+from tests.vectors import load_document, load_vectors, report
 
 Row = dict[str, Any]
 Change = tuple[Any, Any, Any]
+CHAIN_ID = ord("R")
+PARTS = "legacySections", "snapshots"
 STATUS = "TransactionStatusSnapshot"
 STATUSES = {
     "succeeded": Status.SUCCEEDED,
@@ -139,3 +145,36 @@ def test_snapshots_of_the_go_node_hash_as_there() -> None:
         assert following.hex() == row["hash"], row["tx_id"]
     assert seen == {STATUS, *CHANGES}
     report.ran("snapshot_hash_gowaves", len(vectors))
+
+
+def section_hash(row: Row) -> bytes:
+    """One of the two sections that the legacy hash has with deterministic finality."""
+    commitments = {
+        (10, index): Commitment(
+            bytes.fromhex(each["publicKey"]), bytes.fromhex(each["endorserPublicKey"]), b""
+        )
+        for index, each in enumerate(row.get("entries", ()))
+    }
+    found = legacy_hash(b"", {}, {COMMITMENTS: commitments}, row.get("balances", ()))
+    return found.sections[SECTIONS.index(f"{row['section']}Hash")]
+
+
+def test_commitments_hash_as_in_the_go_node() -> None:
+    document = load_document("finality/state_hashes")
+    for row in document["legacySections"]:
+        assert section_hash(row).hex() == row["hash"]
+    for row in document["snapshots"]:
+        commitment = Commitment(
+            bytes.fromhex(row["senderPublicKey"]), bytes.fromhex(row["endorserPublicKey"]), b""
+        )
+        data = bytes.fromhex(row["protobuf"])
+        recorded = snapshots.decode(data, CHAIN_ID)
+        changes = {
+            WAVES: {each.address: each.amount for each in recorded.balances},
+            COMMITMENTS: {(10, 0): commitment},
+        }
+        following = next_snapshot_hash(bytes.fromhex(row["previous"]), changes)
+        assert following.hex() == row["hash"]
+        assert snapshot_of(changes, Status.SUCCEEDED) == recorded
+        assert snapshots.encode(recorded) == data
+    report.ran("finality/state_hashes", sum(len(document[name]) for name in PARTS))
