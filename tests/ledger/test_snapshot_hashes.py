@@ -169,7 +169,7 @@ def test_commitments_hash_as_in_the_go_node() -> None:
         )
         data = bytes.fromhex(row["protobuf"])
         recorded = snapshots.decode(data, CHAIN_ID)
-        changes = {
+        changes: dict[Any, dict[Any, Any]] = {
             WAVES: {each.address: each.amount for each in recorded.balances},
             COMMITMENTS: {(10, 0): commitment},
         }

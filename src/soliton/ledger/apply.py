@@ -150,7 +150,7 @@ def checking_block(
         yield from _checking_challenge(chain, block, header.challenged, now)
     claims = _voting_claims(chain, header)
     if verify_signatures:
-        check_claims(height, claims)
+        yield from checking_claims(height, claims)
     environment = next_environment(chain, header, hit_source)
     progress = yield from applying_block(
         chain.state,
@@ -176,10 +176,12 @@ def _voting_claims(chain: Ancestors, header: BlockHeader) -> list[SignedMessage]
     )
 
 
-def check_claims(height: int, claims: Iterable[SignedMessage]) -> None:
-    """Raise ``BlockRejected`` for an invalid signature of a voting."""
-    if not all(signatures.verify(*claim) for claim in claims):
-        raise BlockRejected(height, "invalid signature of an endorsement")
+def checking_claims(height: int, claims: Iterable[SignedMessage]) -> Steps[None]:
+    """Raise ``BlockRejected`` for an invalid signature of a voting; each takes a step."""
+    for claim in claims:
+        yield
+        if not signatures.verify(*claim):
+            raise BlockRejected(height, "invalid signature of an endorsement")
 
 
 def _encoding(transactions: Sequence[AnyTransaction]) -> Steps[Encoded]:
@@ -210,7 +212,7 @@ def _checking_challenge(
     )
     try:
         hit_source = headers.check_header(chain, original.header, original.id, now)
-        check_claims(height, _voting_claims(chain, original.header))
+        yield from checking_claims(height, _voting_claims(chain, original.header))
         environment = next_environment(chain, original.header, hit_source)
         # Signatures are verified here: a block with an invalid one cannot be challenged.
         yield from applying_block(chain.state, original, environment)

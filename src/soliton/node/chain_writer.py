@@ -33,8 +33,8 @@ from soliton.ledger.apply import (
     SnapshotsOfBlock,
     apply_block,
     check_block,
-    check_claims,
     checking_block,
+    checking_claims,
 )
 from soliton.ledger.editing import edited_accounts
 from soliton.ledger.environment import (
@@ -291,9 +291,8 @@ class ChainWriter(Blockchain):
             raise BlockRejected(height, "invalid signature of the total block")
         if voting is not None:
             claims = self._check_voting(total, liquid.progress)
-            yield
             if verify_signatures:
-                check_claims(height, claims)
+                yield from checking_claims(height, claims)
         progress = liquid.progress.copy()
         progress.vote(voting)
         if snapshots is None:
