@@ -314,6 +314,13 @@ async def test_unknown_names_show_when_they_are_evaluated(dapp: PrivateChain) ->
     assert (await ask(dapp, {"expr": "if true then 1 else nothing"}))["result"]["value"] == 1
 
 
+async def test_what_an_unknown_function_gives_does_not_fit(dapp: PrivateChain) -> None:
+    """Error 199: the reference compiles it with the result ``Any`` (``CompilerContext.scala``)."""
+    for expression in ("1 + nobody()", "toBytes(nobody(1))", "if nobody() then 1 else 2"):
+        found = await ask(dapp, {"expr": expression})
+        assert found["error"] == 199, found
+
+
 async def test_functions_that_a_dapp_does_not_have(dapp: PrivateChain) -> None:
     """Error 199 with the words alone: the reference finds that out before it evaluates."""
     for function, given, words in (

@@ -28,7 +28,8 @@ def compile_fragment(
     """Compile an expression; raise ``CompileError`` for a fault. ``watch`` may raise to cancel.
 
     A compiled dApp has no types, so its names fit everywhere. As in the reference, an unknown name
-    is an error only in the evaluation.
+    is an error only in the evaluation; but an unknown function gives ``Any``, which few others
+    take.
     """
     if len(text) > MAX_SOURCE_CHARS:
         raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
@@ -62,4 +63,4 @@ class _OpenChecker(Checker):
         if known or name.startswith(UTILITY_PREFIX):
             return super().call(node, name, arguments)
         given = tuple(argument.expression for argument in arguments)
-        return Typed(Call(name, given), NOTHING)
+        return Typed(Call(name, given), ANY)
