@@ -250,7 +250,7 @@ SCRIPTS: Final = {
     "AQ": "Invalid checksum",
     "AQI=": "Invalid checksum",
     "base64:AAkB": "Invalid content type of script: 9",
-    "AAEJ": "Invalid version of script: 9",
+    "AAEK": "Invalid version of script: 10",
     "fw==": "Invalid version of script: 127",
     "AAE=": "Illegal length of script: 2",
     SCRIPT[:-4] + "AAAA": "Invalid checksum",
