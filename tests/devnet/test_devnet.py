@@ -307,7 +307,7 @@ def test_ctrl_c_at_the_start_prints_no_traceback(
         assert "multiprocessing" not in program.output, program.output
 
 
-@pytest.mark.parametrize("way", ["Ctrl-C", "SIGTERM", "/node/stop"])
+@pytest.mark.parametrize("way", ["Ctrl-C", "SIGTERM", "SIGHUP", "/node/stop"])
 def test_ends_cleanly_and_leaves_nothing(way: str, tmp_path: Path) -> None:
     with devnet(environment={"TMPDIR": str(tmp_path)}) as program:
         directory = temporary_directory(program)
@@ -318,7 +318,7 @@ def test_ends_cleanly_and_leaves_nothing(way: str, tmp_path: Path) -> None:
             answer = call(f"{program.node_url}/node/stop", "", key=API_KEY)
             assert answer.json() == {"stopped": True}
         else:
-            program.send(signal.SIGINT if way == "Ctrl-C" else signal.SIGTERM)
+            program.send(signal.SIGINT if way == "Ctrl-C" else signal.Signals[way])
         assert program.wait() == 0
         assert "Traceback" not in program.output
     assert list(tmp_path.iterdir()) == []

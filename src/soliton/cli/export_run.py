@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 STOP_SECONDS: Final = 10.0
 """Time limit of the running step once the command is to end."""
 
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
 
 class MissingDriver(EnvironmentProblem):
     """An optional dependency (database driver, broker client, file writer) is not installed."""
@@ -177,7 +179,7 @@ def run_verify_postgres(dsn: str, where: ChainSource) -> None:
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
-    """Yield an event that SIGTERM and SIGINT set.
+    """Yield an event that SIGTERM, SIGINT and SIGHUP set.
 
     If the destination hangs, the process exits some seconds later all the same; its next start
     resumes as after a kill.
@@ -194,7 +196,9 @@ def stopping() -> Iterator[threading.Event]:
             stopped.set()
             threading.Thread(target=end, daemon=True).start()
 
-    before = [(number, signal.signal(number, stop)) for number in (signal.SIGTERM, signal.SIGINT)]
+    # Under nohup a closed terminal is ignored.
+    heard = [each for each in _STOP_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    before = [(number, signal.signal(number, stop)) for number in heard]
     try:
         yield stopped
     finally:

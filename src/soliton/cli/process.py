@@ -41,7 +41,7 @@ OPEN_FILES: Final = 8_192
 """Limit on open files, several times what the limits on connections allow. The default of many
 systems is 1,024: idle clients would leave none for the program's own files.
 """
-_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_program(main: Callable[[], Coroutine[None, None, None]]) -> None:
@@ -99,10 +99,11 @@ def _raise_file_limit() -> None:
 
 
 def call_on_signals(stop: Callable[[], None]) -> None:
-    """Call ``stop`` on SIGINT and SIGTERM."""
+    """Call ``stop`` on SIGINT, SIGTERM and SIGHUP, unless the last is ignored as under nohup."""
     loop = asyncio.get_running_loop()
     for number in _STOP_SIGNALS:
-        loop.add_signal_handler(number, stop)
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, stop)
 
 
 def end_with_parent() -> None:

@@ -44,6 +44,7 @@ def serve() -> None:
 def _serve() -> None:
     # Ctrl-C goes to all processes of a terminal; this one ends when its parent closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     stdout.write(bytes((READY,)))
     stdout.flush()

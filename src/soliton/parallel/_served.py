@@ -47,6 +47,7 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
     """Serve requests until the end of input."""
     # Ctrl-C goes to all processes of a terminal; this one ends when its parent closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     # Output of a library must not be mistaken for a response.
     sys.stdout = sys.stderr

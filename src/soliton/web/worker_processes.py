@@ -291,8 +291,11 @@ def _run(program: Program, worker: WorkerContext, lifeline: Connection) -> None:
 
 
 def prepare() -> None:
-    """Ignore Ctrl-C, which goes to all processes of a terminal: the service ends its workers."""
+    """Ignore Ctrl-C and the end of a terminal, which go to all of its processes: the service ends
+    its workers.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def stop_event(lifeline: Connection) -> asyncio.Event:
