@@ -217,3 +217,45 @@ async def test_who_may_mine_in_a_period(tmp_path: Path) -> None:
         private.mine()
     assert await mining() == both
     private.node.close()
+
+
+async def test_what_is_final_and_who_generates(private: PrivateChain) -> None:
+    before = await answered(private, "/blockchain/finality")
+    assert before == {
+        "height": 1,
+        "finalizedHeight": 1,
+        "activationHeight": 3,
+        "currentGenerationPeriod": None,
+        "currentGenerators": [],
+        "nextGenerationPeriod": None,
+        "nextGenerators": [],
+    }
+    assert await answered(private, "/generators/at/1") == []
+    beyond = await private.get("/generators/at/2")
+    assert (beyond.status, beyond.json()) == (404, [])
+    private.mine()
+    made = await signed(private)
+    assert (await private.post(BROADCAST, made)).status == 200
+    while private.node.chain.height < 9:
+        private.mine()
+    now = await answered(private, "/blockchain/finality")
+    (generator,) = now["currentGenerators"]
+    assert generator["address"] == RICH_ADDRESS
+    assert generator["transactionId"] == made["id"]
+    assert generator["conflictHeight"] is None
+    assert generator["balance"] > 0
+    assert now["currentGenerationPeriod"] == {"start": 8, "end": 11}
+    assert now["nextGenerationPeriod"] == {"start": 12, "end": 15}
+    assert now["nextGenerators"] == []
+    # A generator that is alone makes final what is below its block.
+    assert now["finalizedHeight"] == 7
+    assert await answered(private, "/blocks/height/finalized") == {"height": 7}
+    header = await answered(private, "/blocks/headers/finalized")
+    assert header == await answered(private, "/blocks/headers/at/7")
+    (at,) = await answered(private, "/generators/at/9")
+    assert at == {name: generator[name] for name in ("address", "balance", "transactionId")}
+    strings: Any = await private.get(
+        "/generators/at/9", accept="application/json;large-significand-format=string"
+    )
+    assert strings.json()[0]["balance"] == str(at["balance"])
+    assert await answered(private, "/generators/at/7") == []

@@ -27,6 +27,7 @@ from soliton.api.rest import (
     ethereum,
     evaluation,
     events,
+    finality,
     health,
     leasing,
     messages,
@@ -46,8 +47,8 @@ from soliton.api.routes import Reads, Route
 
 NODE_GROUPS: tuple[ModuleType, ...] = (
     addresses, account_data, wallet, node, blocks, transactions, proofs, assets, alias, leasing,
-    ethereum, messages, requests, peers, consensus, blockchain, debug, operations, scripts,
-    evaluation, events, waiting, health, simulation, devnet,
+    ethereum, messages, requests, peers, consensus, blockchain, finality, debug, operations,
+    scripts, evaluation, events, waiting, health, simulation, devnet,
 )  # fmt: skip
 GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
 """Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``."""

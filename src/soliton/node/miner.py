@@ -214,6 +214,8 @@ def forging(
         )
     progress = BlockInProgress(chain.state, environment)
     progress.begin()
+    # Its generator alone may make the parent final.
+    progress.vote(None)
     transactions, invalid = yield from interruptible(
         lambda: _take(progress, candidates, most, unproven)
     )

@@ -81,6 +81,17 @@ def last_header(request: Request) -> object:
     return header_json(chain, chain.height)
 
 
+def finalized_height(request: Request) -> Height:
+    """The height of the last final block."""
+    return Height(node_of(request).chain.finalized_height)
+
+
+def finalized_header(request: Request) -> object:
+    """The last final block's header."""
+    chain = node_of(request).chain
+    return header_json(chain, chain.finalized_height)
+
+
 def first(request: Request) -> object:
     """The genesis block."""
     return _block(request, _GENESIS)
@@ -319,6 +330,8 @@ more      | text         | Anything                        | x
     row("GET /blocks/address/{address}/{from}/{to}", by_generator,
         "The blocks of one generator from one height to another; at most 100 heights", _BLOCKS,
         [examples.BLOCK], "INVALID_ADDRESS TOO_BIG_SEQUENCE"),
+    row("GET /blocks/height/finalized family=waves", finalized_height,
+        "Height of the last final block", Height, {"height": 1}),
     row("GET /blocks/height/{id.block}", height_by_id, "Height of the block with an id", Height,
         {"height": 1}, _BLOCK_ERRORS),
     row("GET /blocks/heightByTimestamp/{timestamp} reads=chain", height_by_timestamp,
@@ -329,6 +342,8 @@ more      | text         | Anything                        | x
         {"delay": 0}, f"{_BLOCK_ERRORS} TOO_BIG_SEQUENCE_WITH_LIMIT CUSTOM_VALIDATION_ERROR"),
     row("GET /blocks/headers/last", last_header, "The last block's header", BLOCK_HEADER,
         examples.HEADER),
+    row("GET /blocks/headers/finalized family=waves", finalized_header,
+        "The last final block's header", BLOCK_HEADER, examples.HEADER),
     row("GET /blocks/headers/at/{height}", header_at, "The header of the block at a height",
         _HEADER_OR_NONE, examples.HEADER, "INVALID_BLOCK_ID BLOCK_DOES_NOT_EXIST"),
     row("GET /blocks/headers/seq/{from}/{to}", header_sequence,
