@@ -15,9 +15,12 @@ from soliton.crypto import base58
 from soliton.ledger.errors import BlockRejected
 from soliton.ledger.hashes import EMPTY_HASH
 from soliton.ledger.state import DEPOSITS, effective_balance_of
+from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
+from soliton.node.miner import CannotMine
 from soliton.node.verify import verify
-from tests.node.chains import address_of, forge, open_chain, person
+from tests.node import forging
+from tests.node.chains import DEVNET, address_of, forge, now, open_chain, person
 from tests.node.committing import (
     ACTIVATION,
     ANN,
@@ -437,4 +440,46 @@ def test_accounts_outside_of_the_set_count_nothing(tmp_path: Path) -> None:
     forged = endorse(chain, stranger, 1, endorsed=chain.last_block.id)
     assert refusal(chain, voting_of([forged])) == "invalid signature of an endorsement"
     assert base58.encode(forged.signature)
+    chain.store.close()
+
+
+def test_activation_by_votes(tmp_path: Path) -> None:
+    """Blocks 2 to 5 vote: finality is active from 10 on, and the first period ends at 16."""
+    features = {**DEVNET.functionality.pre_activated_features, 24: 0}
+    chain = finality_chain(
+        tmp_path,
+        pre_activated_features=features,
+        feature_check_blocks_period=5,
+        blocks_for_feature_activation=4,
+    )
+    while chain.height < 5:
+        slot = miner.next_slot(chain, ANN)
+        chain.append(forging.forge(chain, slot, (), now(chain), feature_votes=(25,)).block)
+    grow(chain, 8)
+    sections = [len(chain.state_hash(height).sections) for height in (7, 8)]
+    assert sections == [9, 9]
+    assert chain.rules.period_at(9) is None
+    approved = chain.rules.activations()[25]
+    assert approved == 10
+    early = commit(chain, ANN, approved + PERIOD + 1)
+    assert forge(chain, [early], ANN).transactions == ()
+    assert chain.generator_set(0) is None
+    grow(chain, approved)
+    assert len(chain.state_hash(approved).sections) == 11
+    period = chain.rules.period_at(approved)
+    assert period is not None
+    assert (period.start, period.end) == (approved, approved + PERIOD)
+    grow(chain, approved + 1, first=[commit(chain, ANN)])
+    grow(chain, approved + PERIOD, BOB)
+    with pytest.raises(CannotMine):
+        miner.next_slot(chain, BOB)
+    grow(chain, approved + PERIOD + 2, ANN)
+    assert chain.finalized_height == chain.height - 2
+    # Back below the activation, and once more.
+    chain.rollback(approved - 2)
+    assert (chain.generator_set(0), chain.finalized_height) == (None, 1)
+    assert chain.state.get(DEPOSITS, address_of(ANN)) == 0
+    grow(chain, approved + PERIOD + 1, BOB)
+    chain.flush()
+    assert verify(chain).blocks == chain.height
     chain.store.close()

@@ -67,8 +67,8 @@ def test_the_node_warns_at_the_approval_and_stops_before_the_activation(
         node.mine(RICH)
     assert node.is_stopping
     assert node.feature_watch.has_stopped
-    assert caplog.text.count("feature 99 is approved and active from height 10 on") == 1
-    assert caplog.text.count("features [99] are active in the next block") == 1
+    assert caplog.text.count("feature 99 (unknown) is approved and active from height 10") == 1
+    assert caplog.text.count("features 99 (unknown) are active in the next block") == 1
     node.chain.store.close()
     again = open_node(tmp_path)
     try:
@@ -93,10 +93,10 @@ def test_the_node_warns_of_votes_before_the_approval(
     assert "active from height 10 on, about 2" in said[0]
     while node.chain.height < 5:
         node.mine(RICH)
-    assert caplog.text.count("feature 99 (") == 1
+    assert caplog.text.count("feature 99 (unknown), which") == 1
     forging.roll_back(node, 2, keep=False)
     node.mine(RICH)
-    assert caplog.text.count("feature 99 (") == 1
+    assert caplog.text.count("feature 99 (unknown), which") == 1
 
 
 def test_votes_that_suffice_are_said_once_more(
@@ -116,6 +116,19 @@ def test_votes_that_suffice_are_said_once_more(
     texts = [each.getMessage() for each in caplog.records if "feature 99 (" in each.getMessage()]
     assert ["should it reach" in each for each in texts] == [True, False]
     assert "90 % of 10 blocks since height 1 vote for it, 90 % approve it; at this" in texts[1]
+
+
+def test_the_feature_after_finality_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(miner, "IMPLEMENTED", IMPLEMENTED | {27})
+    node = open_node(tmp_path, **{"features.supported": [27]})
+    while not node.is_stopping:
+        node.mine(RICH)
+    assert node.chain.height == ACTIVE - 1
+    assert "feature 27 (Finality Improvements) is approved" in caplog.text
+    assert "features 27 (Finality Improvements) are active in the next block" in caplog.text
+    node.close()
 
 
 def test_a_rollback_below_the_approval_takes_the_warning_back(
@@ -206,4 +219,4 @@ def test_the_program_ends_with_the_exit_code_of_the_reference(tmp_path: Path) ->
     )
     ended = run("run", "--config", config)
     assert ended.returncode == 38, ended.stderr
-    assert "features [99] are active in the next block" in ended.stderr
+    assert "features 99 (unknown) are active in the next block" in ended.stderr

@@ -10,13 +10,16 @@ from soliton.chain import blocks, snapshots
 from soliton.chain.addresses import address_text
 from soliton.chain.networks import Network
 from soliton.crypto import base58
+from soliton.ledger.apply import checking_block
 from soliton.ledger.hashes import SECTIONS
 from soliton.ledger.script_results import Lease
 from soliton.ledger.snapshots import snapshot_of
+from soliton.ledger.state import DEPOSITS
 from soliton.ledger.state_changes import to_json
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.importer import import_blocks
 from soliton.node.verify import verify
+from soliton.steps import run_steps
 from soliton.storage.store import Store
 from tests.node import recorded
 from tests.node.recorded import JsonObject
@@ -135,7 +138,10 @@ def generators_json(chain: ChainWriter, height: int) -> list[JsonObject]:
 def test_chain_with_finality(shared: Path, tmp_path: Path) -> None:
     folder = shared / "golden" / "finality-r"
     network = recorded.configured_network(folder / "network.conf")
-    chain = ChainWriter(network, Store(tmp_path, network.name, durable=False))
+    chain, light = (
+        ChainWriter(network, Store(tmp_path / name, network.name, durable=False))
+        for name in ("full", "light")
+    )
     rows = recorded.lines(folder / "heights.jsonl.gz")
     for row in rows:
         height = row["height"]
@@ -148,6 +154,16 @@ def test_chain_with_finality(shared: Path, tmp_path: Path) -> None:
             for own, other in zip(ours, theirs, strict=True):
                 assert own.generation_commitment == other.generation_commitment
                 assert set(own.balances) == set(other.balances)
+            # A light node takes the Go node's snapshots.
+            light.put(block, run_steps(checking_block(light, block, snapshots=theirs)))
+            assert light.meta(height) == chain.meta(height)
+            assert light.state_hash(height) == chain.state_hash(height)
+            found = chain.generator_set(0)
+            assert light.generator_set(0) == found
+            for each in found.committed if found else ():
+                deposits = [at.state.get(DEPOSITS, each.address) for at in (chain, light)]
+                assert deposits[0] == deposits[1]
+                assert deposits[0] or each.conflict_height
         check_hashes(chain, height, row["stateHash"])
         assert chain.meta(height).snapshot_hash.hex() == row["snapshotStateHash"]
         assert base58.encode(chain.meta(height).id) == row["id"]
@@ -160,6 +176,7 @@ def test_chain_with_finality(shared: Path, tmp_path: Path) -> None:
     chain.flush()
     assert verify(chain).blocks == chain.height == 79
     chain.store.close()
+    light.store.close()
 
 
 def test_import_of_what_scripts_allowed_without_signatures(shared: Path, tmp_path: Path) -> None:

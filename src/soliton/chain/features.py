@@ -69,4 +69,6 @@ DESCRIPTIONS: Final[dict[int, str]] = {
     23: "Boost Block Reward",
     24: "ecrecover fix",
     25: "Deterministic Finality & RIDE V9",
+    27: "Finality Improvements",
 }
+"""Names, of features that are not implemented too."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
 
-from soliton.chain.features import DESCRIPTIONS, Feature
+from soliton.chain.features import DESCRIPTIONS, IMPLEMENTED, Feature
 from soliton.grpc_api.errors import Code, Refused
 from soliton.grpc_api.proto import blockchain_api_pb2 as pb
 from soliton.grpc_api.reading import MAX_INT
@@ -80,7 +80,7 @@ def _feature(
         status.blockchain_status = _Feature.APPROVED
     else:
         status.supporting_blocks = votes[number]
-    if number in DESCRIPTIONS:
+    if number in IMPLEMENTED:
         voted = number in supported
         status.node_status = _Feature.VOTED if voted else _Feature.IMPLEMENTED
     status.activation_height = 0 if at is None else at

@@ -112,15 +112,15 @@ class FeatureWatch:
             }
             for feature, start in self._unknown.items() - logged:
                 _log.warning(
-                    "feature %d is approved and active from height %d on; this version does not "
-                    "implement it: update the node before", feature, start,
+                    "feature %d (%s) is approved and active from height %d on; this version does "
+                    "not implement it: update the node before", feature, _name(feature), start,
                 )  # fmt: skip
         height = self._chain.height
         active = sorted(each for each, start in self._unknown.items() if start <= height + 1)
         if active and active != self._active:
             _log.error(
                 "features %s are active in the next block; this version does not implement them: "
-                "the node %s, update it", active,
+                "the node %s, update it", ", ".join(f"{each} ({_name(each)})" for each in active),
                 "stays at this height" if self._stop is None else "stops",
             )  # fmt: skip
             if self._stop is not None:
@@ -151,10 +151,14 @@ class FeatureWatch:
             moment_ms = min(chain.meta(count.height).timestamp + wait_ms, LAST_DATE_MS)
             date = datetime.fromtimestamp(moment_ms / 1_000, UTC)
             yield (
-                f"feature {feature} ({DESCRIPTIONS.get(feature, 'unknown')}), which this version "
+                f"feature {feature} ({_name(feature)}), which this version "
                 f"does not implement: {100 * votes // count.blocks} % of {count.blocks} blocks "
                 f"since height {count.start} vote for it, {100 * needed // window} % approve it; "
                 f"{'at this rate' if suffices else 'should it reach that'} by height {end}, it is "
                 f"active from height {end + window} on, about {date:%Y-%m-%d}: update the node "
                 f"before"
             )
+
+
+def _name(feature: int) -> str:
+    return DESCRIPTIONS.get(feature, "unknown")
