@@ -214,6 +214,7 @@ async def test_others_get_their_turn_after_each_transaction_that_takes_long(
     """By a clock in which each of them takes a second."""
     clock = itertools.count()
     monkeypatch.setattr(miner, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr("soliton.node.node.STEP_SECONDS", 0)
     node.mine(RICH, empty=True)
     ways: tuple[Callable[[KeyPair], Coroutine[object, object, object]], ...]
     ways = (node.mine_in_steps, node.mine_micro_in_steps)
@@ -230,7 +231,8 @@ async def test_others_get_their_turn_after_each_transaction_that_takes_long(
         assert len(node.chain.last_block.transactions) == 5 * (round_ + 1)
 
 
-async def test_a_microblock_that_came_too_late(node: Node) -> None:
+async def test_a_microblock_that_came_too_late(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("soliton.node.node.STEP_SECONDS", 0)
     node.mine(RICH, empty=True)
     for number in range(90):
         node.broadcast(transfer(node.chain, RICH, person("ann"), number + 1))

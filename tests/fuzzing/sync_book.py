@@ -7,7 +7,7 @@ import random
 from typing import Any, Final
 
 from soliton.sync.model import Blame, Joined, Left, Received, Send, Tick
-from soliton.sync.peers import Dial, PeerBook, PeerSettings
+from soliton.sync.peers import RESERVED, Dial, PeerBook, PeerSettings
 from soliton.wire.errors import PeerFault, Verdict
 from soliton.wire.handshake import Handshake, PeerAddress
 from soliton.wire.messages import GetPeers, Peers
@@ -65,6 +65,9 @@ class Book:
         peer = chance.choice(list(made.connections)) if made.connections else 0
         match chance.randrange(10):
             case 0 if made.admit(address.ip, now) is None:
+                idle = made.gives_way(address.ip, now)
+                if idle is not None:
+                    self.hear(Left(idle), now)
                 self.open(address, inbound=True)
             case 1 if self.dialled:
                 self.open(self.dialled.pop(), inbound=False)
@@ -106,7 +109,9 @@ class Book:
     def check(self) -> None:
         made = self.made
         inbound = [each.address.ip for each in made.connections.values() if each.inbound]
-        assert len(inbound) <= 2
+        known = {each.ip for each in made.settings.known_peers}
+        assert len(inbound) <= 2 + RESERVED
+        assert len([ip for ip in inbound if ip not in known]) <= 2
         assert len(set(inbound)) == len(inbound)
         assert len(made.connections) - len(inbound) + len(self.dialled) <= 2
         assert len(made._candidates) <= 3
