@@ -188,6 +188,7 @@ SPECIALISTS = {
     "api/json_assets.py": "issue",
     "api/json_transactions.py": "ethereum invoke_script lease lease_cancel mass_transfer",
     "api/plain_texts.py": "transfer",
+    "api/rest/account_data.py": "data",
     "api/rest/debug.py": "invoke_script",
     "api/evaluation_request.py": "invoke_script",
     "api/rest/signing.py": "exchange",
@@ -199,7 +200,6 @@ SPECIALISTS = {
         "lease_cancel mass_transfer reissue set_asset_script set_script sponsor_fee transfer "
         "update_asset_info"
     ),
-    "devnet/fork/history.py": "ethereum genesis",
     "grpc_api/assets.py": "issue",
     "grpc_api/matcher_service.py": "exchange",
     "grpc_api/messages.py": "genesis",
