@@ -10,7 +10,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.keys import KeyPair
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
-from soliton.node.miner import Forged, Slot, forging, forging_micro
+from soliton.node.miner import Forged, NoTrials, Slot, forging, forging_micro
 from soliton.node.node import Node
 from soliton.steps import run_steps
 
@@ -25,7 +25,9 @@ def forge(
     *,
     unproven: Collection[bytes] = (),
 ) -> Forged:
-    steps = forging(chain, slot, candidates, now, reward_vote, feature_votes, unproven=unproven)
+    steps = forging(
+        chain, slot, candidates, now, reward_vote, feature_votes, trials=NoTrials(unproven)
+    )
     return run_steps(steps)
 
 
@@ -37,7 +39,9 @@ def forge_micro(
     *,
     unproven: Collection[bytes] = (),
 ) -> Forged | None:
-    return run_steps(forging_micro(chain, account, candidates, max_count, unproven=unproven))
+    return run_steps(
+        forging_micro(chain, account, candidates, max_count, trials=NoTrials(unproven))
+    )
 
 
 def mine_micro(node: Node, account: KeyPair) -> int:

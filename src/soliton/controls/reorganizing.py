@@ -81,8 +81,8 @@ def _append(
     branch: ChainWriter, account: KeyPair, transactions: Sequence[AnyTransaction], time: int
 ) -> None:
     slot = miner.next_slot(branch, account)
-    unproven = {each.id for each in transactions}
-    forged = run_steps(miner.forging(branch, slot, transactions, time, unproven=unproven))
+    trials = miner.NoTrials({each.id for each in transactions})
+    forged = run_steps(miner.forging(branch, slot, transactions, time, trials=trials))
     for name, reason in forged.invalid.items():
         raise ControlRefused(
             f"transaction {base58.encode(name)} does not apply at {branch.height + 1}: {reason}"

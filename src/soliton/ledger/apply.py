@@ -281,9 +281,26 @@ class Replaced(msgspec.Struct, frozen=True):
 class BlockFull(InputError):
     """The transaction exceeds a limit of the block, as do all others if it is full ``for_all``."""
 
-    def __init__(self, limit: str, *, for_all: bool = False) -> None:
+    def __init__(self, limit: str, *, for_all: bool = False, complexity: int = 0) -> None:
+        """``complexity`` is that of the transaction, if the block has too little left."""
         super().__init__(f"Limit of txs was reached: {limit}")
         self.for_all = for_all
+        self.complexity = complexity
+
+
+class ScriptWork:
+    """What the scripts of a block call while they run: it counts their pauses, of which a call of
+    the maximum complexity has some 2,000, and leaves the scripts for other work.
+    """
+
+    __slots__ = ("done",)
+
+    def __init__(self) -> None:
+        self.done = 0
+
+    def __call__(self) -> None:
+        self.done += 1
+        pause()
 
 
 class BlockInProgress:
@@ -313,6 +330,7 @@ class BlockInProgress:
         "minted",
         "overlay",
         "snapshot_hash",
+        "work",
     )
 
     def __init__(self, state: State, environment: BlockEnvironment) -> None:
@@ -321,7 +339,8 @@ class BlockInProgress:
         self._state = state
         self._generator = from_public_key(environment.generator, environment.rules.chain_id)
         self._applied: dict[bytes, PastTransaction] = {}
-        self._context = Context(environment, self._applied, watch=pause)
+        self.work = ScriptWork()
+        self._context = Context(environment, self._applied, watch=self.work)
         self._carry: dict[AssetId | None, int] = {}
         self._complexity = 0
         self._encoded: list[bytes] = []
@@ -522,6 +541,11 @@ class BlockInProgress:
 
         yield from interruptible(add_all)
 
+    def fits(self, complexity: int) -> bool:
+        """Whether the block has room for scripts of this complexity."""
+        limit = self.environment.parent_rules.max_complexity
+        return limit is None or self._complexity + complexity <= limit
+
     def add(
         self,
         transaction: AnyTransaction,
@@ -541,7 +565,7 @@ class BlockInProgress:
         complexity = self._complexity + applied.complexity
         limit = self.environment.parent_rules.max_complexity
         if limit is not None and complexity > limit:
-            raise BlockFull(f"complexity {complexity} of {limit}")
+            raise BlockFull(f"complexity {complexity} of {limit}", complexity=applied.complexity)
         touched = touched_accounts(changes.changes)
         self._share_fee(transaction, changes)
         mark = b"" if status is Status.SUCCEEDED else transaction.id + bytes((status,))

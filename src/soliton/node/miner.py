@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from time import perf_counter
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -51,6 +51,10 @@ apply are retried after the others, so often.
 """
 _MAX_UNFIT: Final = 1_000
 """A block is full when so many transactions did not fit: looking for smaller ones takes time."""
+_MAX_VAIN_WORK: Final = 10_000
+"""After so much work of scripts (``apply.ScriptWork``) for candidates that it does not take, a
+block takes only candidates without scripts. It is that of five calls of the maximum complexity.
+"""
 _STEP_TRANSACTIONS: Final = 32
 """They take about two milliseconds."""
 _STEP_SECONDS: Final = 0.002
@@ -75,6 +79,51 @@ def late_after(clock: Callable[[], int], milliseconds: int) -> Callable[[], bool
 
 class CannotMine(InputError):
     """The account may not make the next block, for example for its generating balance."""
+
+
+class Trials(Protocol):
+    """What is known of candidates from other blocks (``UtxPool``)."""
+
+    @property
+    def unproven(self) -> Collection[bytes]:
+        """The ids of candidates whose signatures are not verified."""
+
+    @property
+    def scripted(self) -> Collection[bytes]:
+        """The ids of candidates that run scripts."""
+
+    def needs(self, transaction_id: bytes, /) -> int:
+        """Return the complexity with which a candidate did not fit, or 0."""
+
+    def charge(self, transaction_id: bytes, work: int, reason: str, needs: int = 0, /) -> None:
+        """Record the work for a candidate that was not taken, and the complexity it needs if it is
+        valid.
+        """
+
+    def miss(self, unminable: Mapping[bytes, str], /) -> None:
+        """Record candidates that are invalid at the end of the last block, which stays as it is."""
+
+
+class NoTrials:
+    """Candidates that are not in a pool, of which nothing is known."""
+
+    scripted: Collection[bytes] = ()
+
+    def __init__(self, unproven: Collection[bytes] = ()) -> None:
+        self.unproven = unproven
+
+    def needs(self, _transaction_id: bytes, /) -> int:
+        """Return 0."""
+        return 0
+
+    def charge(self, _transaction_id: bytes, _work: int, _reason: str, _needs: int = 0, /) -> None:
+        """Do nothing."""
+
+    def miss(self, _unminable: Mapping[bytes, str], /) -> None:
+        """Do nothing."""
+
+
+_NO_TRIALS: Final = NoTrials()
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -189,7 +238,7 @@ def forging(
     reward_vote: int = blocks.NO_REWARD_VOTE,
     feature_votes: tuple[int, ...] = (),
     *,
-    unproven: Collection[bytes] = (),
+    trials: Trials = _NO_TRIALS,
     most: int = MAX_TRANSACTIONS,
     edits: tuple[Edit, ...] = (),
 ) -> Steps[Forged]:
@@ -198,8 +247,9 @@ def forging(
     signature is empty.
 
     Candidates are taken in order until the block is full or has ``most``; those that do not apply
-    are in the result, unless some did not fit. Their signatures are already verified, except the
-    ``unproven`` ones (``UtxPool``). ``edits`` are manual changes of the state at the beginning.
+    are in the result, unless some did not fit. Their signatures are already verified, except those
+    that are unproven in their ``trials``. ``edits`` are manual changes of the state at the
+    beginning.
     """
     timestamp = max(now, slot.earliest)
     header = header_of(chain, slot, timestamp)
@@ -217,7 +267,7 @@ def forging(
     # Its generator alone may make the parent final.
     progress.vote(None)
     transactions, invalid = yield from interruptible(
-        lambda: _take(progress, candidates, most, unproven)
+        lambda: _take(progress, candidates, most, trials)
     )
     encoded = progress.encoded
     if header.version >= blocks.PROTOBUF_VERSION:
@@ -237,21 +287,22 @@ def _take(
     progress: BlockInProgress,
     candidates: Iterable[AnyTransaction],
     max_count: int,
-    unproven: Collection[bytes],
+    trials: Trials,
     is_late: Callable[[], bool] = _never,
 ) -> tuple[tuple[AnyTransaction, ...], Mapping[bytes, str]]:
     """Apply candidates until the block is full; return those applied, and why others cannot be.
 
     One that does not fit waits for a later block, and those behind it are tried. This ends as soon
     as ``is_late``, unless there was none yet that applies or does not fit. It pauses between
-    transactions, and scripts do while they run.
+    transactions, and scripts do while they run. Work in vain is recorded in the ``trials``, and is
+    limited for one block.
     """
     taken: list[AnyTransaction] = []
     # Evaluated lazily: a transaction that leaves the pool meanwhile is no longer in ``unproven``.
     waiting: Iterator[tuple[AnyTransaction, bool]]
-    waiting = ((transaction, transaction.id in unproven) for transaction in candidates)
+    waiting = ((transaction, transaction.id in trials.unproven) for transaction in candidates)
     reasons: dict[bytes, str] = {}
-    unfit = _Unfit(progress)
+    unfit, tried, vain = _Unfit(progress), 0, 0
     for _ in range(_MAX_PASSES):
         failed: list[tuple[AnyTransaction, bool]] = []
         reasons.clear()
@@ -261,17 +312,30 @@ def _take(
                 pause()
                 since = perf_counter()
             late = bool(taken or unfit.count) and is_late()
-            if late or len(taken) >= max_count or unfit.count >= _MAX_UNFIT:
+            if late or len(taken) >= max_count or tried >= _MAX_UNFIT:
                 return tuple(taken), {}
             if unfit.holds_back(transaction):
                 continue
+            is_dear = vain > _MAX_VAIN_WORK and transaction.id in trials.scripted
+            if is_dear or not progress.fits(trials.needs(transaction.id)):
+                unfit.add(transaction)
+                continue
+            work = progress.work.done
             try:
                 progress.add(transaction, verify_signature=verify)
             except BlockFull as full:
                 if full.for_all:
                     return tuple(taken), {}
                 unfit.add(transaction)
+                tried += 1
+                if full.complexity:
+                    work = progress.work.done - work
+                    vain += work
+                    trials.charge(transaction.id, work, str(full), full.complexity)
             except InputError as error:
+                work = progress.work.done - work
+                vain += work
+                trials.charge(transaction.id, work + 1, str(error))
                 failed.append((transaction, verify))
                 reasons[transaction.id] = str(error)
             else:
@@ -363,7 +427,7 @@ def forging_micro(
     candidates: Iterable[AnyTransaction],
     max_count: int,
     *,
-    unproven: Collection[bytes] = (),
+    trials: Trials = _NO_TRIALS,
     is_late: Callable[[], bool] = _never,
     voting: FinalizationVoting | None = None,
 ) -> Steps[Forged | None]:
@@ -378,9 +442,10 @@ def forging_micro(
     if progress is None or last.header.generator != account.public_key:
         return None
     taken, invalid = yield from interruptible(
-        lambda: _take(progress, candidates, max_count, unproven, is_late)
+        lambda: _take(progress, candidates, max_count, trials, is_late)
     )
     if not taken:
+        trials.miss(invalid)
         return None
     progress.vote(voting)
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash

@@ -239,7 +239,7 @@ class Node:
                 candidates,
                 self.clock(),
                 *miner.votes(self.settings, self.chain),
-                unproven=self.pool.unproven,
+                trials=self.pool,
                 most=most,
             )
         )
@@ -306,7 +306,7 @@ class Node:
             account,
             candidates,
             limit,
-            unproven=pool.unproven,
+            trials=pool,
             is_late=is_late,
             voting=self.endorser.voting(),
         )

@@ -59,6 +59,7 @@ from soliton.node.pool_entries import (
     Expiries,
     PooledTransaction,
     RecheckQueue,
+    ScriptsTooLong,
     has_script,
     has_scripted_signer,
     merged_moves,
@@ -80,6 +81,10 @@ block may contain one that takes ten times as much, but a sender who is refused 
 MAX_MISSES: Final = 10
 """At so many heights a miner may find a transaction to be invalid that the pool takes for valid in
 the next block; then it is dropped.
+"""
+MAX_VAIN_WORK: Final = 200_000
+"""So much work of scripts (``apply.ScriptWork``) a transaction may take for blocks that do not get
+it; then it is dropped. It is that of a hundred calls of the maximum complexity.
 """
 MAX_ATTEMPTS: Final = 4
 """A transaction is checked again if what it has read was changed by others while its scripts were
@@ -273,6 +278,37 @@ class UtxPool:
             if queue:
                 head = queue[0]
                 heapq.heappush(queues, (mining_rank(head), head.place, sent))
+
+    @property
+    def scripted(self) -> Collection[bytes]:
+        """The ids of transactions that run scripts."""
+        return self._scripted
+
+    def needs(self, transaction_id: bytes) -> int:
+        """Return the complexity with which a transaction did not fit into a block, or 0."""
+        pooled = self._transactions.get(transaction_id)
+        return 0 if pooled is None else pooled.needs
+
+    def charge(self, transaction_id: bytes, work: int, reason: str, needs: int = 0) -> None:
+        """Count work for a block that did not take a transaction: it ``needs`` more complexity than
+        the block had left, or was invalid. Drop the transaction after ``MAX_VAIN_WORK``.
+        """
+        pooled = self._transactions.get(transaction_id)
+        if pooled is None:
+            return
+        pooled.vain += work
+        pooled.needs = max(pooled.needs, needs)
+        if not needs:
+            pooled.failed += work
+        if pooled.vain > MAX_VAIN_WORK:
+            self._drop(pooled, ScriptsTooLong(f"Its scripts ran too long in vain: {reason}"))
+
+    def miss(self, unminable: Mapping[bytes, str]) -> None:
+        """Recheck what is invalid, with the reason, at the end of the last block, which stays as it
+        is; like ``follow``.
+        """
+        for name, reason in self._missed(unminable):
+            self._drop(self._transactions[name], LedgerError(reason))
 
     def state(self) -> State:
         """Return the state with the whole pool applied."""
@@ -498,6 +534,8 @@ class UtxPool:
         for name, departure, reason in gone:
             pooled = self._transactions.get(name)
             if pooled is not None:
+                if reason is not None:
+                    _log.info("dropped %s from the pool: %s", name.hex(), reason)
                 self._forget(pooled)
                 left.append(pooled)
                 events.append(PoolDropped(pooled.transaction, pooled.moved, departure, reason))
@@ -520,7 +558,6 @@ class UtxPool:
             pooled.misses += pooled.missed_at != height
             pooled.missed_at = height
             if pooled.misses > MAX_MISSES:
-                _log.info("dropped %s from the pool: %s", name.hex(), why)
                 gone.append((name, why))
             else:
                 _log.debug("%s is not valid at height %d: %s", name.hex(), height, why)

@@ -35,18 +35,24 @@ _NOTHING_MOVED: Final = Moved((), (), ())
 class PooledTransaction:
     """A transaction of the pool: its place, the entries that it uses, how it was checked, and how
     often a miner found it invalid, the last time at the height ``missed_at``.
+
+    ``vain`` is the work of its scripts for blocks that did not take it, ``failed`` the part of it
+    when it was invalid there, and ``needs`` the complexity that did not fit.
     """
 
     __slots__ = (
         "entries",
+        "failed",
         "issued",
         "missed_at",
         "misses",
         "moved",
+        "needs",
         "place",
         "scripted",
         "transaction",
         "unproven",
+        "vain",
         "whole",
     )
 
@@ -60,6 +66,7 @@ class PooledTransaction:
         self.scripted = False
         self.issued = 0
         self.missed_at = self.misses = 0
+        self.vain = self.failed = self.needs = 0
         self.moved = _NOTHING_MOVED
         self.entries: tuple[Value | Balance, ...] = ()
 
@@ -225,7 +232,11 @@ def merged_moves(one: Moved, other: Moved) -> Moved:
 
 
 def mining_rank(pooled: PooledTransaction) -> float:
-    """Return the place of a transaction in the mining order: returned ones come first."""
+    """Return the place of a transaction in the mining order: returned ones come first, and those
+    that blocks have tried in vain come last, since the tries might go on.
+    """
+    if pooled.failed:
+        return float(pooled.failed)
     return -math.inf if pooled.place < 0 else -_fee_rate(pooled.transaction)
 
 
