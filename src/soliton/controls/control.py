@@ -278,7 +278,7 @@ class Controls:
             with node.writing():
                 reset(self.chain)
             dropped = [each.id for each in node.pool.transactions()]
-            node.follow_chain(unminable=dict.fromkeys(dropped, BY_HAND))
+            node.follow_chain(dropped=dict.fromkeys(dropped, BY_HAND))
             node.pool.settle()
             self.resets += 1
             self._prepare()
@@ -338,7 +338,7 @@ class Controls:
         node = self.node
         unconfirmed = [each.id for each in node.pool.transactions()]
         dropped = unconfirmed if ids is None else [each for each in unconfirmed if each in ids]
-        node.follow_chain(unminable=dict.fromkeys(dropped, BY_HAND), changes={})
+        node.follow_chain(dropped=dict.fromkeys(dropped, BY_HAND), changes={})
         node.pool.settle()
         return dropped
 
@@ -353,7 +353,7 @@ class Controls:
         node = self.node
         self.chain.waived = waived
         dropped = [each.id for each in node.pool.transactions()]
-        node.follow_chain(unminable=dict.fromkeys(dropped, BY_HAND))
+        node.follow_chain(dropped=dict.fromkeys(dropped, BY_HAND))
         self.clock.state = clock
         self._allow_clients()
         self.mining.change(mode)

@@ -124,7 +124,7 @@ class Snapshots:
         if current == [each.id for each in transactions]:
             node.follow_chain()
         else:
-            node.follow_chain(unminable=dict.fromkeys(current, BY_HAND), returned=transactions)
+            node.follow_chain(dropped=dict.fromkeys(current, BY_HAND), returned=transactions)
         node.pool.settle()
 
     def forget(self, number: int) -> bool:

@@ -366,6 +366,7 @@ class Node:
         unminable: Mapping[bytes, str] | None = None,
         returned: Iterable[AnyTransaction] = (),
         changes: Changes | None = None,
+        dropped: Mapping[bytes, str] | None = None,
     ) -> None:
         """Publish the events of stored changes of the chain, and update the pool, but do not
         recheck it (``settled``).
@@ -374,7 +375,8 @@ class Node:
             self.events.publish(event)
         self._changes.clear()
         self.feature_watch.check()
-        self.pool.follow((transaction.id for transaction in mined), unminable, returned, changes)
+        ids = (transaction.id for transaction in mined)
+        self.pool.follow(ids, unminable, returned, changes, dropped)
 
     def request_stop(self) -> None:
         """Request the program to stop the node."""

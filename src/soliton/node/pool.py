@@ -517,11 +517,12 @@ class UtxPool:
         unminable: Mapping[bytes, str] | None = None,
         returned: Iterable[AnyTransaction] = (),
         changes: Changes | None = None,
+        dropped: Mapping[bytes, str] | None = None,
     ) -> None:
         """Update the pool after a block or a rollback: drop what was mined, and determine what to
         recheck. What the miner found to be invalid (with the reason) is rechecked, too: in the next
         key block it may be valid, because of the height or the time. It is dropped when that has
-        happened at some heights.
+        happened at some heights. What is ``dropped`` (with the reason) leaves the pool at once.
 
         Transactions ``returned`` from removed blocks are placed before the others, which may need
         them. Without the ``changes`` of the state everything is rechecked.
@@ -529,6 +530,7 @@ class UtxPool:
         self._version += 1
         gone: list[tuple[bytes, Departure, str | None]]
         gone = [(name, Departure.MINED, None) for name in mined]
+        gone += [(name, Departure.INVALID, why) for name, why in (dropped or {}).items()]
         gone += [(name, Departure.INVALID, why) for name, why in self._missed(unminable or {})]
         events, left = list[PoolEvent](), list[PooledTransaction]()
         for name, departure, reason in gone:
