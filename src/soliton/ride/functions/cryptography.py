@@ -14,10 +14,8 @@ from typing import Final
 
 from soliton.crypto import (
     base58,
-    certificates,
     curve25519,
     groth16,
-    p256,
     rsa,
     scrypto_merkle,
     secp256k1,
@@ -204,6 +202,9 @@ def recover_key(context: CallContext, digest: bytes, signature: bytes) -> Value:
 
 def verify_p256(message: bytes, signature: bytes, public_key: bytes) -> Value:
     """``p256Verify``; an error for a key or a signature that cannot be one."""
+    # Few scripts call it, and the import of the library would slow every start down.
+    from soliton.crypto import p256
+
     try:
         return p256.verify(message, signature, public_key)
     except CryptoError as error:
@@ -232,6 +233,9 @@ def validate_certificate_chain(chain: RideList, lists: RideList, timestamp: int)
     list_data = [item for item in lists.items if type(item) is bytes]
     if len(list_data) != count - 1:
         raise EvaluationError("CRLs must be ByteVectors")
+    # As above: imported by its first call.
+    from soliton.crypto import certificates
+
     try:
         return certificates.validate_chain(certificate_data, list_data, timestamp)
     except CryptoError as error:
