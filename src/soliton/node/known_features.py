@@ -97,7 +97,8 @@ class FeatureWatch:
         """Log unknown features once they are voted for, and once they are approved. Log them, and
         stop the node, once they are active in the block after the last one.
         """
-        if self._chain.height > 1:
+        # A fork would fetch every block of the window; it is not for following a network.
+        if self._chain.height > 1 and self._chain.store.below is None:
             self._count.follow()
             for warning in self._new_warnings():
                 _log.warning("%s", warning)
