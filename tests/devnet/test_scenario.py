@@ -319,7 +319,7 @@ def test_the_market_maker_can_be_switched_off(tmp_path: Path) -> None:
         assert call(f"{url}false", "").json() == {"working": False}
         assert call(f"{program.node_url}/devnet").json()["marketMaker"] is False
         program.wait_for("the market maker rests")
-        assert call(f"{program.node_url}/devnet/maker", "").status == 404
+        assert call(f"{program.node_url}/devnet/maker", "").status == 400
     with devnet() as program:
         none = call(f"{program.node_url}/devnet/maker?on=true", "")
         assert none.status == 400 and "no market maker" in none.json()["message"]

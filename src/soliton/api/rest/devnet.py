@@ -454,6 +454,7 @@ def refused(reason: str) -> tuple[Route, ...]:
             body=None,
             errors=(errors.NO_CONTROLS,),
             documented=False,
+            own=False,
         )
         for each in ROUTES
     )
