@@ -41,7 +41,7 @@ from soliton.web.worker_processes import WorkerContext
 from soliton.web.worker_service import WorkerService
 from tests.e2e import programs
 from tests.e2e.programs import Program, devnet
-from tests.matcher.devnet import FEE, issue_silver
+from tests.matcher.devnet import FEE, fund, issue_silver
 from tests.matcher.kit import (
     ALICE,
     BOB,
@@ -320,6 +320,7 @@ def test_a_matcher_as_init_makes_it(tmp_path: Path) -> None:
             try:
                 url = program.matcher_url
                 matcher = programs.call(f"{url}/matcher").json()
+                fund(chain, matcher)
                 for side in (Side.SELL, Side.BUY):
                     order = order_of(asset, matcher, side, -len(accepted))
                     answer = programs.call(f"{url}/matcher/orderbook", order)

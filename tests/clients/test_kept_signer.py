@@ -36,6 +36,7 @@ keys = "any"
 callers = ["bot"]
 recipients = "any"
 amounts = "any"
+quantities = "any"
 fees = "any"
 calls = "any"
 data-keys = "any"

@@ -41,6 +41,7 @@ RULES: Final = f"""
 name = "all"
 signs = [3, 4, 8, 12, "set_script.2", 16, "order", "customData"]
 amounts = "any"
+quantities = "any"
 scripts = true
 windows = [{{ amounts = "WAVES", most = 200_000_000, within = "1h" }}]
 {COMMON}

@@ -157,7 +157,10 @@ def test_the_library_of_ethereum_is_answered(chain: Program, tmp_path: Path) -> 
 
 def test_a_node_without_keys_is_set_up(tmp_path: Path) -> None:
     (wallet,) = blocks("docs/reference/signer.md", "hocon")
-    (tmp_path / "node.secret").write_text("a key of some length", encoding="utf-8")
+    secret = tmp_path / "node.secret"
+    secret.write_text("a key of some length", encoding="utf-8")
+    secret.chmod(0o600)
+    wallet = wallet.replace("node.secret", str(secret))
     config = tmp_path / "node.conf"
     config.write_text(wallet, encoding="utf-8")
     assert run("config", "check", config, "--network", "devnet").returncode == 0

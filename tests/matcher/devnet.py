@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from soliton.chain import orders
+from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.orders import Order, Side
 from soliton.crypto import base58
 from soliton.crypto.keys import key_pair
@@ -35,6 +36,22 @@ def issue_silver(chain: Program) -> str:
     issued: str = call(f"{chain.node_url}/transactions/broadcast", signed).json()["id"]
     eventually(lambda: is_mined(chain.node_url, issued), "the issue")
     return issued
+
+
+def fund(chain: Program, public_key: str) -> None:
+    """Send a matcher's account coins for the fees of exchanges, as the how-to asks for."""
+    payment = {
+        "type": 4,
+        "version": 2,
+        "sender": RICH,
+        "recipient": address_text(from_public_key(base58.decode(public_key), ord("R"))),
+        "amount": COIN,
+        "fee": 100_000,
+        "attachment": "",
+    }
+    signed = call(f"{chain.node_url}/transactions/sign", payment, key=API_KEY).json()
+    sent: str = call(f"{chain.node_url}/transactions/broadcast", signed).json()["id"]
+    eventually(lambda: is_mined(chain.node_url, sent), "the coins")
 
 
 def open_market(chain: Program, asset: str) -> str:

@@ -16,7 +16,7 @@ from soliton.crypto.curve25519 import sign
 from soliton.crypto.keys import key_pair
 from soliton.matcher.ccxt.asynchronous import SolitonMatcher
 from tests.e2e.programs import devnet
-from tests.matcher.devnet import BUYER, BUYER_SEED, SYMBOL, issue_silver, open_market
+from tests.matcher.devnet import BUYER, BUYER_SEED, issue_silver, open_market
 from tests.matcher.websocket.streams import Stream
 
 pytestmark = pytest.mark.slow
@@ -58,9 +58,9 @@ async def test_an_account_follows_its_trade() -> None:
             await stream.send(T="aus", S=BUYER, **introduction())
             balances = (await stream.next("au"))["b"]
             assert balances == {"WAVES": ["1000000.0", "0.0"]}
-            await exchange.create_order(SYMBOL, "limit", "buy", 1, 1.25)
+            await exchange.create_order(f"{asset}/WAVES", "limit", "buy", 1, 1.25)
             await until(stream, "au", balances, {"WAVES": ["999998.747", "1.253"]})
-            bought = await exchange.create_order(SYMBOL, "limit", "buy", 4, 2.5)
+            bought = await exchange.create_order(f"{asset}/WAVES", "limit", "buy", 4, 2.5)
             orders = await until(
                 stream, "au", balances, {"WAVES": ["999988.744", "1.253"], asset: ["4.0", "0.0"]}
             )
