@@ -126,17 +126,20 @@ def test_what_is_invalid_alone_is_tried_once_for_all_microblocks_of_a_block(
     assert forging.mine_micro(node, RICH) == 1
 
 
-def test_what_did_not_fit_is_not_run_again_until_there_is_room(
+def test_what_does_not_fit_is_run_once_until_there_is_room(
     node: Node, clock: Clock, tries: Counter[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [call] = _calls(node, clock, 1)
+    calls = _calls(node, clock, 2)
+    rules = type(node.chain.rules.at(node.chain.height))
     with monkeypatch.context() as patch:
-        patch.setattr(apply.BlockInProgress, "fits", lambda _block, needs: not needs)
-        node.pool.charge(call.id, 1, "it does not fit", 200)
+        # Room for one of the two calls.
+        patch.setattr(rules, "max_complexity", property(lambda _rules: 250))
+        assert forging.mine_micro(node, RICH) == 1
         for _ in range(5):
             assert forging.mine_micro(node, RICH) == 0
-        assert not tries[call.id]
+    assert sorted(tries[call.id] for call in calls) == [1, 1]
     assert forging.mine_micro(node, RICH) == 1
+    assert not len(node.pool)
 
 
 def test_what_was_tried_in_vain_comes_after_the_others(node: Node, clock: Clock) -> None:
