@@ -78,3 +78,33 @@ async def test_closing_ends_all_work() -> None:
     assert len(ended) == 1 and not len(queue)
     with pytest.raises(TooBusy):
         ended[0].result()
+
+
+async def test_the_nodes_own_work_is_never_given_up_and_comes_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turns, "MAX_WAITING", 2)
+    queue = Turns()
+    ended: list[int] = []
+    for count in (30, 31):
+        queue.begin(lambda count=count: work(count)).when_done(  # type: ignore[misc]
+            lambda turn: ended.append(turn.result())
+        )
+    own = queue.begin(lambda: work(5), is_own=True)
+    with pytest.raises(TooBusy):
+        queue.begin(lambda: work(6)).result()
+    own.when_done(lambda turn: ended.append(turn.result()))
+    while len(queue):  # noqa: ASYNC110 - the queue sets no event
+        await asyncio.sleep(0)
+    assert ended == [5, 30, 31]
+
+
+async def test_own_work_may_begin_while_other_work_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = Turns()
+    begun: list[Turn[int]] = []
+    first = queue.begin(lambda: work(3))
+    first.when_done(lambda _: begun.append(queue.begin(lambda: work(4), is_own=True)))
+    last = queue.begin(lambda: work(2))
+    while len(queue):  # noqa: ASYNC110 - the queue sets no event
+        await asyncio.sleep(0)
+    assert (first.result(), begun[0].result(), last.result()) == (3, 4, 2)

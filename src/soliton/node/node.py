@@ -265,27 +265,38 @@ class Node:
         return await self._in_turns(self._forging_micro(account))
 
     def settle_in_turns(self) -> None:
-        """Recheck the pool after a change of the chain, in the background."""
+        """Recheck the pool after a change of the chain, in the background. Raises nothing: the
+        chain has changed, whatever becomes of the pool.
+        """
         if self._settling is not None:
             return
-        turn = self.turns.begin(partial(self.pool.settle, SETTLING_SECONDS))
-        if not (turn.is_done and turn.result()):
+        turn = self._settling_turn()
+        if not (turn.is_done and self._is_settled_by(turn)):
             self._settling = asyncio.create_task(self._settle(turn))
+
+    def _settling_turn(self) -> Turn[bool]:
+        return self.turns.begin(partial(self.pool.settle, SETTLING_SECONDS), is_own=True)
+
+    def _is_settled_by(self, turn: Turn[bool]) -> bool:
+        """Whether a turn, which is done, was the last one: for good, or until the next change."""
+        try:
+            return turn.result()
+        except SolitonError as error:
+            _log.error("the pool does not follow the chain: %s", error)
+            return True
 
     async def _settle(self, turn: Turn[bool]) -> None:
         pause = SETTLING_SECONDS
         try:
             while True:
                 await turn.wait()
-                if turn.result():
+                if self._is_settled_by(turn):
                     return
                 # Blocks and requests get most of the time.
                 await asyncio.sleep(PAUSES * pause)
                 since = time.perf_counter()
-                turn = self.turns.begin(partial(self.pool.settle, SETTLING_SECONDS))
+                turn = self._settling_turn()
                 pause = time.perf_counter() - since
-        except SolitonError as error:
-            _log.error("the pool does not follow the chain: %s", error)
         finally:
             self._settling = None
 

@@ -3,6 +3,8 @@ take long.
 
 A turn takes some two milliseconds. The first one runs at once, so that short work has no queue;
 what is left then waits in a queue, of which each iteration of the event loop runs one turn.
+Strangers' work has a limit. The node's own work has none and comes first: it may not fail because
+of what others send.
 
 What lives here: the queue. What does not: leaving code in the middle (``soliton.steps``).
 """
@@ -22,7 +24,9 @@ T = TypeVar("T")
 
 TURN_SECONDS: Final = 0.002
 MAX_WAITING: Final = 256
-"""The limit of the queue. Work beyond it is ended, as its first turn was not enough."""
+"""The limit of strangers' work in the queue. Beyond it work is ended, as its first turn was not
+enough.
+"""
 
 
 class TooBusy(PoolFull):
@@ -104,8 +108,11 @@ class Turns:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def begin(self, work: Callable[[], T]) -> Turn[T]:
-        """Run the first turn of work; the others follow if there is an event loop."""
+    def begin(self, work: Callable[[], T], *, is_own: bool = False) -> Turn[T]:
+        """Run the first turn of work; the others follow if there is an event loop. The node's own
+        work (``is_own``) comes before all other, and is never ended as ``TooBusy``; the caller
+        begins one at a time.
+        """
         turn = Turn(work)
         try:
             loop = None if self._at_once else asyncio.get_running_loop()
@@ -114,10 +121,14 @@ class Turns:
         turn.run(None if loop is None else TURN_SECONDS)
         if turn.is_done:
             return turn
-        if len(self._waiting) >= MAX_WAITING:
+        waiting = cast("Turn[object]", turn)
+        if is_own:
+            self._waiting.appendleft(waiting)
+        elif len(self._waiting) < MAX_WAITING:
+            self._waiting.append(waiting)
+        else:
             turn.end(TooBusy("too many transactions with long scripts are being checked"))
             return turn
-        self._waiting.append(cast("Turn[object]", turn))
         self._plan()
         return turn
 
@@ -137,6 +148,7 @@ class Turns:
             turn, since = self._waiting[0], time.perf_counter()
             turn.run(TURN_SECONDS)
             turn.later_seconds += time.perf_counter() - since
-            if turn.is_done and self._waiting and self._waiting[0] is turn:
-                self._waiting.popleft()
+            if turn.is_done and turn in self._waiting:
+                # Others may have begun before it meanwhile, or all may have been ended.
+                self._waiting.remove(turn)
         self._plan()

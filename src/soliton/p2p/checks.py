@@ -57,6 +57,7 @@ class TransactionChecks:
         self._timer = timer
         self._queue: deque[CheckTransaction] = deque()
         self._planned = False
+        self._is_closed = False
         self.is_checking = False
         """Whether the transaction that the pool is adding comes from a peer."""
         self._running: tuple[CheckTransaction, Steps[tuple[bytes, bool]]] | None = None
@@ -71,13 +72,24 @@ class TransactionChecks:
         self._queue.append(check)
         self._plan()
 
+    def close(self) -> None:
+        """Check no more: the store may be closed."""
+        self._is_closed = True
+        self._queue.clear()
+        if self._running is not None:
+            _, steps = self._running
+            self._running = None
+            steps.close()
+
     def _plan(self) -> None:
-        if not self._planned:
+        if not (self._planned or self._is_closed):
             self._planned = True
             self._call_soon(self._check)
 
     def _check(self) -> None:
         self._planned = False
+        if self._is_closed:
+            return
         until = self._timer() + CHECK_SECONDS
         while self._timer() < until and (self._running is not None or self._queue):
             if self._running is None:
@@ -140,6 +152,7 @@ class EndorsementChecks:
         self._verifier = BulkVerifier(starts=not alone)
         self._queue: deque[CheckEndorsement] = deque()
         self._work: Generator[Future[None] | None] | None = None
+        self._is_closed = False
 
     @property
     def waiting(self) -> int:
@@ -148,17 +161,23 @@ class EndorsementChecks:
 
     def add(self, check: CheckEndorsement) -> None:
         """Queue a check."""
+        if self._is_closed:
+            return
         self._queue.append(check)
         if self._work is None:
             self._work = self._working()
             self._call_soon(self._step)
 
     def close(self) -> None:
-        """End the process."""
+        """Verify no more, and end the process."""
+        self._is_closed = True
+        self._queue.clear()
         self._verifier.close()
 
     def _step(self) -> None:
         assert self._work is not None, "a step follows another, or the first check"
+        if self._is_closed:
+            return
         try:
             wanted = next(self._work)
         except StopIteration:

@@ -247,6 +247,7 @@ class Jobs:
         """Stop, and drop the current job, which has not changed the chain."""
         self._stopped = True
         self.receiver.close()
+        self._checks.close()
         self._endorsements.close()
 
     def _plan(self) -> None:
