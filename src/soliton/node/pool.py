@@ -70,7 +70,6 @@ from soliton.node.pool_entries import (
 )
 from soliton.node.pool_state import Name, PoolState, ReadRecorder
 from soliton.steps import Steps, interruptible
-from soliton.storage.errors import StorageProblem
 from soliton.storage.retrying import without_retry
 
 MAX_SCRIPTED: Final = 5_000
@@ -625,14 +624,7 @@ class UtxPool:
 
     def _settle_one(self) -> bool:
         if self._returning:
-            back = self._returning.popleft()
-            try:
-                self._readd(*back)
-            except StorageProblem:
-                self._returning.appendleft(back)
-                raise
-            if not self._returning:
-                self._restore_order()
+            self._readd(self._returning[0])
             return True
         places = self._state.next_stale()
         if places is not None:
@@ -644,26 +636,46 @@ class UtxPool:
         self._reapply(self._by_place[place])
         return True
 
-    def _readd(self, place: int, transaction: AnyTransaction) -> None:
-        if transaction.id in self._transactions:
-            return
+    def _readd(self, back: tuple[int, AnyTransaction]) -> None:
+        """Add the first returned transaction, which waits until that is decided: later ones may
+        need it, and while its scripts are left somebody else may go on with them, the miner.
+        """
+        place, transaction = back
+        accepted: PoolAccepted | None = None
+        refused: InputError | None = None
         self._working += 1
         try:
-            # Verify its signature: the account's script may be gone.
-            accepted = self._admit(transaction, place, verify=True)
+            if transaction.id not in self._transactions:
+                accepted = self._admit_again(transaction, place)
         except InputError as error:
-            accepted = None
-            _log.info("not back in the pool: %s: %s", transaction.id.hex(), error)
-            if not isinstance(error, AlreadyInState):
-                moved = Moved((), (), (_sender(transaction),))
-                reason = str(error)
-                self._notify(PoolDropped(transaction, moved, Departure.INVALID, reason))
+            refused = error
         finally:
             self._working -= 1
+        is_decided = back not in self._returning
+        if not is_decided:
+            self._returning.remove(back)
         if accepted is not None:
             self._recheck_counters(place)
             self._notify(accepted)
             self._make_room()
+        elif refused is not None and not is_decided:
+            _log.info("not back in the pool: %s: %s", transaction.id.hex(), refused)
+            if not isinstance(refused, AlreadyInState):
+                moved = Moved((), (), (_sender(transaction),))
+                reason = str(refused)
+                self._notify(PoolDropped(transaction, moved, Departure.INVALID, reason))
+        if not (self._returning or is_decided):
+            self._restore_order()
+
+    def _admit_again(self, transaction: AnyTransaction, place: int) -> PoolAccepted | None:
+        """Admit a returned transaction. Its scripts are run completely, since later ones may need
+        what they do; if it would fail and pay, as far as those of a peer's.
+        """
+        # Verify its signature: the account's script may be gone.
+        try:
+            return self._admit(transaction, place, verify=True, origin=Origin.CLIENT)
+        except InputError:
+            return self._admit(transaction, place, verify=True)
 
     def _restore_order(self) -> None:
         """Move returned transactions before the others, which may need them."""

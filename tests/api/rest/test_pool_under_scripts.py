@@ -23,6 +23,7 @@ from soliton.crypto.keys import key_pair
 from soliton.ledger import invocation
 from soliton.ledger.state_changes import Invoked
 from soliton.node import node as node_module
+from soliton.node import turns
 from soliton.ride.compiler import compile_source
 from tests.api.chain import RICH, RICH_ADDRESS, WITH_KEY, PrivateChain
 from tests.node import forging
@@ -205,3 +206,55 @@ async def test_a_block_waits_for_what_a_rollback_returns(
     block = await dapp.node.mine_in_steps(RICH)
     assert {each.id for each in block.transactions} == {each.id for each in (*sent, spends)}
     assert (await answer).status == 200
+
+
+PAYING = """{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE DAPP #-}
+func sums(x: Int) = SUM
+@Callable(i)
+func pay(to: String) = {
+  strict spent = SPENT
+  [ScriptTransfer(addressFromStringValue(to), 100000000, unit), IntegerEntry("spent", spent)]
+}
+"""
+POOR = key_pair("somebody without coins")
+
+
+@pytest.mark.parametrize("sums", [1, 18], ids=["cheap", "dear"])
+@pytest.mark.parametrize("mines", [False, True], ids=["waits", "mines"])
+async def test_what_comes_back_from_a_removed_block_is_not_lost_with_what_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sums: int, mines: bool
+) -> None:
+    """A call pays somebody who spends that; the call comes back in turns, and somebody mines."""
+    chain = PrivateChain(tmp_path)
+    node, chain_id = chain.node, chain.node.network.chain_id
+    spent = " + ".join(f"sums({number})" for number in range(sums))
+    source = PAYING.replace("SUM", "+".join(["x"] * 400)).replace("SPENT", spent)
+    script = compile_source(source).script.source
+    chain.send(chain.sign(SET_SCRIPT, SetScript(script), 2, fee=100_000_000))
+    chain.mine()
+    dapp = parse_address(RICH_ADDRESS, chain_id)
+    poor = address_text(from_public_key(POOR.public_key, chain_id))
+    payment = InvokeScript(dapp, FunctionCall("pay", (poor,)), ())
+    call = chain.send(chain.sign(INVOKE, payment, 2, fee=500_000))
+    spending = MassTransfer(None, (TransferItem(dapp, 1),), b"")
+    spent_at_once = chain.send(chain.sign(MASS_TRANSFER, spending, 1, fee=200_000, keys=POOR))
+    height = node.chain.height
+    chain.mine()
+    assert len(node.chain.last_block.transactions) == 2
+    # Each pause of a script ends a turn.
+    monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+    rollback = asyncio.create_task(node.roll_back_in_steps(height, keep=True))
+    while not len(node.turns):  # noqa: ASYNC110 - the queue sets no event
+        await asyncio.sleep(0)
+    assert not len(node.pool)
+    chain.tick()
+    if mines:
+        await node.mine_in_steps(RICH)
+    await rollback
+    await node.settled()
+    found = {each.id for each in node.pool.transactions()}
+    if mines:
+        found |= {each.id for each in node.chain.last_block.transactions}
+    assert found == {call.id, spent_at_once.id}
+    node.close()
