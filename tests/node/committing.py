@@ -124,11 +124,14 @@ def voting_of(
 
 
 def add_micro(
-    chain: ChainWriter, voting: FinalizationVoting | None, account: KeyPair = ANN
+    chain: ChainWriter,
+    voting: FinalizationVoting | None,
+    account: KeyPair = ANN,
+    sender: KeyPair = BOB,
 ) -> Block:
     """A microblock with one transfer, as a peer's."""
     last = chain.last_block
-    content = (transfer(chain, BOB, CARL, 1, timestamp=now(chain) + len(last.transactions)),)
+    content = (transfer(chain, sender, CARL, 1, timestamp=now(chain) + len(last.transactions)),)
     progress = chain.liquid_progress()
     assert progress is not None
     progress.add(content[0])

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
+import pytest
 
-from soliton.chain.finalization import encode_endorsement, sign_endorsement
+from soliton.chain.finalization import BlockEndorsement, encode_endorsement, sign_endorsement
 from soliton.chain.networks import Network
 from soliton.chain.transactions.commit_to_generation import commitment
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import bls
 from soliton.node.node import system_clock
+from soliton.p2p.receiving import Verdict
+from soliton.sync.endorsements import MAX_EARLY_OF_PEER
+from soliton.wire import frames, handshake
+from soliton.wire.handshake import Handshake, PeerAddress
 from soliton.wire.messages import EndorseBlock
-from tests.node.chains import signed
-from tests.node.committing import COMMITMENT_FEE
-from tests.p2p.world import OWNERS, Peer, agree, join, network, peers, until
+from soliton.wire.versions import ANNOUNCED
+from tests.node.chains import forge, now, signed
+from tests.node.committing import COMMITMENT_FEE, add_micro, endorse, grow, voting_of
+from tests.p2p.world import OWNERS, Peer, agree, done, join, make, network, peers, until
 
 ACTIVATION, PERIOD = 3, 6
 FIRST = ACTIVATION + PERIOD + 1
@@ -36,7 +44,7 @@ def finality_network() -> Network:
     return msgspec.structs.replace(chain, functionality=functionality)
 
 
-def commit(number: int, start: int) -> AnyTransaction:
+def commit_to(number: int, start: int) -> AnyTransaction:
     pair = OWNERS[number]
     payload = commitment(pair.private_key, start)
     timestamp = system_clock()
@@ -58,7 +66,7 @@ async def committed(nodes: list[Peer], *numbers: int) -> None:
         join(nodes[0], each)
     await until(lambda: nodes[0].service.connections == len(nodes) - 1, "connections")
     await reach(ACTIVATION, nodes)
-    await reach(FIRST - 1, nodes, [commit(number, FIRST) for number in numbers])
+    await reach(FIRST - 1, nodes, [commit_to(number, FIRST) for number in numbers])
 
 
 async def block_with_votes(nodes: list[Peer], miner: Peer, endorsers: int) -> None:
@@ -140,3 +148,102 @@ def test_a_flood_of_false_endorsements_costs_a_bounded_number_of_verifications(
             assert victim.service.connections == 1
 
     asyncio.run(main())
+
+
+def test_a_generator_endorses_on_after_a_fork_that_lacks_the_votes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its chain still has the block that it has named as final, but the votes were in blocks that
+    another chain does not have.
+    """
+    caplog.set_level(logging.WARNING)
+    plain = finality_network()
+    functionality = msgspec.structs.replace(plain.functionality, generation_period_length=40)
+    peer = make(tmp_path, 1, msgspec.structs.replace(plain, functionality=functionality))
+    node, chain, endorser = peer.node, peer.node.chain, peer.node.endorser
+    endorser._clock = lambda: now(chain)
+
+    def follow() -> int:
+        chain.flush()
+        node.follow_chain()
+        endorser.follow()
+        return len(endorser.take_outgoing())
+
+    first = ACTIVATION + 40 + 1
+    try:
+        grow(chain, ACTIVATION, OWNERS[0])
+        grow(chain, ACTIVATION + 1, OWNERS[0], [commit_to(number, first) for number in range(3)])
+        grow(chain, first + 1, OWNERS[0])
+        assert follow() == 1
+        without_votes, branch = chain.last_block, chain.branch(chain.height)
+        others = [forge(branch, (), OWNERS[2], at=now(chain) + 500)]
+        branch.append(others[0])
+        others.append(forge(branch, (), OWNERS[0]))
+        votes = [endorse(chain, OWNERS[number], number) for number in (1, 2)]
+        add_micro(chain, voting_of(votes), OWNERS[0], OWNERS[3])
+        chain.append(forge(chain, (), OWNERS[0], at=now(chain) + 5_000))
+        assert chain.finalized_height == first
+        assert follow() == 1
+        data = [each.data for each in (without_votes, *others)]
+        outcome = done(peer.service.jobs.receiver.extension(data, 100))
+        assert outcome.verdict is Verdict.APPLIED and outcome.depth == 2
+        assert chain.finalized_height < first
+        assert follow() == 1
+        chain.append(forge(chain, (), OWNERS[0]))
+        assert follow() == 1
+        assert not caplog.records
+        # Without that block its endorsement would conflict with the earlier one.
+        chain.rollback(first - 1)
+        grow(chain, first + 3, OWNERS[2])
+        assert follow() == 0
+        assert "it has endorsed another final block" in caplog.text
+    finally:
+        peer.service.jobs.stop()
+        node.close()
+
+
+def test_the_generator_of_a_replaced_block_endorses_as_the_others(tmp_path: Path) -> None:
+    peer = make(tmp_path, 1, finality_network())
+    node, chain, endorser = peer.node, peer.node.chain, peer.node.endorser
+    endorser._clock = lambda: now(chain)
+    try:
+        grow(chain, ACTIVATION, OWNERS[0])
+        grow(chain, ACTIVATION + 1, OWNERS[0], [commit_to(number, FIRST) for number in range(3)])
+        grow(chain, FIRST, OWNERS[0])
+        branch = chain.branch(chain.height)
+        older = forge(branch, (), OWNERS[2], at=now(chain))
+        chain.append(forge(chain, (), OWNERS[1], at=now(chain) + 500))
+        chain.flush()
+        node.follow_chain()
+        endorser.follow()
+        assert endorser.take_outgoing() == []
+        outcome = done(peer.service.jobs.receiver.block(older.data))
+        assert outcome.verdict is Verdict.APPLIED
+        endorser.follow()
+        (own,) = endorser.take_outgoing()
+        assert (own.endorser_index, own.endorsed_id) == (1, older.header.reference)
+    finally:
+        peer.service.jobs.stop()
+        node.close()
+
+
+def test_all_addresses_of_a_network_share_what_they_may_cost(tmp_path: Path) -> None:
+    """Whoever has one address of IPv6 has 2^64 of them."""
+    peer = make(tmp_path, 0, finality_network())
+    core = peer.service.core
+    pool = core.endorsements
+    greeting = handshake.encode(Handshake("wavesR", ANNOUNCED["waves"], "one of many", 7, None, 1))
+    try:
+        for number in range(1, 4):
+            address = PeerAddress(ipaddress.ip_address(f"2001:db8::{number}"), 7)
+            core.opened(number, address, inbound=True, now=1)
+            core.received(number, greeting, 1)
+            for more in range(MAX_EARLY_OF_PEER):
+                each = BlockEndorsement(0, bytes(32), 1_000 * number + more, bytes(32), bytes(96))
+                data = frames.encode(EndorseBlock(encode_endorsement(each)))
+                core.received(number, data, 1)
+        assert core.connected == 3
+        assert pool.dropped == 2 * MAX_EARLY_OF_PEER
+    finally:
+        peer.service.jobs.stop()
+        peer.node.close()

@@ -12,7 +12,9 @@ from soliton.chain.finalization import (
 )
 from soliton.crypto import bls, signatures
 from soliton.sync.endorsements import (
+    MAX_EARLY,
     MAX_EARLY_OF_PEER,
+    MAX_EARLY_ROUNDS,
     MAX_WAITING_OF_PEER,
     MAX_WASTED_OF_PEER,
     CheckEndorsement,
@@ -247,3 +249,59 @@ def test_a_peer_keeps_few_places_for_the_next_round() -> None:
         early = BlockEndorsement(1, FINAL, 1_000 + number, PARENT, bytes(96))
         assert pool.receive(PEER, PEER, early) == []
     assert pool.dropped == 100 - MAX_EARLY_OF_PEER
+
+
+def test_another_block_in_the_same_place_does_not_endorse_itself() -> None:
+    pool = pool_in(voting_round(miner=0))
+    deliver(pool, endorsement(1))
+    deliver(pool, endorsement(2))
+    pool.begin(voting_round(miner=1, is_own=True))
+    assert not pool.lacks(1) and not pool.lacks(2)
+    assert pool.lacks(0)
+    # 30 of the generator and 20 are less than two thirds of 100.
+    assert pool.voting(PARENT, None) is None
+    deliver(pool, endorsement(0))
+    voting = pool.voting(PARENT, None)
+    assert voting is not None and voting.endorser_indexes == (0,)
+
+
+def test_a_block_does_not_show_a_conflict_of_its_own_generator() -> None:
+    pool = pool_in(voting_round(miner=0))
+    deliver(pool, conflict(1))
+    pool.begin(voting_round(miner=1, is_own=True))
+    assert pool.voting(PARENT, None) is None
+
+
+def early(number: int) -> BlockEndorsement:
+    """One of a height that nobody has."""
+    return BlockEndorsement(1, FINAL, 1_000_000 + number, PARENT, bytes(96))
+
+
+TIMELY = endorsement(1, bytes((8,)) * 32, 8, OTHER)
+
+
+def is_kept(pool: Endorsements) -> bool:
+    """Whether the endorsement that is not too early is checked in its round."""
+    now = voting_round(endorsed=OTHER, height=8, final=bytes((8,)) * 32)
+    return any(check.endorsement == TIMELY for check in pool.begin(now))
+
+
+def test_what_is_kept_for_later_is_forgotten_after_some_rounds() -> None:
+    pool = pool_in(voting_round())
+    for number in range(MAX_EARLY_OF_PEER):
+        pool.receive(PEER, PEER, early(number))
+    for number in range(MAX_EARLY_ROUNDS + 1):
+        pool.begin(voting_round(endorsed=bytes((number,)) * 32))
+    assert pool.receive(PEER, PEER, TIMELY) == []
+    assert is_kept(pool)
+
+
+def test_many_sources_do_not_take_all_places_for_the_next_round() -> None:
+    pool = pool_in(voting_round())
+    for number in range(MAX_EARLY):
+        source = 1_000 + number // MAX_EARLY_OF_PEER
+        pool.receive(source, source, early(number))
+    assert pool.receive(PEER, PEER, TIMELY) == []
+    assert is_kept(pool)
+    # A source with as many as the others displaces nothing.
+    assert pool.dropped == 1

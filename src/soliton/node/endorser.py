@@ -4,9 +4,10 @@ A round begins with each key block. The accounts that mine here and have committ
 endorse its parent, except the generator of the key block, whose block says as much.
 
 An endorsement that names another final block than the rest of the network costs its deposit. The
-final block named is that of our own chain, which no peer can change once votes have made it final,
-but ``/debug/rollback`` and a restored data directory can. So a running node signs nothing that
-conflicts with what it has signed before.
+final block named is that of our own chain, which ``/debug/rollback`` and a restored data directory
+can change. So a running node signs nothing while its chain lacks the highest final block that it
+has named. A chain that has that block may know less to be final, since the votes for it are in
+later blocks: an endorsement that names a lower block of the same chain conflicts with nothing.
 
 What lives here: the round of our last block, signing. What does not: which endorsements of peers
 count (``soliton.sync.endorsements``), sending them (``soliton.p2p``).
@@ -79,10 +80,9 @@ class BlockEndorser:
         if self._is_current:
             return
         self._is_current = True
-        before = self.endorsements.round
         now, generators = self._round()
         self._checks += self.endorsements.begin(now)
-        if now is not None and generators is not None and not now.is_same(before):
+        if now is not None and generators is not None:
             self._endorse(now, generators)
 
     def take_outgoing(self) -> list[BlockEndorsement]:
@@ -148,7 +148,7 @@ class BlockEndorser:
         accounts = {from_public_key(each.public_key, chain_id): each for each in self._accounts()}
         for member in generators.members:
             account = accounts.get(member.address)
-            if account is None or member.index == now.miner:
+            if account is None or not self.endorsements.lacks(member.index):
                 continue
             endorsement = self._sign(account, member.address, member.index, now)
             if endorsement is not None:
@@ -167,12 +167,11 @@ class BlockEndorser:
             self._warn(address, "it has committed with another key for endorsements")
             return None
         height, block_id = self._signed.get(address, (0, b""))
-        if now.finalized_height < height or (
-            now.finalized_height == height and now.finalized_id != block_id
-        ):
+        if height and self._id_at(height) != block_id:
             self._warn(address, f"it has endorsed another final block, at height {height}")
             return None
-        self._signed[address] = now.finalized_height, now.finalized_id
+        if now.finalized_height > height:
+            self._signed[address] = now.finalized_height, now.finalized_id
         return sign_endorsement(
             secret, index, now.finalized_id, now.finalized_height, now.endorsed_id
         )

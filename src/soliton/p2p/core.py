@@ -26,6 +26,7 @@ from soliton.chain.finalization import BlockEndorsement, decode_endorsement, enc
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
+from soliton.owners import owner_of
 from soliton.sync.endorsements import CheckEndorsement, Endorsements, RelayEndorsement
 from soliton.sync.extensions import (
     Applied,
@@ -382,8 +383,8 @@ class Core:
             endorsement = decode_endorsement(message.data)
         except ChainError as error:
             return self._unreadable(peer, message, error, now)
-        # An address pays, since a new connection costs nothing.
-        source = self.book.connections[peer].address.ip
+        # Its owner pays, since a new connection, and another address of a network, cost nothing.
+        source = owner_of(self.book.connections[peer].address.ip)
         return self._carry_out(self.endorsements.receive(peer, source, endorsement), now)
 
     def _heard_block(

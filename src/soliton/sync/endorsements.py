@@ -6,10 +6,10 @@ the same final block as this node, and *conflicting* if it names another one at 
 node has a block; conflicts cost their sender its deposit. Both are verified before they count or
 are relayed, since a false conflict in a block makes the block invalid.
 
-A verification takes more than a millisecond, and strangers cause it. So each source (an address)
-has a number of verifications per round that may yield nothing, and a number that may wait; what is
-beyond is dropped unread. Nobody is punished: in the reference an endorsement never ends a
-connection.
+A verification takes more than a millisecond, and strangers cause it. So each source (the owner of
+an address) has a number of verifications per round that may yield nothing, and a number that may
+wait; what is beyond is dropped unread. Nobody is punished: in the reference an endorsement never
+ends a connection.
 
 What lives here: the machine, without I/O and without a clock. What does not: the rounds and our own
 endorsements (``soliton.node.endorser``), the verification (``soliton.p2p``), the check of published
@@ -42,8 +42,12 @@ MAX_WAITING_OF_PEER: Final = 32
 MAX_WASTED_OF_PEER: Final = 64
 """Verifications that a source may cause in a round without anything new."""
 MAX_EARLY: Final = 1_024
-"""Endorsements kept for the next round, since peers may have its key block before us."""
+"""Endorsements kept for the next round, since peers may have its key block before us. Beyond these
+the oldest of the source with the most gives way.
+"""
 MAX_EARLY_OF_PEER: Final = 32
+MAX_EARLY_ROUNDS: Final = 2
+"""For so many rounds they are kept: nothing in them is verified before their round."""
 
 
 class Endorser(msgspec.Struct, frozen=True, gc=False):
@@ -101,6 +105,14 @@ class RelayEndorsement(msgspec.Struct, frozen=True):
     but: frozenset[PeerId] = frozenset()
 
 
+class _Early(msgspec.Struct, frozen=True, gc=False):
+    """Who has sent an endorsement before its round, and the last round that it is kept for."""
+
+    peer: PeerId
+    source: Hashable
+    until: int
+
+
 class _Kind(Enum):
     VALID = "valid"
     CONFLICT = "conflict"
@@ -119,8 +131,8 @@ class Endorsements:
         self._waiting: dict[BlockEndorsement, set[PeerId]] = {}
         self._waiting_of: dict[Hashable, int] = {}
         self._wasted: dict[Hashable, int] = {}
-        self._early: dict[BlockEndorsement, tuple[PeerId, Hashable]] = {}
-        self._early_of: dict[Hashable, int] = {}
+        self._early: dict[BlockEndorsement, _Early] = {}
+        self._early_of: dict[Hashable, dict[BlockEndorsement, None]] = {}
         self.dropped = 0
         """Endorsements that were beyond the limits of a peer."""
 
@@ -139,14 +151,26 @@ class Endorsements:
         """The indexes of the generators whose conflicts this node has received in the round."""
         return frozenset(self._conflicts)
 
+    def lacks(self, index: int) -> bool:
+        """Whether a valid endorsement of a generator would be new, by its index."""
+        now = self._round
+        if now is None or index in (now.miner, *self._valid, *self._conflicts):
+            return False
+        return index not in now.conflicting
+
     # --- rounds -----------------------------------------------------------------------------------
 
     def begin(self, voting_round: VotingRound | None) -> list[CheckEndorsement]:
-        """Begin a round; endorsements are kept if only its generators have changed."""
+        """Begin a round; endorsements are kept if only its generators have changed, except those
+        of its miner, which another block in the same place may have.
+        """
         if voting_round is not None and voting_round.is_same(self._round):
             self._round = voting_round
             for index in voting_round.conflicting:
                 self._valid.pop(index, None)
+            if voting_round.miner is not None:
+                self._valid.pop(voting_round.miner, None)
+                self._conflicts.pop(voting_round.miner, None)
             return []
         self._round = voting_round
         self._number += 1
@@ -157,13 +181,13 @@ class Endorsements:
         self._wasted.clear()
         if voting_round is None:
             return []
-        early = list(self._early.items())
+        early = [each for each in self._early.items() if each[1].until >= self._number]
         self._early.clear()
         self._early_of.clear()
         return [
             action
-            for endorsement, (peer, source) in early
-            for action in self.receive(peer, source, endorsement)
+            for endorsement, kept in early
+            for action in self._receive(kept.peer, kept.source, endorsement, kept.until)
         ]
 
     def leave(self, peer: PeerId) -> None:
@@ -176,13 +200,20 @@ class Endorsements:
     def receive(
         self, peer: PeerId, source: Hashable, endorsement: BlockEndorsement
     ) -> list[CheckEndorsement]:
-        """Handle an endorsement of a peer; ``source`` is whoever pays for it, an address."""
+        """Handle an endorsement of a peer; ``source`` is whoever pays for it: the owner of its
+        address.
+        """
+        return self._receive(peer, source, endorsement, self._number + MAX_EARLY_ROUNDS)
+
+    def _receive(
+        self, peer: PeerId, source: Hashable, endorsement: BlockEndorsement, until: int
+    ) -> list[CheckEndorsement]:
         if endorsement in self._waiting:
             self._waiting[endorsement].add(peer)
             return []
         kind = self._kind(endorsement)
         if kind is _Kind.EARLY:
-            self._keep_for_later(peer, source, endorsement)
+            self._keep_for_later(endorsement, _Early(peer, source, until))
         if kind not in (_Kind.VALID, _Kind.CONFLICT):
             return []
         if (
@@ -224,17 +255,22 @@ class Endorsements:
             return []
         return [RelayEndorsement(endorsement, but)]
 
-    def _keep_for_later(
-        self, peer: PeerId, source: Hashable, endorsement: BlockEndorsement
-    ) -> None:
-        count = self._early_of.get(source, 0)
+    def _keep_for_later(self, endorsement: BlockEndorsement, early: _Early) -> None:
         if endorsement in self._early:
             return
-        if count >= MAX_EARLY_OF_PEER or len(self._early) >= MAX_EARLY:
+        of_source = self._early_of.get(early.source, {})
+        if len(of_source) >= MAX_EARLY_OF_PEER:
             self.dropped += 1
             return
-        self._early[endorsement] = (peer, source)
-        self._early_of[source] = count + 1
+        if len(self._early) >= MAX_EARLY:
+            fullest = max(self._early_of.values(), key=len)
+            self.dropped += 1
+            if len(fullest) <= len(of_source) + 1:
+                return
+            oldest = next(iter(fullest))
+            del fullest[oldest], self._early[oldest]
+        self._early[endorsement] = early
+        self._early_of.setdefault(early.source, {})[endorsement] = None
 
     def _kind(self, endorsement: BlockEndorsement) -> _Kind:
         """Return what an endorsement is, before its signature is verified."""
