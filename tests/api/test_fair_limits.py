@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from soliton.api.application import PIECE_BYTES, Application
-from soliton.api.errors import ApiError
+from soliton.api.errors import TOO_MANY_WAITING, ApiError
 from soliton.api.fair_limits import UNCOUNTED, FairLimits
 from soliton.api.http import Request
 from soliton.api.routes import GET, Handler, Route
@@ -239,3 +239,21 @@ async def test_a_long_body_counts_by_its_length() -> None:
     second = await call_at_once(app, "GET /", host="10.0.0.1")
     assert second.status == 429
     assert int(second.headers[b"retry-after"]) >= 1
+
+
+def test_those_that_wait_for_events_leave_connections_for_requests() -> None:
+    """Each of many clients keeps to its own limit."""
+    limits = msgspec.structs.replace(LIMITS, connections=8)
+    fair = FairLimits(limits, SharedCounters())
+    for number in range(3):
+        for _ in range(2):
+            fair.enter(f"client {number}", idle=True)
+    with pytest.raises(ApiError) as refused:
+        fair.enter("another", idle=True)
+    assert refused.value.kind is TOO_MANY_WAITING
+    # This machine has a reserve, and so have answers that are under way.
+    fair.enter(LOCAL, idle=True)
+    fair.enter("another")
+    fair.leave(LOCAL, idle=True)
+    fair.leave("client 0", idle=True)
+    fair.enter("another", idle=True)

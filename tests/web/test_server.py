@@ -487,3 +487,27 @@ async def test_parallel_requests_do_not_mix() -> None:
         await asyncio.to_thread(thread.join)
     await running.stop()
     assert not wrong
+
+
+async def test_an_answer_that_is_being_read_does_not_give_way_to_idle_connections() -> None:
+    body = b"x" * (24 * 1024 * 1024)
+
+    def respond(request: web.Request) -> Answer:
+        return Whole(body if request.path == "/long" else b"here")
+
+    limits = ServerLimits(connections=8, reserved=0)
+    running = await serve(Simple(respond), "127.0.0.1", 0, limits)
+    reader = socket.create_connection(("127.0.0.1", running.port), timeout=60)
+    reader.sendall(b"GET /long HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    received = await aside(lambda: reader.recv(65536))
+    idle = []
+    for _ in range(2 * limits.connections):
+        plug = socket.create_connection(("127.0.0.1", running.port), timeout=60)
+        idle.append(plug)
+        plug.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await aside(partial(plug.recv, 64))).startswith(b"HTTP/1.1 200")
+    received += await aside(lambda: rest_of(reader))
+    assert received.endswith(body[-65536:]) and len(received) > len(body)
+    for plug in (reader, *idle):
+        plug.close()
+    await running.stop()

@@ -15,7 +15,12 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from soliton.api.errors import TOO_MANY_LONG_ANSWERS, TOO_MANY_OF_CLIENT, TOO_MANY_REQUESTS
+from soliton.api.errors import (
+    TOO_MANY_LONG_ANSWERS,
+    TOO_MANY_OF_CLIENT,
+    TOO_MANY_REQUESTS,
+    TOO_MANY_WAITING,
+)
 from soliton.node.rest_settings import ApiLimits
 from soliton.web.budgets import Budgets
 from soliton.web.clients import LOCAL
@@ -25,6 +30,8 @@ LEAST_COST_SECONDS: Final = 50e-6
 """The cost of a request without its handler: parsing it and sending the response."""
 SECONDS_PER_BYTE: Final = 30e-9
 """The cost of a long answer: encoding and sending JSON."""
+IDLE_SHARE: Final = 0.75
+"""Of all connections, those that may wait for events: the rest is for requests."""
 UNCOUNTED: Final = "-"
 """The client of a forwarded request, which the forwarding process has counted."""
 
@@ -67,13 +74,15 @@ class FairLimits:
     def enter(self, client: str, *, idle: bool = False) -> None:
         """Begin a long answer; raises ``ApiError`` 503 or 429. The caller must call ``leave``.
 
-        An ``idle`` one waits for an event. The total number of these is limited elsewhere.
+        An ``idle`` one waits for an event, and holds its connection meanwhile.
         """
         slots, counted = self._idle if idle else self._long, self.counts(client)
         # Counted first, compared then: two processes cannot both take the last slot.
         slots.add(client if counted else None)
         if not idle and slots.total() > self._limits.long_answers:
             error = TOO_MANY_LONG_ANSWERS
+        elif idle and counted and slots.total() > IDLE_SHARE * self._limits.connections:
+            error = TOO_MANY_WAITING
         elif counted and slots.of(client) > self._limits.long_answers_per_client:
             error = TOO_MANY_OF_CLIENT
         else:

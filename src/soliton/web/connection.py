@@ -103,7 +103,11 @@ class Shared(Generic[R]):
         over = len(self.connections) - self.limits.connections
         if over < 0:
             return True
-        victim = next((each for each in self.idle if each.is_idle), None)
+        # A client that still reads its answer goes last: it would lose the rest.
+        victim = next(
+            (each for each in self.idle if each.is_idle and not each.has_unread),
+            next((each for each in self.idle if each.is_idle), None),
+        )
         if victim is None:
             return over < self.limits.reserved + MAX_REFUSED
         victim.give_way()
@@ -270,11 +274,16 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         """Whether no answer is under way: only the client has something to do."""
         return self._current is None and not self._beside
 
+    @property
+    def has_unread(self) -> bool:
+        """Whether the client has not read all of the last answer yet."""
+        return self._transport.get_write_buffer_size() > 0
+
     def give_way(self) -> None:
         """Close an idle connection, since another client needs the place."""
         self._shared.forget(self)
-        if self._transport.get_write_buffer_size():
-            # The client does not read.
+        if self.has_unread:
+            # All others are in use, too.
             self._transport.abort()
         self._end()
 
