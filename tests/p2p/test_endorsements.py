@@ -150,7 +150,7 @@ def test_a_flood_of_false_endorsements_costs_a_bounded_number_of_verifications(
     asyncio.run(main())
 
 
-def test_a_generator_endorses_on_after_a_fork_that_lacks_the_votes(
+async def test_a_generator_endorses_on_after_a_fork_that_lacks_the_votes(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its chain still has the block that it has named as final, but the votes were in blocks that
@@ -202,7 +202,7 @@ def test_a_generator_endorses_on_after_a_fork_that_lacks_the_votes(
         node.close()
 
 
-def test_the_generator_of_a_replaced_block_endorses_as_the_others(tmp_path: Path) -> None:
+async def test_the_generator_of_a_replaced_block_endorses_as_the_others(tmp_path: Path) -> None:
     peer = make(tmp_path, 1, finality_network())
     node, chain, endorser = peer.node, peer.node.chain, peer.node.endorser
     endorser._clock = lambda: now(chain)
