@@ -6,11 +6,16 @@ endorse its parent, except the generator of the key block, whose block says as m
 An endorsement that names another final block than the rest of the network costs its deposit. The
 final block named is that of our own chain, which ``/debug/rollback`` and a restored data directory
 can change. So a running node signs nothing while its chain lacks the highest final block that it
-has named. A chain that has that block may know less to be final, since the votes for it are in
-later blocks: an endorsement that names a lower block of the same chain conflicts with nothing.
+has named, even if that was before a restart. A chain that has that block may know less to be final,
+since the votes for it are in later blocks: an endorsement that names a lower block of the same
+chain conflicts with nothing.
 
-What lives here: the round of our last block, signing. What does not: which endorsements of peers
-count (``soliton.sync.endorsements``), sending them (``soliton.p2p``).
+Without the record of what was named, a node endorses once the final block of its chain is newer
+than its start: the network has decided by then, and what was named on another chain has cost the
+deposit already.
+
+What lives here: the round of our last block, signing. What does not: the record (``endorsed``),
+which endorsements of peers count (``soliton.sync.endorsements``), sending them (``soliton.p2p``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/BlockEndorser.scala``.
@@ -27,6 +32,7 @@ from soliton.chain.finalization import BlockEndorsement, FinalizationVoting, sig
 from soliton.crypto import bls
 from soliton.crypto.keys import KeyPair
 from soliton.ledger.generators import GeneratorSet
+from soliton.node.endorsed import FILE_NAME, EndorsedBlocks, Named, RecordProblem
 from soliton.node.events import BlockAppended, BlockExtended, NodeEvent, RolledBack
 from soliton.node.remote_keys import AccountKey, RemoteKey
 from soliton.sync.endorsements import CheckEndorsement, Endorsements, Endorser, VotingRound
@@ -50,15 +56,18 @@ class BlockEndorser:
         settings: Settings,
         accounts: Callable[[], list[AccountKey]],
         clock: Callable[[], int],
+        endorsed: EndorsedBlocks,
     ) -> None:
-        """``accounts`` returns the accounts that mine here; ``clock`` (ms)."""
+        """``accounts`` returns the accounts that mine here; ``clock`` (ms); ``endorsed`` is the
+        record of earlier runs, too.
+        """
         self._chain = chain
         self._settings = settings
         self._accounts = accounts
         self._clock = clock
         self._is_current = False
-        self._conflicts_changed = False
-        self._signed: dict[Address, tuple[int, bytes]] = {}
+        self._endorsed = endorsed
+        self._since = chain.height
         self._warned: set[tuple[Address, int]] = set()
         self._outgoing: list[BlockEndorsement] = []
         self._checks: list[CheckEndorsement] = []
@@ -146,19 +155,28 @@ class BlockEndorser:
             return
         chain_id = self._chain.network.chain_id
         accounts = {from_public_key(each.public_key, chain_id): each for each in self._accounts()}
+        willing: dict[Address, tuple[int, bytes]] = {}
         for member in generators.members:
             account = accounts.get(member.address)
             if account is None or not self.endorsements.lacks(member.index):
                 continue
-            endorsement = self._sign(account, member.address, member.index, now)
-            if endorsement is not None:
-                relayed = self.endorsements.add_own(endorsement)
-                if len(self._outgoing) < MAX_OUTGOING:
-                    self._outgoing += [each.endorsement for each in relayed]
+            secret = self._secret_of(account, member.address, member.index, now)
+            if secret is not None:
+                willing[member.address] = member.index, secret
+        if not (willing and self._record(tuple(willing), now)):
+            return
+        for index, secret in willing.values():
+            endorsement = sign_endorsement(
+                secret, index, now.finalized_id, now.finalized_height, now.endorsed_id
+            )
+            relayed = self.endorsements.add_own(endorsement)
+            if len(self._outgoing) < MAX_OUTGOING:
+                self._outgoing += [each.endorsement for each in relayed]
 
-    def _sign(
+    def _secret_of(
         self, account: AccountKey, address: Address, index: int, now: VotingRound
-    ) -> BlockEndorsement | None:
+    ) -> bytes | None:
+        """Return the key for the endorsement of an account, unless it must not endorse."""
         if isinstance(account, RemoteKey) or not isinstance(account, KeyPair):
             self._warn(address, "its key is in a signing service, which endorses no blocks")
             return None
@@ -166,15 +184,41 @@ class BlockEndorser:
         if bls.public_key_of(secret) != now.endorsers[index].key:
             self._warn(address, "it has committed with another key for endorsements")
             return None
-        height, block_id = self._signed.get(address, (0, b""))
-        if height and self._id_at(height) != block_id:
-            self._warn(address, f"it has endorsed another final block, at height {height}")
+        if not self._endorsed.is_complete and now.finalized_height < self._since:
+            self._warn(
+                address,
+                f"{FILE_NAME}, the record of what it has endorsed before, is missing or damaged; "
+                f"it endorses again when block {self._since} is final",
+            )
             return None
-        if now.finalized_height > height:
-            self._signed[address] = now.finalized_height, now.finalized_id
-        return sign_endorsement(
-            secret, index, now.finalized_id, now.finalized_height, now.endorsed_id
-        )
+        named = self._endorsed[address]
+        if named is not None and self._id_at(named.height) != named.block_id:
+            self._warn(
+                address,
+                f"it has endorsed another final block, at height {named.height}; if the network "
+                f"has given that block up, stop the node, and remove {FILE_NAME}",
+            )
+            return None
+        return secret
+
+    def _record(self, addresses: tuple[Address, ...], now: VotingRound) -> bool:
+        """Record the final block that these accounts are about to name; return whether that is
+        written.
+        """
+        higher = {
+            each: Named(now.finalized_height, now.finalized_id)
+            for each in addresses
+            if (named := self._endorsed[each]) is None or named.height < now.finalized_height
+        }
+        if not higher:
+            return True
+        try:
+            self._endorsed.add(higher)
+        except RecordProblem as error:
+            for each in addresses:
+                self._warn(each, str(error))
+            return False
+        return True
 
     def _warn(self, address: Address, reason: str) -> None:
         period = self._chain.rules.period_at(self._chain.height)

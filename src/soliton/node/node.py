@@ -29,6 +29,7 @@ from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter, open_store
 from soliton.node.counters import Counters
 from soliton.node.disk import Disk
+from soliton.node.endorsed import FILE_NAME, EndorsedBlocks
 from soliton.node.endorser import BlockEndorser
 from soliton.node.events import ChainEvent, NodeEvents, RolledBack, Stopping
 from soliton.node.forms import Forms
@@ -116,7 +117,13 @@ class Node:
             max_scripted=limits.max_scripted_size,
             unlimited=limits.always_unlimited_execution,
         )
-        self.endorser = BlockEndorser(self.chain, settings, self.mining_accounts, clock)
+        endorsed = EndorsedBlocks(
+            settings.directory / FILE_NAME if writes else None,
+            settings.network.chain_id,
+            is_new=self.chain.height == 1,
+            syncs=durable,
+        )
+        self.endorser = BlockEndorser(self.chain, settings, self.mining_accounts, clock, endorsed)
         self.events.subscribe(self.endorser.on_event)
         self.agent = agent(settings.network.family)
         self.started_at = clock()

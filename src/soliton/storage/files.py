@@ -26,9 +26,12 @@ def read_secret(path: Path, limit: int) -> bytes:
         return file.read(limit)
 
 
-def replace_file(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> None:
+def replace_file(
+    path: Path, pieces: Iterable[bytes], mode: int = 0o666, *, syncs: bool = True
+) -> None:
     """Write a file atomically: after a crash it is the old or the new one. A symbolic link is
-    followed, and what is no regular file, such as a pipe, is written to. Raises ``OSError``.
+    followed, and what is no regular file, such as a pipe, is written to. Without ``syncs`` that
+    holds for a crash of the process, not of the machine. Raises ``OSError``.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as other:
@@ -43,9 +46,11 @@ def replace_file(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> None
         with os.fdopen(descriptor, "wb") as file:
             file.writelines(pieces)
             file.flush()
-            os.fsync(file.fileno())
+            if syncs:
+                os.fsync(file.fileno())
         new.replace(path)
-        sync_directory(path.parent)
+        if syncs:
+            sync_directory(path.parent)
     except OSError:
         # The incomplete file would occupy space on a full disk.
         with contextlib.suppress(OSError):
