@@ -194,8 +194,9 @@ class CallContext:
     with the ``reserve`` behind it. ``variables`` caches the values of variables that
     depend on the run. ``journal`` has the chain's responses, for a run that may be repeated after
     it has called other scripts. ``subject`` returns the value of ``tx``. ``calls`` counts the
-    script's own calls where they are free (see ``MAX_FREE_CALLS``). ``watch`` is called between
-    portions, and may cancel or leave the run (see ``evaluator.Setting``).
+    script's own calls where they are free (see ``MAX_FREE_CALLS``). ``missing`` has the arguments
+    of the function that found nothing last, for the message of ``value``. ``watch`` is called
+    between portions, and may cancel or leave the run (see ``evaluator.Setting``).
     """
 
     __slots__ = (
@@ -203,6 +204,7 @@ class CallContext:
         "calls",
         "environment",
         "journal",
+        "missing",
         "remaining",
         "reserve",
         "subject",
@@ -225,6 +227,7 @@ class CallContext:
         self.subject = subject
         self.watch = watch
         self.calls = 0
+        self.missing: tuple[Value, ...] = ()
         self.variables: dict[str, Value] = {}
         self.journal: list[tuple[Value | EvaluationError, int]] = []
         self.environment = environment

@@ -3,10 +3,11 @@
 What lives here: the entry points, the choice between the fast and the exact evaluator, and the
 cache of compiled programs. What does not: the interpretation of results (``soliton.ledger``).
 
-A run first uses the fast evaluator (``evaluator_compiler``). If that does not succeed, or cannot be
-used (for a trace, older rules of scope, a deep program or a limit of zero), the exact machine
-(``evaluator_machine``) repeats the run. If the first run has called other scripts, the second one
-reuses their results, so that nothing happens twice.
+A run first uses the fast evaluator (``evaluator_compiler``). If that reaches the limit, fails by
+older rules, or cannot be used (for a trace, older rules of scope, a deep program or a limit of
+zero), the exact machine (``evaluator_machine``), which is much slower, repeats the run. If the
+first run has called other scripts, the second one reuses their results, so that nothing happens
+twice.
 
 No script can exhaust Python's stack. The depth of a program is known before it runs, nested runs
 share a limit of frames, and beyond it the machine takes over, which has its own stack. Compiled
@@ -30,7 +31,16 @@ import msgspec
 from soliton.caching import cached_by_weight
 from soliton.ride.compiler.library import ScriptKind
 from soliton.ride.environment import CURRENT_SWITCHES, CallContext, Environment, Switches
-from soliton.ride.errors import EvaluationError, NotCallable
+from soliton.ride.errors import (
+    EvaluationError,
+    EvaluationEscaped,
+    FailOrReject,
+    InvocationFailed,
+    NativeCrash,
+    NotCallable,
+    ThrownError,
+)
+from soliton.ride.evaluator_code import Escaped, Undecided
 from soliton.ride.evaluator_compiler import Entry, Program, TooDeep
 from soliton.ride.evaluator_library import Library, load_library
 from soliton.ride.evaluator_machine import Machine
@@ -215,18 +225,49 @@ def _run_program(
     context: CallContext,
     setting: Setting,
 ) -> Outcome | None:
-    """Return the outcome of a success, ``None`` for anything else."""
+    """Return the outcome, or raise its error; return ``None`` if the machine must decide."""
     outer = _frames.set(_frames.get() + entry.depth)
     try:
         if called is None:
             value = entry.run(context)
         else:
             value = entry.run(context, called[1].argument, called[1].arguments)
-    except EvaluationError:
-        return None
+    except EvaluationError as error:
+        failure = _settled(error, context, setting)
+        if failure is None:
+            return None
+    else:
+        return Outcome(value, setting.limit - context.left)
     finally:
         _frames.reset(outer)
-    return Outcome(value, setting.limit - context.left)
+    failure.spent = setting.limit - failure.remaining
+    try:
+        # Without the frames of the run, of which there may be thousands.
+        raise failure.with_traceback(None)
+    finally:
+        del failure  # It would be in a cycle with this frame, which its traceback has.
+
+
+def _settled(
+    error: EvaluationError, context: CallContext, setting: Setting
+) -> EvaluationError | None:
+    """Return the error of a run as the machine would raise it, or ``None`` if that must decide."""
+    switches = setting.switches
+    if not switches.new_complexity or isinstance(error, Undecided):
+        return None
+    if isinstance(error, ThrownError) and not switches.fixed_thrown_error:
+        return None
+    if isinstance(error, FailOrReject | InvocationFailed):
+        return error
+    if isinstance(error, Escaped):
+        error = EvaluationEscaped(error.message)
+        error.remaining = setting.limit
+    elif isinstance(error, NativeCrash | EvaluationEscaped):
+        error = NativeCrash(error.message)
+        error.remaining = 0
+    else:
+        error.remaining = context.left
+    return error
 
 
 def _run_machine(

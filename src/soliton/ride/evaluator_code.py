@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias, Union
 
 from soliton.ride.environment import MAX_FREE_CALLS, CallContext
-from soliton.ride.errors import EvaluationError
+from soliton.ride.errors import EvaluationError, EvaluationEscaped
 from soliton.ride.evaluator_library import Implementation, Variable
+from soliton.ride.functions.printing import plain_text
 from soliton.ride.values import UNIT, CaseObject, Value, case_object
 
 Frame: TypeAlias = "list[Cell]"
@@ -31,12 +32,27 @@ WATCHED_CALLS: Final = 64
 
 
 class Undecided(EvaluationError):
-    """The run did not succeed; the machine has to repeat it."""
+    """The run is at its limit, or the result is not known here; the machine has to repeat it."""
+
+
+class Escaped(EvaluationEscaped):
+    """A failure outside of numbered functions that is unexpected in the reference."""
 
 
 def undecided(_frame: Frame, _context: CallContext) -> Value:
     """The code of an expression that cannot succeed."""
     raise Undecided
+
+
+def failing(message: str, codes: tuple[Code, ...] = ()) -> Code:
+    """Return code that fails after the evaluation of some other code."""
+
+    def fail(frame: Frame, context: CallContext) -> Value:
+        for code in codes:
+            code(frame, context)
+        raise EvaluationError(message)
+
+    return fail
 
 
 def start_code(body: Code, count: int, size: int, new: bool) -> Code:
@@ -110,7 +126,10 @@ def variable_code(name: str, variable: Variable) -> Code:
     def of_run(_frame: Frame, context: CallContext) -> Value:
         known = context.variables
         if name not in known:
-            known[name] = variable(context)
+            try:
+                known[name] = variable(context)
+            except EvaluationEscaped as error:
+                raise Escaped(error.message) from None
         return known[name]
 
     return of_run
@@ -158,8 +177,12 @@ def get_code(owner: Code, field: str) -> Code:
 
     def get(frame: Frame, context: CallContext) -> Value:
         value = owner(frame, context)
-        if type(value) is not CaseObject or field not in value.fields:
-            raise Undecided
+        if type(value) is not CaseObject:
+            raise EvaluationError(
+                f"GETTER of non-case-object {plain_text(value)} with field '{field}"
+            )
+        if field not in value.fields:
+            raise Escaped(f"key not found: {field}")
         return value.fields[field]
 
     return get
@@ -179,7 +202,7 @@ def if_code(condition: Code, then: Code, otherwise: Code) -> Code:
             return then(frame, context)
         if truth is False:
             return otherwise(frame, context)
-        raise Undecided
+        raise EvaluationError("Non-boolean result in cond")
 
     return choose
 
@@ -363,6 +386,50 @@ def fixed_cost_call(frames: FrameMaker, body: Code, cost: int) -> Code:
     return call
 
 
+def remembered(implementation: Implementation) -> Implementation:
+    """Return a function that keeps its arguments when its result is missing, for the message of
+    ``value``.
+    """
+
+    def call(arguments: Sequence[Value], context: CallContext) -> Value:
+        value = implementation(arguments, context)
+        if value is UNIT:
+            context.missing = tuple(arguments)
+        return value
+
+    return call
+
+
+def remembering(frames: FrameMaker, count: int) -> FrameMaker:
+    """Return a function that keeps the arguments of a call, for the message of ``value``."""
+
+    def make(frame: Frame, context: CallContext) -> Frame:
+        made = frames(frame, context)
+        context.missing = tuple(made[1 : count + 1])  # type: ignore[arg-type]
+        return made
+
+    return make
+
+
+def with_message(body: Code, message: Callable[[Sequence[Value]], str]) -> Code:
+    """Return the body of ``value`` with an error message that names the missing value. The argument
+    is in the first slot.
+    """
+
+    def call(frame: Frame, context: CallContext) -> Value:
+        if frame[1] is not UNIT:
+            return body(frame, context)
+        missing, context.missing = context.missing, ()
+        try:
+            return body(frame, context)
+        except Undecided:
+            raise
+        except EvaluationError:
+            raise EvaluationError(message(missing)) from None
+
+    return call
+
+
 def construct_code(name: str, fields: tuple[str, ...], codes: tuple[Code, ...]) -> Code:
     """Return code that creates an object."""
     pairs = tuple(zip(fields, codes, strict=False))
@@ -374,7 +441,10 @@ def construct_code(name: str, fields: tuple[str, ...], codes: tuple[Code, ...]) 
             values[field] = code(frame, context)
         for code in others:
             code(frame, context)
-        return case_object(name, values)
+        try:
+            return case_object(name, values)
+        except EvaluationEscaped as error:
+            raise Escaped(error.message) from None
 
     return construct
 

@@ -1,9 +1,9 @@
 """The fast evaluator: it compiles trees to closures, and names to slots in frames.
 
-What lives here: compilation, and the compiled programs. What does not: runs that do not succeed. A
-closure that encounters an error or the limit raises ``Undecided``, or the error of a library
-function. ``evaluator_machine`` then repeats the run, and produces the reference's exact result. So
-closures must be exact only for success: values, and a remaining complexity that never reaches zero.
+What lives here: compilation, and the compiled programs. What does not: runs that reach the limit,
+or fail by the older complexity rules. A closure that encounters the limit raises ``Undecided``, and
+``evaluator_machine`` repeats the run for the reference's exact result. So closures must be exact
+only while some complexity is left: values, errors, and that complexity.
 
 Closures nest on Python's stack. The depth is known after compilation, and programs that are too
 deep are left to the machine.
@@ -15,6 +15,7 @@ Source of the rules: wavesplatform/Waves
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 from soliton.ride.environment import WATCHED_COST, CallContext
@@ -28,6 +29,7 @@ from soliton.ride.evaluator_code import (
     counted,
     counted_get_code,
     counted_if_code,
+    failing,
     fixed_cost_call,
     frame_maker,
     free_call,
@@ -36,6 +38,8 @@ from soliton.ride.evaluator_code import (
     journaled,
     let_code,
     native_code,
+    remembered,
+    remembering,
     script_call,
     start_code,
     undecided,
@@ -43,12 +47,14 @@ from soliton.ride.evaluator_code import (
     variable_code,
     watched,
     watched_call,
+    with_message,
     with_something_left,
 )
 from soliton.ride.evaluator_library import Library
 from soliton.ride.evaluator_machine import FIRST_OF_CHAIN, LAST_OF_CHAIN, constant_value
 from soliton.ride.evaluator_scope import Scope, find
 from soliton.ride.expressions import (
+    CONSTANTS,
     AnnotatedFunction,
     Block,
     Call,
@@ -60,6 +66,7 @@ from soliton.ride.expressions import (
     Let,
     Ref,
 )
+from soliton.ride.functions.bodies import VALUE, missing_value_message
 from soliton.ride.functions.catalogue import CALLS_OF_DAPPS
 from soliton.ride.values import UNIT, Value
 
@@ -204,15 +211,28 @@ def _declare(declaration: Declaration, layout: _Layout, scope: _Scope) -> _Scope
     return Scope((True, declaration.name), function, scope)
 
 
+def _is_value_call(node: Call) -> bool:
+    return node.function == VALUE and len(node.arguments) == 1
+
+
 class _Compiler:
     """The compiler for a library and a set of complexity rules."""
 
-    __slots__ = ("_calls_scripts", "_compiled", "_depth", "_library", "_named", "new")
+    __slots__ = (
+        "_calls_scripts",
+        "_compiled",
+        "_depth",
+        "_library",
+        "_named",
+        "_remembered",
+        "new",
+    )
 
     def __init__(self, library: Library, new_complexity: bool, calls_scripts: bool) -> None:
         self._library = library
         self._calls_scripts = calls_scripts
         self._named: dict[str, _Function] = {}
+        self._remembered: Expression | None = None
         self._depth = self._compiled = 0
         self.new = new_complexity
 
@@ -283,7 +303,7 @@ class _Compiler:
         elif name in self._library.variables:
             code = variable_code(name, self._library.variables[name])
         else:
-            return undecided, 0
+            return failing(f"A definition of '{name}' not found"), 0
         return (code if self.new else counted(code)), 1
 
     def _variable(self, variable: _Variable, layout: _Layout) -> _Made:
@@ -299,13 +319,15 @@ class _Compiler:
         return (code if self.new else counted(code)), variable.depth + 1
 
     def _call(self, node: Call, scope: _Scope, layout: _Layout) -> _Made:
+        remembers = node is self._remembered
+        self._remembered = node.arguments[0] if _is_value_call(node) else None
         made = [self.compile(argument, scope, layout) for argument in node.arguments]
         codes = tuple(code for code, _ in made)
         depth = max((depth for _, depth in made), default=0)
         if isinstance(node.function, int):
-            return self._native(node.function, codes), depth
+            return self._native(node.function, codes, remembers), depth
         if node.function in self._library.named:
-            return self._named_call(node.function, codes, depth)
+            return self._named_call(node, codes, depth, remembers)
         found = find(scope, (True, node.function))
         if found is None:
             return self._construct(node.function, codes), depth
@@ -319,11 +341,13 @@ class _Compiler:
         call, times = make(frames, body), function.count // WATCHED_EXPRESSIONS
         return watched_call(call, times) if times else call, max(depth, inner) + 1
 
-    def _native(self, number: int, codes: tuple[Code, ...]) -> Code:
+    def _native(self, number: int, codes: tuple[Code, ...], remembers: bool) -> Code:
         native = self._library.natives.get(number)
         if native is None:
-            return undecided
+            return failing(f"function 'Native({number})' not found", codes)
         implementation = native.implementation
+        if remembers:
+            implementation = remembered(implementation)
         if native.cost >= WATCHED_COST:
             implementation = watched(implementation)
         if self._calls_scripts and FIRST_OF_CHAIN <= number <= LAST_OF_CHAIN:
@@ -331,7 +355,10 @@ class _Compiler:
         code = native_code(codes, native.cost, implementation)
         return with_something_left(code) if number in CALLS_OF_DAPPS else code
 
-    def _named_call(self, name: str, codes: tuple[Code, ...], depth: int) -> _Made:
+    def _named_call(
+        self, node: Call, codes: tuple[Code, ...], depth: int, remembers: bool
+    ) -> _Made:
+        name = str(node.function)
         named = self._library.named[name]
         if len(codes) != len(named.parameters):
             return undecided, 0
@@ -341,6 +368,10 @@ class _Compiler:
             function = self._named[name] = _Function(declaration, -1, None)
         body, inner = self.body(function)
         frames = frame_maker(codes, function.layout.size, 0)
+        if remembers:
+            frames = remembering(frames, len(codes))
+        if _is_value_call(node) and not isinstance(node.arguments[0], CONSTANTS):
+            body = with_message(body, partial(missing_value_message, node.arguments[0]))
         if self.new:
             return fixed_cost_call(frames, body, named.cost), max(depth, inner) + 1
         return free_call(frames, body), max(depth, inner) + 1
@@ -348,7 +379,7 @@ class _Compiler:
     def _construct(self, name: str, codes: tuple[Code, ...]) -> Code:
         fields = self._library.constructors.get(name)
         if fields is None:
-            return undecided
+            return failing(f"Function or type '{name}' not found", codes)
         code: Code
         if not fields and name == UNIT.type_name:
             code = unit_code(codes)

@@ -48,7 +48,7 @@ from soliton.ride.expressions import (
     Ref,
     StringConst,
 )
-from soliton.ride.functions.bodies import missing_value_message
+from soliton.ride.functions.bodies import VALUE, missing_value_message
 from soliton.ride.functions.catalogue import CALLS_OF_DAPPS
 from soliton.ride.functions.printing import plain_text
 from soliton.ride.trace import Trace
@@ -67,7 +67,6 @@ _VALUE_TYPES: Final = frozenset((int, bool, str, WeighedText, bytes, BigInt, Rid
 FIRST_OF_CHAIN, LAST_OF_CHAIN = 1000, 1099
 WATCHED_NODES: Final = 16
 """``watch`` is called once for so many nodes, and before each slow function."""
-_VALUE: Final = "value"
 
 
 class GetNode:
@@ -400,7 +399,7 @@ class Machine:
         self._note_call(function, values, limit)
         named = self._library.named.get(function)
         if named is not None:
-            if function == _VALUE and values and values[0] is UNIT:
+            if function == VALUE and values and values[0] is UNIT:
                 named = _with_message(named, started[0])
             body = _with_arguments(named.parameters, named.body, values)
             reduced = limit - named.cost if self._new else limit

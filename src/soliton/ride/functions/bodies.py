@@ -80,6 +80,8 @@ _DATA_TYPES: Final = {
     "getBinary": "ByteVector",
     "getString": "String",
 }
+VALUE: Final = "value"
+"""The key of the function whose error message depends on the expression of its argument."""
 _UNIT: Final = Ref("unit")
 _EXTRACT: Final = "@extr"
 
