@@ -19,6 +19,7 @@ from soliton.chain.addresses import PUBLIC_KEY_LENGTH
 from soliton.chain.networks.sections import Section
 from soliton.crypto import base58
 from soliton.errors import InputError
+from soliton.node.miner_settings import COMMITTING
 from soliton.node.rest_settings import MAX_PORT, MAX_WORKERS, bind_address
 
 NODE_API: Final = "com.wavesplatform.api.grpc.GRPCServerExtension"
@@ -68,7 +69,7 @@ class GrpcSettings(msgspec.Struct, frozen=True):
 def read(root: Section, notes: list[str]) -> GrpcSettings:
     """Read the settings below the root of the file."""
     extensions = root.texts("extensions")
-    known = (NODE_API, UPDATES, MATCHER)
+    known = (NODE_API, UPDATES, MATCHER, COMMITTING)
     notes.extend(
         f"{root.full('extensions')}: there is no {each} here"
         for each in extensions

@@ -7,6 +7,7 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/settings/Min
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import msgspec
@@ -24,6 +25,8 @@ MICROBLOCK_TIMES: Final = {"waves": (2_000, 500), "zbs": (5_000, 6_000), "tn": (
 """By family: the default interval of microblocks, and the age (ms) of a microblock at which the
 next block may build on it. A miner with ``quorum = 0`` builds on all it has made.
 """
+COMMITTING: Final = "com.wavesplatform.extension.CommitmentExtension"
+"""The extension of the reference node that commits to generation."""
 
 PUBLIC_QUORUM: Final = 3
 """The default number of peers without which a node does not mine on the public Waves networks: two
@@ -32,7 +35,9 @@ peers may be on a fork with it.
 
 
 class Miner(msgspec.Struct, frozen=True):
-    """``miner``: times in ms. ``accounts`` mine in place of the wallet's, if there are any."""
+    """``miner``: times in ms. ``accounts`` mine in place of the wallet's, if there are any. With
+    ``commit_to_generation`` they commit to each generation period by themselves.
+    """
 
     enable: bool
     quorum: int
@@ -42,11 +47,12 @@ class Miner(msgspec.Struct, frozen=True):
     max_transactions_in_micro_block: int
     no_quorum_delay_ms: int = 5_000
     least_offset_ms: int = 0
+    commit_to_generation: bool = False
     accounts: tuple[KeyPair, ...] = ()
 
 
-def read_miner(section: Section, network: Network) -> Miner:
-    """Read the section for a network."""
+def read_miner(section: Section, network: Network, extensions: Collection[str] = ()) -> Miner:
+    """Read the section for a network; ``extensions`` are those that the file enables."""
     interval, age = MICROBLOCK_TIMES.get(network.family, MICROBLOCK_TIMES["waves"])
     # As in the reference; a private chain may have two nodes.
     usual = PUBLIC_QUORUM if network.is_public_waves else 1
@@ -67,6 +73,7 @@ def read_miner(section: Section, network: Network) -> Miner:
         ),
         no_quorum_delay_ms=section.duration_ms("no-quorum-mining-delay", 5_000),
         least_offset_ms=section.duration_ms("minimal-block-generation-offset", 0),
+        commit_to_generation=section.boolean("commit-to-generation", COMMITTING in extensions),
         accounts=_accounts(section),
     )
 

@@ -121,6 +121,8 @@ async def mine_by_schedule(
             _log.warning("no mining: the last block is older than %s allows", _INTERVAL_SETTING)
         logged = stale
         if not stale:
+            if may_mine():
+                node.committer.follow()
             await _prove_turns(node)
         slot = None if stale or not may_mine() else next_turn(node)
         if slot is None:

@@ -27,6 +27,7 @@ from soliton.ledger.state import Changes
 from soliton.ledger.traces import Traces
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter, open_store
+from soliton.node.committer import Committer
 from soliton.node.counters import Counters
 from soliton.node.disk import Disk
 from soliton.node.endorsed import FILE_NAME, EndorsedBlocks
@@ -125,6 +126,7 @@ class Node:
         )
         self.endorser = BlockEndorser(self.chain, settings, self.mining_accounts, clock, endorsed)
         self.events.subscribe(self.endorser.on_event)
+        self.committer = Committer(self)
         self.agent = agent(settings.network.family)
         self.started_at = clock()
         self._stop = asyncio.Event()
@@ -236,6 +238,7 @@ class Node:
     ) -> Steps[Forged]:
         self.disk.check()
         slot = miner.next_slot(self.chain, account)
+        self.committer.follow()
         candidates: Iterable[AnyTransaction] = ()
         if not empty:
             candidates = yield from self.pool.mining_order(self.chain.height + 1)

@@ -360,7 +360,7 @@ def _settings(
         directory=directory,
         rest_api=rest_api,
         wallet=_wallet(root.section("wallet"), directory, rest_api, notes),
-        miner=read_miner(miner, network),
+        miner=read_miner(miner, network, root.texts("extensions")),
         db=_database(root, directory, notes),
         features=Features(
             supported=features.integers("supported", 1, MAX_FEATURE_ID),

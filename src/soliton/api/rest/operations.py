@@ -36,6 +36,7 @@ from soliton.crypto.hashes import blake2b256
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import LEASES, WAVES
 from soliton.node import miner
+from soliton.node.committer import commitments_of
 from soliton.node.miner import CannotMine
 from soliton.node.node import Node
 from soliton.storage import indexes
@@ -53,11 +54,16 @@ _log = logging.getLogger(__name__)
 
 
 class MiningInfo(msgspec.Struct, frozen=True, rename="camel"):
-    """The earliest time at which an account may mine, and its mining balance."""
+    """The earliest time at which an account may mine, and its mining balance. With deterministic
+    finality, the end of the period to which it has committed, if it has, and whether it has
+    committed to the next one.
+    """
 
     address: str
     mining_balance: int
     timestamp: int
+    committed_until: int | msgspec.UnsetType | None = msgspec.UNSET
+    committed_to_next: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class RolledBack(msgspec.Struct, frozen=True):
@@ -144,7 +150,10 @@ def miner_info(request: Request) -> list[MiningInfo]:
         except CannotMine:
             continue
         balance = chain.generating_balance(address)
-        found.append(MiningInfo(address_text(address), balance, max(node.clock(), slot.earliest)))
+        info = MiningInfo(address_text(address), balance, max(node.clock(), slot.earliest))
+        if (own := commitments_of(chain, address)) is not None:
+            info = msgspec.structs.replace(info, **msgspec.structs.asdict(own))
+        found.append(info)
     return found
 
 

@@ -126,6 +126,15 @@ function spaced(milliseconds) {
   return milliseconds < PRECISELY ? `${(milliseconds / 1_000).toFixed(1)} s` : duration(milliseconds);
 }
 
+/** @param {Json} each an account of this node, with or without its commitments */
+const has = (each) => "committedToNext" in each;
+
+/** @param {Json} each an account of this node */
+function committed(each) {
+  const now = each.committedUntil ? `until block ${grouped(each.committedUntil)}` : "not to this period";
+  return `${now}, ${each.committedToNext ? "and to the next period" : "not to the next period"}`;
+}
+
 /** @param {string} key */
 async function turnsOf(key) {
   const { value } = await ask("/debug/minerInfo", { key });
@@ -135,8 +144,8 @@ async function turnsOf(key) {
     ...(mode ? [h("p", null, mode.mode === "manual" ? "This devnet mines on request."
       : mode.mode === "instant" ? `This devnet mines a block per transaction${mode.seconds ? `, and one after ${mode.seconds} s without any` : ""}.`
         : `This devnet mines a block every ${mode.seconds} s.`)] : []),
-    table("Next blocks of this node's accounts", ["Account", "May mine", `#${COIN.name}`], sorted.slice(0, 20).map((/** @type {Json} */ each) => [
-      accountLink(each.address), time(each.timestamp), aligned(each.miningBalance, COIN.decimals)]), "None of this node's accounts may mine the next block."),
+    table("Next blocks of this node's accounts", ["Account", "May mine", `#${COIN.name}`, ...(sorted.some(has) ? ["Committed"] : [])], sorted.slice(0, 20).map((/** @type {Json} */ each) => [
+      accountLink(each.address), time(each.timestamp), aligned(each.miningBalance, COIN.decimals), ...(has(each) ? [committed(each)] : [])]), "None of this node's accounts may mine the next block."),
   ];
 }
 
