@@ -250,6 +250,11 @@ async def test_what_is_final_and_who_generates(private: PrivateChain) -> None:
     # A generator that is alone makes final what is below its block.
     assert now["finalizedHeight"] == 7
     assert await answered(private, "/blocks/height/finalized") == {"height": 7}
+    at = [await answered(private, f"/blocks/finalized/at/{height}") for height in (1, 7, 8)]
+    assert at == [{"height": 1}, {"height": 1}, {"height": 7}]
+    for height in (9, 10, 2**31 - 1):
+        beyond = await private.get(f"/blocks/finalized/at/{height}")
+        assert (beyond.status, beyond.json()) == (404, {"error": 406, "message": "Not finalized"})
     header = await answered(private, "/blocks/headers/finalized")
     assert header == await answered(private, "/blocks/headers/at/7")
     (at,) = await answered(private, "/generators/at/9")

@@ -81,14 +81,17 @@ def test_a_node_that_answers_something_else_later(answer: bytes) -> None:
 
 
 @contextmanager
-def answering(*answers: bytes) -> Iterator[str]:
-    """A web server that gives these in turn, and the last one from then on."""
+def answering(*answers: bytes | tuple[int, bytes]) -> Iterator[str]:
+    """A web server that gives these in turn, with status 200 or another, and the last one from then
+    on.
+    """
     left = list(answers)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = left.pop(0) if len(left) > 1 else left[0]
-            self.send_response(200)
+            answer = left.pop(0) if len(left) > 1 else left[0]
+            status, body = (200, answer) if isinstance(answer, bytes) else answer
+            self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

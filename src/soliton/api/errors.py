@@ -201,6 +201,8 @@ INVALID_CHAIN_ID = _row("404 400 InvalidChainId",
     "the transaction was made for another network", expected=87, provided=84)
 INVALID_PROOFS = _row("405 400 InvalidProofs", "{message}",
     "too many proofs, or one of them too long", message="Too many proofs (9), only 8 allowed")
+NOT_FINALIZED = _row("406 404 NotFinalized", "Not finalized",
+    "there is no block above this height yet, which could have made one final")
 INVALID_TRANSACTION_ID = _row("4001 400 InvalidTransactionId", "{message}",
     "a transaction id is not base58, has a wrong length or is missing",
     message="Transaction ID was not specified")

@@ -274,8 +274,10 @@ def _block_by_number(arguments: Arguments, node: Node) -> Members | None:
             return pending_json()
         case "earliest":
             height = 1
-        case "latest" | "safe" | "finalized":
+        case "latest":
             height = chain.height
+        case "safe" | "finalized":
+            height = chain.finalized_height
         case _:
             height = _number(text, _MAX_BLOCK_DIGITS)
     if not 1 <= height <= chain.height:

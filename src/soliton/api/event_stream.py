@@ -65,6 +65,7 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     blocks: bool = True
     microblocks: bool = True
+    finalized: bool = False
     transactions: bool = True
     pool: bool = False
     types: frozenset[int] = frozenset()
@@ -79,6 +80,7 @@ class EventStream:
         "_behind",
         "_block",
         "_filter",
+        "_final",
         "_floor",
         "_known_count",
         "_live",
@@ -107,6 +109,7 @@ class EventStream:
         self._slices = slices
         self._start = start
         self._place = Place(0, 0)
+        self._final = 0
         self._floor: Place | None = None
         self._behind = False
         self._block: BlockBytes | None = None
@@ -142,7 +145,8 @@ class EventStream:
                 for start in range(0, len(present), _STEP_EVENTS):
                     yield b"".join(map(self._present, present[start : start + _STEP_EVENTS]))
                     await asyncio.sleep(0)
-            yield self._event("synced", self._tip())
+            synced = self._tip() | {"finalizedHeight": self.node.chain.finalized_height}
+            yield self._event("synced", synced)
             async for chunk in self._present_events():
                 if chunk:
                     yield chunk
@@ -154,6 +158,7 @@ class EventStream:
 
     def _begin(self, found: Found) -> None:
         self._place, self._known_count, self._behind = found
+        self._final = self._final_at(self._place.height)
         if self._behind:
             self._floor = self._place
 
@@ -260,6 +265,7 @@ class EventStream:
         if floor >= known and not must:
             return b""
         self._place = min(self._place, floor)
+        self._final = min(self._final, floor.height)
         self._known_count = floor.offset
         return self._event("rollback", self._tip(floor), at_place=True)
 
@@ -276,6 +282,7 @@ class EventStream:
 
     def _next_block(self) -> bytes:
         height = self._place.height + 1
+        final = self._newly_final(height)
         self._place = Place(height, 0)
         block = self._block_here()
         assert block is not None
@@ -283,11 +290,29 @@ class EventStream:
         if not self._filter.transactions:
             self._place = Place(height, len(block.spans))
         if not self._filter.blocks:
-            return b""
+            return final
         chain = self.node.chain
         key = ("block", height, chain.meta(height).id)
         header = self._shared.rendered(key, lambda: _encode(header_json(chain, height)))
-        return _event(b"block", header, self._id()) + self._edits(height)
+        return final + _event(b"block", header, self._id()) + self._edits(height)
+
+    def _newly_final(self, height: int) -> bytes:
+        """The block that becomes final with the block at a height. It comes before that block, with
+        the id of the place there: a client that resumes after the block has had it.
+        """
+        final = self._final_at(height)
+        if final <= self._final:
+            # After a fork less may be known to be final; what was final still is.
+            return b""
+        self._final = final
+        if not self._filter.finalized:
+            return b""
+        found = {"height": final, "id": base58.encode(self.node.chain.meta(final).id)}
+        return self._event("finalized", found, at_place=True)
+
+    def _final_at(self, height: int) -> int:
+        """The height of the last final block when the block at a height was the last one."""
+        return self.node.chain.finalized_under(height) if height else 0
 
     def _edits(self, height: int) -> bytes:
         """The state that a private chain's controls edited with the block."""

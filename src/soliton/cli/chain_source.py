@@ -41,6 +41,13 @@ def chain_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+finalized_option = click.option(
+    "--finalized",
+    is_flag=True,
+    help="Only final blocks; it is an error if one is taken back.",
+)
+"""For commands that can wait until no fork replaces a block any more."""
+
 _OPTIONS = (
     click.option("--from-node", metavar="URL", help="Read the chain over a node's REST interface."),
     click.option(

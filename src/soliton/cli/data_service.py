@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from soliton.cli.chain_source import finalized_option
 from soliton.cli.chosen import UsageProblem
 from soliton.cli.logs import configure_log, current_log, log_options
 from soliton.cli.quantities import WHOLE, WholeRange
@@ -46,6 +47,7 @@ class WrongNumber(InputError):
     metavar="URL",
     help="Without a database: serve this node's chain.",
 )
+@finalized_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=WHOLE, default=3000, show_default=True, help="0 chooses a free one.")
 @click.option(
@@ -89,6 +91,7 @@ class WrongNumber(InputError):
 def data_service(
     dsn: str | None,
     from_node: str | None,
+    finalized: bool,
     host: str,
     port: int,
     matcher: str,
@@ -111,7 +114,9 @@ def data_service(
     settings = DataServiceSettings(matcher, rates)
     if (dsn is None) == (from_node is None):
         raise UsageProblem("one of --dsn and --from-node is needed")
-    with _database(dsn, from_node) as found:
+    if finalized and from_node is None:
+        raise UsageProblem("--finalized goes with --from-node; a database has what was exported")
+    with _database(dsn, from_node, finalized=finalized) as found:
         run_program(lambda: _serve(found, (host, port), settings, pool, statement_timeout))
 
 
@@ -123,7 +128,7 @@ def _amount(text: str) -> Decimal:
 
 
 @contextmanager
-def _database(dsn: str | None, from_node: str | None) -> Iterator[str]:
+def _database(dsn: str | None, from_node: str | None, *, finalized: bool) -> Iterator[str]:
     """Return the given database, or run a server of our own that follows a node."""
     if dsn is not None:
         yield dsn
@@ -134,7 +139,8 @@ def _database(dsn: str | None, from_node: str | None) -> Iterator[str]:
 
     # Until the service handles it, SIGTERM acts like Ctrl-C, so that the server is ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with own_postgres() as own, background_export(own, ChainSource(from_node, None, None, None)):
+    where = ChainSource(from_node, None, None, None)
+    with own_postgres() as own, background_export(own, where, finalized=finalized):
         yield own
 
 

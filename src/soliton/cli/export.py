@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from soliton.cli.chain_source import ChainSource, chain_options
+from soliton.cli.chain_source import ChainSource, chain_options, finalized_option
 from soliton.cli.logs import log_options
 from soliton.cli.quantities import MILLISECONDS, WholeRange
 
@@ -27,6 +27,7 @@ _DSN: Final = click.option(
 @click.command("export postgres")
 @_DSN
 @chain_options
+@finalized_option
 @click.option("--once", is_flag=True, help="End when the database has caught up with the chain.")
 @click.option("--migrate", is_flag=True, help="First migrate tables of an older version.")
 @click.option(
@@ -36,6 +37,7 @@ _DSN: Final = click.option(
 def export_postgres(
     dsn: str,
     where: ChainSource,
+    finalized: bool,
     once: bool,
     migrate: bool,
     asset_storage: str,
@@ -43,7 +45,9 @@ def export_postgres(
     """Export the chain into PostgreSQL: blocks, microblocks and rollbacks, until stopped."""
     from soliton.cli.export_run import run_export_postgres
 
-    run_export_postgres(dsn, where, once=once, migrates=migrate, asset_storage=asset_storage)
+    run_export_postgres(
+        dsn, where, finalized=finalized, once=once, migrates=migrate, asset_storage=asset_storage
+    )
 
 
 @click.command("export ndjson")
@@ -56,17 +60,19 @@ def export_postgres(
     help="The file; an existing one is continued.",
 )
 @chain_options
+@finalized_option
 @click.option("--once", is_flag=True, help="End when the file has caught up with the chain.")
 @log_options
 def export_ndjson(
     path: Path,
     where: ChainSource,
+    finalized: bool,
     once: bool,
 ) -> None:
     """Export the chain into a file with a JSON object in each line, until stopped."""
     from soliton.cli.export_run import run_export_ndjson
 
-    run_export_ndjson(path, where, once=once)
+    run_export_ndjson(path, where, finalized=finalized, once=once)
 
 
 @click.command("export parquet")
@@ -93,6 +99,7 @@ def export_ndjson(
     help="Shortest interval between rewrites of the last files.",
 )
 @chain_options
+@finalized_option
 @click.option("--once", is_flag=True, help="End when the files have caught up with the chain.")
 @log_options
 def export_parquet(
@@ -100,12 +107,13 @@ def export_parquet(
     heights: int,
     every: int,
     where: ChainSource,
+    finalized: bool,
     once: bool,
 ) -> None:
     """Export the chain into Parquet files, for DuckDB, Spark and the like, until stopped."""
     from soliton.cli.export_run import run_export_parquet
 
-    run_export_parquet(path, heights, every / 1_000, where, once=once)
+    run_export_parquet(path, heights, every / 1_000, where, finalized=finalized, once=once)
 
 
 @click.command("export kafka")
@@ -139,6 +147,7 @@ def export_parquet(
     help="The certificates that TLS trusts (default: the system's).",
 )
 @chain_options
+@finalized_option
 @click.option("--once", is_flag=True, help="End when the topic has caught up with the chain.")
 @log_options
 def export_kafka(
@@ -150,13 +159,14 @@ def export_kafka(
     user: str,
     ca_file: Path | None,
     where: ChainSource,
+    finalized: bool,
     once: bool,
 ) -> None:
     """Export the chain into a Kafka topic, each record exactly once, until stopped."""
     from soliton.cli.export_run import run_export_kafka
 
     address = (brokers, topic, protocol, mechanism, user)
-    run_export_kafka(address, ca_file, replicas, where, once=once)
+    run_export_kafka(address, ca_file, replicas, where, finalized=finalized, once=once)
 
 
 @click.command("verify postgres")

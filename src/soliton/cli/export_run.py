@@ -44,12 +44,18 @@ def check_driver(module: str = "psycopg", extra: str = "postgres") -> None:
 
 
 @contextmanager
-def open_source(where: ChainSource, complete: frozenset[int] = frozenset()) -> Iterator[Source]:
-    """Open the chain and close it afterwards; ``complete`` are the transaction types to read with
-    their outcome.
+def open_source(
+    where: ChainSource, complete: frozenset[int] = frozenset(), *, finalized: bool = False
+) -> Iterator[Source]:
+    """Open the chain, or its ``finalized`` blocks, and close it afterwards; ``complete`` are the
+    transaction types to read with their outcome.
     """
     source = _open(where, complete)
     try:
+        if finalized:
+            from soliton.export.confirmed import Finalized
+
+            source = Finalized(source)
         yield source
     finally:
         source.close()
@@ -70,18 +76,26 @@ def _open(where: ChainSource, complete: frozenset[int]) -> Source:
     settings = existing(where.config, where.network, where.data_dir)
     network = settings.network
     store = Store(settings.data_directory, network.name, exclusive=False)
-    return StoreSource(Blockchain(network, store), complete)
+    chain = Blockchain(network, store)
+    chain.max_rollback = settings.synchronization.loader.max_rollback
+    return StoreSource(chain, complete)
 
 
 def run_export_postgres(
-    dsn: str, where: ChainSource, *, once: bool, migrates: bool, asset_storage: str
+    dsn: str,
+    where: ChainSource,
+    *,
+    finalized: bool,
+    once: bool,
+    migrates: bool,
+    asset_storage: str,
 ) -> None:
     """Export the chain into a database until stopped."""
     check_driver()
     from soliton.export.database import ChainFacts, Database
     from soliton.export.running import Export
 
-    with open_source(where) as source, stopping() as stopped:
+    with open_source(where, finalized=finalized) as source, stopping() as stopped:
         facts = ChainFacts(source.network, source.chain_id, source.address_of, asset_storage)
         Export(
             source,
@@ -93,15 +107,16 @@ def run_export_postgres(
 
 
 @contextmanager
-def background_export(dsn: str, where: ChainSource) -> Iterator[None]:
-    """Export the chain into a database in a thread, after a first export in this one.
+def background_export(dsn: str, where: ChainSource, *, finalized: bool) -> Iterator[None]:
+    """Export the chain, or its ``finalized`` blocks, into a database in a thread, after a first
+    export in this one.
 
     Raises the errors of that export; a later failure sends this process SIGTERM.
     """
     from soliton.export.database import ChainFacts, Database
     from soliton.export.running import Export
 
-    with open_source(where) as source:
+    with open_source(where, finalized=finalized) as source:
         facts = ChainFacts(source.network, source.chain_id, source.address_of)
         stopped = threading.Event()
 
@@ -123,17 +138,23 @@ def background_export(dsn: str, where: ChainSource) -> Iterator[None]:
                 following.result()
 
 
-def run_export_ndjson(path: Path, where: ChainSource, *, once: bool) -> None:
+def run_export_ndjson(path: Path, where: ChainSource, *, finalized: bool, once: bool) -> None:
     """Export the chain into a file of JSON lines until stopped."""
     from soliton.export.ndjson import NdjsonFile
     from soliton.export.running import Export
 
-    with open_source(where) as source, stopping() as stopped:
+    with open_source(where, finalized=finalized) as source, stopping() as stopped:
         Export(source, partial(NdjsonFile.open, path), stopped, print_message, once=once).run()
 
 
 def run_export_parquet(
-    path: Path, heights: int, seconds: float, where: ChainSource, *, once: bool
+    path: Path,
+    heights: int,
+    seconds: float,
+    where: ChainSource,
+    *,
+    finalized: bool,
+    once: bool,
 ) -> None:
     """Export the chain into Parquet files until stopped."""
     check_driver("pyarrow", "parquet")
@@ -141,7 +162,7 @@ def run_export_parquet(
     from soliton.export.running import Export
 
     files = Files(path, heights, seconds)
-    with open_source(where) as source, stopping() as stopped:
+    with open_source(where, finalized=finalized) as source, stopping() as stopped:
         Export(source, partial(ParquetFiles.open, files), stopped, print_message, once=once).run()
 
 
@@ -151,6 +172,7 @@ def run_export_kafka(
     replicas: int,
     where: ChainSource,
     *,
+    finalized: bool,
     once: bool,
 ) -> None:
     """Export the chain into a Kafka topic until stopped."""
@@ -160,7 +182,7 @@ def run_export_kafka(
 
     password = os.environ.get("SOLITON_KAFKA_PASSWORD", "")
     broker = Broker(*address, password, ca_file, replicas)
-    with open_source(where) as source, stopping() as stopped:
+    with open_source(where, finalized=finalized) as source, stopping() as stopped:
         Export(source, partial(KafkaTopic.open, broker), stopped, print_message, once=once).run()
 
 

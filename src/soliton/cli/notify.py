@@ -13,7 +13,7 @@ import click
 from soliton.cli.chain_source import ChainSource, chain_options
 from soliton.cli.chosen import UsageProblem
 from soliton.cli.logs import log_options
-from soliton.cli.quantities import MILLISECONDS, WholeRange
+from soliton.cli.quantities import CONFIRMATIONS, MILLISECONDS, Confirmations, WholeRange
 
 
 @click.command()
@@ -61,10 +61,11 @@ from soliton.cli.quantities import MILLISECONDS, WholeRange
 )
 @click.option(
     "--confirmations",
-    type=WholeRange(0, 10_000),
-    default=0,
+    type=CONFIRMATIONS,
+    default="0",
     show_default=True,
-    help="Blocks on top of a block before its notices are sent.",
+    metavar="N|finalized",
+    help="Blocks on top of a block before its notices are sent, or finalized.",
 )
 @click.option(
     "--timeout", type=MILLISECONDS, default="15s", show_default=True, help="Limit of an attempt."
@@ -83,7 +84,7 @@ def notify(
     failed_invokes: tuple[str, ...],
     orders_of: tuple[str, ...],
     from_height: int | None,
-    confirmations: int,
+    confirmations: Confirmations,
     timeout: int,
     where: ChainSource,
     once: bool,

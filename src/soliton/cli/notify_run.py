@@ -14,11 +14,13 @@ from soliton.chain.addresses import parse_address
 from soliton.chain.errors import AddressError
 from soliton.cli.chain_source import ChainSource
 from soliton.cli.export_run import open_source, print_message, stopping
+from soliton.cli.quantities import Confirmations
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
     from soliton.export.delivery import Receiver
     from soliton.export.notices import Interests
+    from soliton.export.sources import Source
 
 
 class Destination(NamedTuple):
@@ -38,14 +40,14 @@ def run_notify(
     where: ChainSource,
     *,
     from_height: int | None,
-    confirmations: int,
+    confirmations: Confirmations,
     once: bool,
 ) -> None:
     """Send notices of the chain until stopped; ``addresses`` are all that the options name.
 
     Raises ``InputError``.
     """
-    from soliton.export.confirmed import Confirmed
+    from soliton.export.confirmed import Confirmed, Finalized
     from soliton.export.delivery import Courier
     from soliton.export.notices import COMPLETE
     from soliton.export.outbox import Outbox
@@ -58,7 +60,9 @@ def run_notify(
                 parse_address(address, chain.chain_id)
             except AddressError as error:
                 raise AddressError(f"{address}: {error}") from error
-        source = Confirmed(chain, confirmations)
+        source: Source = (
+            Confirmed(chain, confirmations) if isinstance(confirmations, int) else Finalized(chain)
+        )
         courier = Courier(cursor, receiver, stopped, print_message)
         courier.start()
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import click
 
@@ -13,6 +13,10 @@ _TIME: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*(ms|s|m|h|)")
 _SHARE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(%?)")
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}")
 MAX_SHARE: Final = 0.5
+FINALIZED: Final = "finalized"
+Confirmations: TypeAlias = int | Literal["finalized"]
+"""The number of blocks above a block, or the wait until it is final."""
+MAX_CONFIRMATIONS: Final = 10_000
 
 
 class _Milliseconds(click.ParamType[int]):
@@ -60,6 +64,26 @@ class WholeRange(click.IntRange):
         return super().convert(value, param, ctx)
 
 
+class _Confirmations(click.ParamType[Confirmations]):
+    name = "confirmations"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Confirmations:
+        """Return a number of blocks, or ``finalized``."""
+        if value == FINALIZED:
+            return FINALIZED
+        text = str(value)
+        if _WHOLE.fullmatch(text) is None or not 0 <= int(text) <= MAX_CONFIRMATIONS:
+            self.fail(
+                f"{value!r} is not a number from 0 to {MAX_CONFIRMATIONS}, or {FINALIZED}",
+                param,
+                ctx,
+            )
+        return int(text)
+
+
+CONFIRMATIONS: Final = _Confirmations()
 MILLISECONDS: Final = _Milliseconds()
 SHARE: Final = _Share()
 WHOLE: Final = WholeRange()

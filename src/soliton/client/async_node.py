@@ -21,7 +21,7 @@ from soliton.client.errors import NodeBroken, NodeTimeout, NodeUnreachable
 from soliton.client.events import Event, EventStream
 from soliton.client.making import Whom
 from soliton.client.node import ISSUE
-from soliton.client.records import Mined
+from soliton.client.records import Confirmations, Mined
 from soliton.client.routes import accounts as of_accounts
 from soliton.client.routes import assets as of_assets
 from soliton.client.routes import blocks as of_blocks
@@ -54,8 +54,13 @@ class AsyncSent:
         """The id of the new asset, for an issue, else ``None``."""
         return self.id if self.transaction.type == ISSUE else None
 
-    async def wait(self, timeout: float = 60, confirmations: int = 0) -> Mined:  # noqa: ASYNC109
-        """Wait until the transaction is in a block with ``confirmations`` blocks above it.
+    async def wait(
+        self,
+        timeout: float = 60,  # noqa: ASYNC109
+        confirmations: Confirmations = 0,
+    ) -> Mined:
+        """Wait until the transaction is in a block with ``confirmations`` blocks above it, or, with
+        ``confirmations="finalized"``, in a final block.
 
         ``timeout`` is in seconds. Raises ``ScriptFailed`` if its script has failed in the block,
         ``TransactionLost`` if the node has dropped it, ``StillWaiting`` at the timeout.
@@ -136,7 +141,8 @@ class AsyncNode(AsyncRunner):
         after: str | None = None,
     ) -> AsyncIterator[Event]:
         """Yield events as they happen, without end: blocks, microblocks and transactions, or only
-        the given ``kinds`` (``unconfirmed`` includes ``left``, for the pool), and always rollbacks.
+        the given ``kinds`` (``unconfirmed`` includes ``left``, for the pool; ``finalized`` is the
+        last block that no fork replaces), and always rollbacks.
 
         A lost connection is replaced without missing an event of the chain. Pass an event's ``id``
         as ``after`` to resume after it. ``since`` is a starting height, at most 10,000 blocks back;
@@ -192,6 +198,7 @@ class AsyncNode(AsyncRunner):
     ethereum_abi = awaiting(of_assets.ethereum_abi)
 
     height = awaiting(of_blocks.height)
+    finalized_height = awaiting(of_blocks.finalized_height)
     last_block = awaiting(of_blocks.last_block)
     block_at = awaiting(of_blocks.block_at)
     block = awaiting(of_blocks.block)

@@ -32,9 +32,10 @@ _CLOSED: Final = "closed"
 
 
 class Event(msgspec.Struct, frozen=True):
-    """An event: ``kind`` is ``block``, ``microblock``, ``transaction``, ``rollback``,
-    ``unconfirmed``, ``left`` or ``synced``; ``data`` is its JSON object. ``id`` is the position on
-    the chain after it: pass it as ``after`` to resume there, even in another process.
+    """An event: ``kind`` is ``block``, ``microblock``, ``finalized``, ``transaction``,
+    ``rollback``, ``unconfirmed``, ``left`` or ``synced``; ``data`` is its JSON object. ``id`` is
+    the position on the chain after it: pass it as ``after`` to resume there, even in another
+    process.
     """
 
     kind: str

@@ -18,7 +18,7 @@ from soliton.client.binding import Runner, blocking, iterating
 from soliton.client.errors import NodeBroken, NodeTimeout, NodeUnreachable
 from soliton.client.events import Event, EventStream
 from soliton.client.making import Whom
-from soliton.client.records import Mined
+from soliton.client.records import Confirmations, Mined
 from soliton.client.routes import accounts as of_accounts
 from soliton.client.routes import assets as of_assets
 from soliton.client.routes import blocks as of_blocks
@@ -53,8 +53,9 @@ class Sent:
         """The id of the new asset, for an issue, else ``None``."""
         return self.id if self.transaction.type == ISSUE else None
 
-    def wait(self, timeout: float = 60, confirmations: int = 0) -> Mined:
-        """Wait until the transaction is in a block with ``confirmations`` blocks above it.
+    def wait(self, timeout: float = 60, confirmations: Confirmations = 0) -> Mined:
+        """Wait until the transaction is in a block with ``confirmations`` blocks above it, or, with
+        ``confirmations="finalized"``, in a final block.
 
         ``timeout`` is in seconds. Raises ``ScriptFailed`` if its script has failed in the block,
         ``TransactionLost`` if the node has dropped it, ``StillWaiting`` at the timeout.
@@ -137,7 +138,8 @@ class Node(Runner):
         after: str | None = None,
     ) -> Iterator[Event]:
         """Yield events as they happen, without end: blocks, microblocks and transactions, or only
-        the given ``kinds`` (``unconfirmed`` includes ``left``, for the pool), and always rollbacks.
+        the given ``kinds`` (``unconfirmed`` includes ``left``, for the pool; ``finalized`` is the
+        last block that no fork replaces), and always rollbacks.
 
         A lost connection is replaced without missing an event of the chain. Pass an event's ``id``
         as ``after`` to resume after it. ``since`` is a starting height, at most 10,000 blocks back;
@@ -192,6 +194,7 @@ class Node(Runner):
     ethereum_abi = blocking(of_assets.ethereum_abi)
 
     height = blocking(of_blocks.height)
+    finalized_height = blocking(of_blocks.finalized_height)
     last_block = blocking(of_blocks.last_block)
     block_at = blocking(of_blocks.block_at)
     block = blocking(of_blocks.block)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -35,6 +35,9 @@ class Record(msgspec.Struct, frozen=True, rename="camel"):
     """Base of the records: attributes are the JSON members in snake case."""
 
 
+FINALIZED: Final = "finalized"
+Confirmations: TypeAlias = int | Literal["finalized"]
+"""How deep a block has to be: the number of blocks above it, or ``"finalized"``."""
 DataValue: TypeAlias = int | bool | bytes | str | None
 
 
@@ -174,9 +177,31 @@ class Consensus(msgspec.Struct, frozen=True, rename="kebab"):
     generation_signature: str
 
 
+class ConflictEndorsement(Record, frozen=True):
+    """An endorsement whose final block is not on the chain: the proof of a generator's fault."""
+
+    endorser_index: int
+    finalized_block_id: str
+    finalized_height: int
+    endorsed_block_id: str
+    signature: str
+
+
+class FinalizationVoting(Record, frozen=True):
+    """The voting of a block on the one before it. ``endorser_indexes`` are places in the list of
+    the period's generators; all of them have signed the final block at ``finalized_height``.
+    """
+
+    endorser_indexes: tuple[int, ...] = ()
+    aggregated_endorsement_signature: str | None = None
+    finalized_height: int = 0
+    conflict_endorsements: tuple[ConflictEndorsement, ...] = ()
+
+
 class BlockHeader(Record, frozen=True):
     """The header of a block. Nodes of the oldest generation send no ``id``: their blocks are
-    identified by ``signature``.
+    identified by ``signature``. ``finalization_voting`` is ``None`` in a block without endorsements
+    and on networks without deterministic finality.
     """
 
     version: int
@@ -198,6 +223,7 @@ class BlockHeader(Record, frozen=True):
     features: tuple[int, ...] = ()
     state_hash: str | None = None
     vrf: str | None = msgspec.field(default=None, name="VRF")
+    finalization_voting: FinalizationVoting | None = None
 
 
 class TransactionInfo(Record, frozen=True):
@@ -247,7 +273,9 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Status(Record, frozen=True):
-    """The status of a transaction: ``unconfirmed``, ``confirmed`` or ``not_found``."""
+    """The status of a transaction: ``unconfirmed``, ``confirmed`` or ``not_found``. ``finalized``
+    says whether its block is final, if the request has waited for that.
+    """
 
     id: str
     status: str
@@ -256,6 +284,7 @@ class Status(Record, frozen=True):
     application_status: str | None = None
     spent_complexity: int | None = None
     reason: str | None = None
+    finalized: bool | None = None
 
 
 class Mined(Record, frozen=True):

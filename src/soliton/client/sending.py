@@ -32,7 +32,14 @@ from soliton.client.errors import (
     refusal,
     script_refusal,
 )
-from soliton.client.records import SUCCEEDED, Mined, Status
+from soliton.client.records import (
+    FINALIZED,
+    SUCCEEDED,
+    Confirmations,
+    Mined,
+    Status,
+)
+from soliton.client.routes.blocks import finalized_height
 from soliton.client.routes.network import is_soliton, time
 from soliton.client.routes.transactions import (
     least_fee,
@@ -56,6 +63,7 @@ from soliton.client.steps import (
 )
 from soliton.client.transaction import Transaction, clock
 from soliton.crypto import base58
+from soliton.errors import InputError
 
 MAX_RENEWALS: Final = 3
 """Limit on corrections: one of the timestamp, one of the fee for scripts, one for what they do."""
@@ -256,12 +264,16 @@ def _status(core: Core, name: str) -> Steps[Status]:
 
 
 def wait(
-    core: Core, transaction_id: str, timeout: float = 60, confirmations: int = 0
+    core: Core, transaction_id: str, timeout: float = 60, confirmations: Confirmations = 0
 ) -> Steps[Mined]:
-    """Wait until a transaction is in a block with ``confirmations`` blocks above it. ``timeout`` is
-    in seconds. Raises ``ScriptFailed`` if its script has failed in the block, ``TransactionLost``
-    if the node has dropped it, ``StillWaiting`` at the timeout.
+    """Wait until a transaction is in a block with ``confirmations`` blocks above it, or, with
+    ``confirmations="finalized"``, in a final block (``finalized_height``). ``timeout`` is in
+    seconds: a block is final two blocks later at best, and 100 where the network has no finality.
+
+    Raises ``ScriptFailed`` if its script has failed in the block, ``TransactionLost`` if the node
+    has dropped it, ``StillWaiting`` at the timeout.
     """
+    check_confirmations(confirmations)
     ends = core.now() + timeout
     waits = yield from is_soliton(core)
     pause, missing_since = FIRST_POLL, None
@@ -274,9 +286,15 @@ def wait(
             )
             found = yield from ask(core, Request("GET", path, seconds=seconds + _MARGIN), Status)
             check_same("a transaction", found.id, transaction_id)
+        elif confirmations == FINALIZED:
+            # In this order: what is final stays where it is.
+            final = yield from finalized_height(core)
+            found = yield from _status(core, transaction_id)
+            is_final = found.height is not None and found.height <= final
+            found = msgspec.structs.replace(found, finalized=is_final)
         else:
             found = yield from _status(core, transaction_id)
-        if found.status == "confirmed" and (found.confirmations or 0) >= confirmations:
+        if found.status == "confirmed" and _is_enough(found, confirmations):
             return (yield from _mined(core, found))
         if found.status == "not_found":
             if found.reason is not None:
@@ -292,6 +310,20 @@ def wait(
         if not waits or seconds < 1 or found.status == "not_found":
             yield Pause(min(pause, left))
             pause = min(2 * pause, LAST_POLL)
+
+
+def check_confirmations(confirmations: object) -> None:
+    """Raise ``InputError`` unless it is a number from 0 on or ``"finalized"``."""
+    if confirmations == FINALIZED:
+        return
+    if not isinstance(confirmations, int) or confirmations < 0:
+        raise InputError(f"confirmations: {confirmations!r} is no number from 0 on, or 'finalized'")
+
+
+def _is_enough(found: Status, confirmations: Confirmations) -> bool:
+    if isinstance(confirmations, int):
+        return (found.confirmations or 0) >= confirmations
+    return found.finalized is True
 
 
 def _mined(core: Core, found: Status) -> Steps[Mined]:

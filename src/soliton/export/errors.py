@@ -29,6 +29,10 @@ class WrongChain(InputError):
     """The database holds another chain, or is not an export."""
 
 
+class FinalBlockGone(EnvironmentProblem):
+    """A block that was exported as final is not on the chain: final blocks are never taken back."""
+
+
 class AnotherExport(EnvironmentProblem):
     """Another process writes to the same database."""
 

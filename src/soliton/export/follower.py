@@ -13,7 +13,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
-from soliton.export.errors import SourceAway, WrongChain
+from soliton.export.errors import FinalBlockGone, SourceAway, WrongChain
 from soliton.export.sources import ChainBlock, Source
 from soliton.export.steps import Position, Sink, Step, Stored
 
@@ -43,7 +43,8 @@ class Follower:
 
     def step(self) -> bool:
         """Write the next step; return whether there was one. After an exception (``SourceAway``,
-        ``DatabaseAway``) the next call reads the position again.
+        ``DatabaseAway``) the next call reads the position again. Raises ``FinalBlockGone`` where
+        all blocks are final and one of the sink's is not on the chain.
         """
         self.height = self._source.refresh()
         if not self.height:
@@ -61,6 +62,9 @@ class Follower:
         position, top = self.position, self.position.top
         if top is None:
             return Step(blocks=self._above(None, 0))
+        if self._source.only_final and top.height > self.height:
+            # The node is behind, or less is known to be final after a fork.
+            return None
         if self._source.block_id(top.height) == top.id:
             if top.height >= self.height:
                 return None
@@ -69,6 +73,12 @@ class Follower:
             step = self._grown(position)
             if step is not None:
                 return step
+        if self._source.only_final:
+            raise FinalBlockGone(
+                f"the block at height {top.height} is {self._source.block_id(top.height)} on the "
+                f"chain, and {top.id} was exported: final blocks are not taken back. If it was "
+                "exported before it was final, run the export once without --finalized"
+            )
         common = self._common(position)
         return Step(cut=common, blocks=self._above(common.id, common.height))
 

@@ -33,6 +33,15 @@ MAX_TRANSACTIONS: Final = 2_000
 ANSWER_BYTES: Final = 256 * 1024 * 1024
 POLL_SECONDS: Final = 1.0
 """Polling interval of a node without a stream of events."""
+FINAL_DEPTH: Final = 100
+"""The depth below which nodes replace no blocks, where there is no finality by votes."""
+_FINALIZED: Final = "/blocks/height/finalized"
+_NO_SUCH_ROUTE: Final = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.NOT_FOUND,
+    HTTPStatus.METHOD_NOT_ALLOWED,
+)
+"""Statuses of older nodes, which read the last part of the path as the id of a block."""
 _LAST: Final = "/blocks/headers/last"
 _EVENTS: Final = "/events?events=block,microblock"
 _WITHOUT_ASSETS: Final = frozenset((1, 2, 4, 7, 8, 9, 10, 11, 13))
@@ -42,6 +51,8 @@ _ETHEREUM: Final = "bytes"
 
 class NodeSource:
     """The chain of a node."""
+
+    only_final = False
 
     def __init__(self, url: str, complete: frozenset[int] = frozenset()) -> None:
         """``complete`` are the types to read with their outcome. Raises ``SourceAway`` if the node
@@ -77,6 +88,10 @@ class NodeSource:
         self._height, name = self._run(self._last())
         self._ids = {self._height: name}
         return self._height
+
+    def finalized_height(self) -> int:
+        """See ``Source``; a node that does not know of finality replaces only so many blocks."""
+        return self._run(self._final())
 
     def block_id(self, height: int) -> str | None:
         """See ``Source``."""
@@ -141,6 +156,14 @@ class NodeSource:
     async def _last(self) -> tuple[int, str]:
         header = await self._get(_LAST)
         return _of_kind(header["height"], int), _of_kind(header["id"], str)
+
+    async def _final(self) -> int:
+        answer = await self._client.request("GET", _FINALIZED)
+        if answer.status in _NO_SUCH_ROUTE:
+            return max(self._height - FINAL_DEPTH, 1)
+        if answer.status != HTTPStatus.OK:
+            raise SourceAway(f"the node answers {answer.status} to {_FINALIZED}")
+        return min(_of_kind(json.loads(answer.body)["height"], int), self._height)
 
     async def _blocks(self, first: int, last: int) -> Sequence[ChainBlock]:
         headers = await self._get(f"/blocks/headers/seq/{first}/{last}")

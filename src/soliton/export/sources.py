@@ -80,9 +80,14 @@ class Source(Protocol):
 
     network: str
     chain_id: int
+    only_final: bool
+    """Whether all of its blocks are final: receivers never take one back."""
 
     def refresh(self) -> int:
         """Read the latest state and return the height. Raises ``SourceAway``."""
+
+    def finalized_height(self) -> int:
+        """Return the height of the last final block as of ``refresh``. Raises ``SourceAway``."""
 
     def block_id(self, height: int) -> str | None:
         """Return the id of the block at a height, ``None`` if there is none."""
@@ -108,6 +113,8 @@ def key_of(timestamp: int, reference: str, generation_signature: str) -> str:
 class StoreSource:
     """The chain in a node's data directory; the node may be running."""
 
+    only_final = False
+
     def __init__(self, chain: Blockchain, complete: frozenset[int] = frozenset()) -> None:
         """``complete`` are the types to read with their outcome."""
         self.network = chain.network.name
@@ -123,6 +130,10 @@ class StoreSource:
         except StoreBusy as error:
             raise SourceAway(f"the store: {error}") from error
         return self._chain.height
+
+    def finalized_height(self) -> int:
+        """See ``Source``."""
+        return self._chain.finalized_height
 
     def block_id(self, height: int) -> str | None:
         """See ``Source``."""

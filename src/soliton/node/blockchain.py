@@ -119,12 +119,24 @@ class Blockchain:
         It is what the blocks below the last one have made final, or else so far below the last one
         that the network does not roll back further.
         """
-        return max(self.voted_height, self.height - self.max_rollback, GENESIS_HEIGHT)
+        return self.finalized_under(self.height)
+
+    def finalized_under(self, height: int) -> int:
+        """Return ``finalized_height`` as it was when the block at a height was the last one."""
+        return max(self._voted_below(height), height - self.max_rollback, GENESIS_HEIGHT)
+
+    def finalized_with(self, height: int) -> int:
+        """Return the height of the last block that is final by the votings up to a height."""
+        voted = self.meta(height).finalized_height if height > 0 else 0
+        return max(voted, height - self.max_rollback, GENESIS_HEIGHT)
 
     @property
     def voted_height(self) -> int:
         """The height of the last block that votings below the last block have made final, or 0."""
-        return self.meta(self.height - 1).finalized_height if self.height > 1 else 0
+        return self._voted_below(self.height)
+
+    def _voted_below(self, height: int) -> int:
+        return self.meta(height - 1).finalized_height if height > 1 else 0
 
     def follow(self) -> None:
         """Catch up with the process that writes the chain."""

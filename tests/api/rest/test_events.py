@@ -232,6 +232,47 @@ async def test_resuming_after_a_restart_and_a_rollback(
     await restarted.close()
 
 
+async def test_final_blocks(chain: PrivateChain, opened: Open) -> None:
+    """A block is final two below the last one; each is reported once, before the block."""
+    chain.node.chain.max_rollback = 2
+    for _ in range(3):
+        chain.mine()
+
+    def final(event: Event) -> str:
+        return f"final {event.data['height']}" if event.name == "finalized" else short(event)
+
+    stream = await opened("/events?events=block,finalized&from=3")
+    events = await stream.until("synced")
+    assert [final(event) for event in events] == [
+        "block 3 0", "final 2", "block 4 0", "synced 4 0"]  # fmt: skip
+    second = base58.encode(chain.node.chain.meta(2).id)
+    assert events[1].data == {"height": 2, "id": second}
+    assert events[-1].data["finalizedHeight"] == 2
+    # A client may leave after any event, and misses none.
+    for number, event in enumerate(events[:-1]):
+        assert event.id is not None
+        again = await opened("/events?events=block,finalized", last_event_id=event.id)
+        found = [final(each) for each in await again.until("synced")]
+        later = [final(each) for each in events[number + 1 :]]
+        assert found == (["final 2", *later] if event.name == "finalized" else later)
+    forging.roll_back(chain.node, 3, keep=False)
+    chain.mine()
+    chain.mine()
+    found = [final(event) for event in [await stream.event() for _ in range(4)] if event]
+    # Block 2 was final before the rollback and is still there.
+    assert found == ["rollback 3 0", "block 4 0", "final 3", "block 5 0"]
+    only = await opened("/events?events=finalized&from=4")
+    assert [final(each) for each in await only.until("synced")] == [
+        "final 2", "final 3", "synced 5 0"]  # fmt: skip
+    forging.roll_back(chain.node, 1, keep=False)
+    chain.mine()
+    chain.mine()
+    chain.mine()
+    names = [final(event) for event in [await stream.event() for _ in range(5)] if event]
+    assert names == ["rollback 1 11", "block 2 0", "block 3 0", "final 2", "block 4 0"]
+    assert "finalized" not in [each.name for each in await (await opened()).until("synced")]
+
+
 async def test_rollbacks_while_listening(chain: PrivateChain, opened: Open) -> None:
     stream = await opened("/events")
     await stream.until("synced")

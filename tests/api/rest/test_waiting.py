@@ -180,3 +180,31 @@ async def test_a_woken_request_that_waits_again_is_not_forgotten(chain: PrivateC
     async with asyncio.timeout(30):
         answers = await asyncio.gather(*tasks)
     assert [answer.status for answer in answers] == [200, 200]
+
+
+async def test_a_final_block(chain: PrivateChain) -> None:
+    """Without votes a block is final so many blocks below the last one."""
+    chain.node.chain.max_rollback = 2
+    name = base58.encode(chain.send(chain.transfer()).id)
+    task = await asked(chain, f"/transactions/wait/{name}?confirmations=finalized")
+    for _ in range(3):
+        assert not task.done()
+        chain.mine()
+        for _ in range(5):
+            await asyncio.sleep(0)
+    found: Any = (await task).json()
+    assert (found["status"], found["height"], found["finalized"]) == ("confirmed", 2, True)
+    again: Any = (await chain.get(f"/transactions/wait/{name}?confirmations=finalized")).json()
+    assert again["confirmations"] == 2
+    last = base58.encode(chain.send(chain.transfer()).id)
+    chain.mine()
+    target = f"/transactions/wait/{last}?confirmations=finalized&timeout=0"
+    late: Any = (await chain.get(target)).json()
+    assert (late["status"], late["finalized"]) == ("confirmed", False)
+
+
+@pytest.mark.parametrize("text", ["final", "Finalized", "finalized%20", "-1", "1.5", "1e3", ""])
+async def test_confirmations_that_are_none(chain: PrivateChain, text: str) -> None:
+    answer = await chain.get(f"/transactions/wait/{NOBODY}?confirmations={text}&timeout=0")
+    assert answer.status == 400, answer.body
+    assert "or finalized" in answer.body.decode()

@@ -92,6 +92,14 @@ def finalized_header(request: Request) -> object:
     return header_json(chain, chain.finalized_height)
 
 
+def finalized_at(request: Request) -> Height:
+    """The height of the last block that was final with the block at a height."""
+    chain, height = node_of(request).chain, request.integer("height")
+    if height >= chain.height:
+        raise errors.NOT_FINALIZED.error()
+    return Height(chain.finalized_with(height))
+
+
 def first(request: Request) -> object:
     """The genesis block."""
     return _block(request, _GENESIS)
@@ -332,6 +340,9 @@ more      | text         | Anything                        | x
         [examples.BLOCK], "INVALID_ADDRESS TOO_BIG_SEQUENCE"),
     row("GET /blocks/height/finalized family=waves", finalized_height,
         "Height of the last final block", Height, {"height": 1}),
+    row("GET /blocks/finalized/at/{height} family=waves", finalized_at,
+        "Height of the last block that is final by the votings up to a height", Height,
+        {"height": 1}, "NOT_FINALIZED"),
     row("GET /blocks/height/{id.block}", height_by_id, "Height of the block with an id", Height,
         {"height": 1}, _BLOCK_ERRORS),
     row("GET /blocks/heightByTimestamp/{timestamp} reads=chain", height_by_timestamp,

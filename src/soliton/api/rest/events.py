@@ -21,7 +21,7 @@ from soliton.web.answers import Stream
 MAX_ACCOUNTS: Final = 100
 """The limit on accounts; each is looked up for each transaction."""
 
-_NAMES: Final = ("block", "microblock", "transaction", "unconfirmed")
+_NAMES: Final = ("block", "microblock", "finalized", "transaction", "unconfirmed")
 _DEFAULT: Final = "block,microblock,transaction"
 _START_SECONDS: Final = 20.0
 _HEADERS: Final = (
@@ -51,6 +51,7 @@ def _filter(request: Request) -> EventFilter:
     return EventFilter(
         blocks="block" in names,
         microblocks="microblock" in names,
+        finalized="finalized" in names,
         transactions="transaction" in names,
         pool="unconfirmed" in names,
         types=frozenset(int(text) for text in request.query.get("type", ())),
@@ -83,7 +84,8 @@ retry: 2000
 
 id: 2.1.1.sVv6eEvzD3Fyz2wO.eDa5eEQb
 event: synced
-data: {"height":2,"id":"Cuxb2NpxeXvCZdT9CSQRqLzWrPyjs3KvWm3gd8HsKZe","transactionCount":1}
+data: {"height":2,"id":"Cuxb2NpxeXvCZdT9CSQRqLzWrPyjs3KvWm3gd8HsKZe","transactionCount":1,\
+"finalizedHeight":1}
 
 """
 

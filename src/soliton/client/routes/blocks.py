@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from soliton.client import records
-from soliton.client.errors import NodeBroken, NotFound, StillWaiting
+from soliton.client.errors import NodeBroken, NodeRefused, NotFound, StillWaiting
 from soliton.client.making import Whom
 from soliton.client.records import Block, BlockHeader, DelayRecord, Natural
 from soliton.client.routes.accounts import address_of
@@ -18,6 +18,10 @@ BLOCKS_PAGE: Final = 100
 """The nodes' limit on the blocks of a page."""
 LONGEST_WAIT: Final = 60
 POLL_SECONDS: Final = 0.5
+FINAL_DEPTH: Final = 100
+"""The depth below which nodes replace no blocks, where there is no finality by votes."""
+_NO_SUCH_ROUTE: Final = frozenset((400, 404, 405))
+"""Statuses of older nodes, which read the last part of the path as the id of a block."""
 
 Json = dict[str, Any]
 
@@ -32,6 +36,25 @@ def height(core: Core) -> Steps[int]:
     """The height of the last block."""
     reply = yield from get(core, "/blocks/height", HeightRecord)
     return reply.height
+
+
+def finalized_height(core: Core) -> Steps[int]:
+    """The height of the last final block, which no fork replaces.
+
+    Where the network has no finality by votes, or the node does not know of it, the block
+    ``FINAL_DEPTH`` blocks below the last one counts as final, as it does for the nodes themselves.
+    After a fork the height may be lower than before, if the new blocks have fewer votes; what was
+    final is still on the chain.
+    """
+    try:
+        reply = yield from get(core, "/blocks/height/finalized", HeightRecord)
+    except NodeRefused as error:
+        if error.status not in _NO_SUCH_ROUTE:
+            raise
+    else:
+        return reply.height
+    top = yield from height(core)
+    return max(top - FINAL_DEPTH, 1)
 
 
 def last_block(core: Core) -> Steps[Block]:
