@@ -413,13 +413,15 @@ def _pipelined(chance: Chance, scene: Scene) -> Attempt:
     """A packet of requests, maybe behind one whose answer takes long."""
     path = chance.choice(("/x", "/metrics", "/utils/seed/1000", f"/addresses/balance/{scene.dapp}"))
     offer = chance.choice(("", "Connection: upgrade\r\nUpgrade: h2c\r\n"))
-    one = f"GET {path} HTTP/1.1\r\n{offer}\r\n".encode()
+    one = f"GET {path} HTTP/1.1\r\nHost: x\r\n{offer}\r\n".encode()
     many = one * max(1, min(_size(chance), 200_000) // len(one))
     if chance.random() < 0.5:
         return Attempt("pipelined", NODE, many + get("/x"))
     first = chance.choice((b"/events", b"/blocks/wait/999999999"))
     manner = chance.choice((Manner.LEAVE, Manner.LISTEN, Manner.DEAF))
-    return Attempt("pipelined", NODE, b"GET " + first + b" HTTP/1.1\r\n\r\n" + many, manner)
+    return Attempt(
+        "pipelined", NODE, b"GET " + first + b" HTTP/1.1\r\nHost: x\r\n\r\n" + many, manner
+    )
 
 
 def _broken(chance: Chance, _: Scene) -> Attempt:
@@ -427,7 +429,7 @@ def _broken(chance: Chance, _: Scene) -> Attempt:
     data = chance.choice(
         (
             _junk(chance, min(_size(chance), 50_000)),
-            b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * min(_size(chance) // 6, 20_000),
+            b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * min(_size(chance) // 6, 20_000),
             post("/data", b"{" * min(_size(chance), 100_000)),
             b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFF\r\n",
         )

@@ -187,7 +187,7 @@ class Floor:
         reader, writer = await asyncio.open_connection(host, port, local_addr=local)
         while time.time() < until:
             self._asked_at = time.perf_counter()
-            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             await reader.readuntil(b"\r\n\r\n")
             ended = time.perf_counter()
             self.waits.append((ended - self._asked_at) * 1e3)

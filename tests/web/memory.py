@@ -151,7 +151,8 @@ class _Reading:
 
 def head(line: str, headers: dict[str, str]) -> bytes:
     """``METHOD /path?query`` and headers as they are sent."""
-    lines = [f"{line} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    given = headers if "host" in map(str.lower, headers) else {"Host": "test", **headers}
+    lines = [f"{line} HTTP/1.1", *(f"{name}: {value}" for name, value in given.items())]
     return "\r\n".join([*lines, "\r\n"]).encode()
 
 

@@ -57,7 +57,7 @@ def test_who_has_gone_or_speaks_no_tls_costs_nothing_but_itself(tmp_path: Path) 
         for number in range(CLIENTS):
             plug = socket.create_connection(where)
             if number % 2:
-                plug.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                plug.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             plug.close()
         trusting = ssl.create_default_context(cafile=own)
         trusting.check_hostname = False

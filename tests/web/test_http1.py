@@ -86,11 +86,15 @@ CASES: dict[str, tuple[str, list[str]]] = {
 }  # fmt: skip
 
 
+def with_hosts(heads: str) -> bytes:
+    return heads.replace("HTTP/1.1\r\n", "HTTP/1.1\r\nHost: x\r\n").encode()
+
+
 @pytest.mark.parametrize("step", [1, 2, 3, 7, 100_000])
 @pytest.mark.parametrize("case", CASES)
 def test_however_the_bytes_are_cut(case: str, step: int) -> None:
     sent, expected = CASES[case]
-    data, made, found = sent.encode(), parser(), list[str]()
+    data, made, found = with_hosts(sent), parser(), list[str]()
     for start in range(0, len(data), step):
         found += map(short, made.feed(data[start : start + step]))
         if found and found[-1].isupper():
@@ -98,11 +102,91 @@ def test_however_the_bytes_are_cut(case: str, step: int) -> None:
     assert found == expected
 
 
+CODING = "POST /a HTTP/1.1\r\nHost: x\r\n%s\r\n1\r\nx\r\n0\r\n\r\n"
+
+# Heads that two programs may understand in two ways.
+HEADS: dict[str, tuple[str, str]] = {
+    "no host": ("GET /a HTTP/1.1\r\n\r\n", "NO_HOST"),
+    "no host in HTTP/1.0": ("GET /a HTTP/1.0\r\n\r\n", "GET /a last"),
+    "an empty host": ("GET /a HTTP/1.1\r\nHost:\r\n\r\n", "GET /a"),
+    "space around a host": ("GET /a HTTP/1.1\r\nHost: \tx \t\r\n\r\n", "GET /a"),
+    "an address": ("GET /a HTTP/1.1\r\nHost: [::1]:6869\r\n\r\n", "GET /a"),
+    "a zone": ("GET /a HTTP/1.1\r\nHost: [fe80::1%25eth0]\r\n\r\n", "GET /a"),
+    "two hosts in a header": ("GET /a HTTP/1.1\r\nHost: x, y\r\n\r\n", "BAD_HOST"),
+    "a user in a host": ("GET /a HTTP/1.1\r\nHost: a@x\r\n\r\n", "BAD_HOST"),
+    "a path in a host": ("GET /a HTTP/1.1\r\nHost: x/y\r\n\r\n", "BAD_HOST"),
+    "a name as port": ("GET /a HTTP/1.1\r\nHost: x:y\r\n\r\n", "BAD_HOST"),
+    "no ASCII": ("GET /a HTTP/1.1\r\nHost: \xe4\r\n\r\n", "BAD_HOST"),
+    "two hosts": ("GET /a HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", "TWICE"),
+    "a host twice": ("GET /a HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n", "TWICE"),
+    "two in HTTP/1.0": ("GET /a HTTP/1.0\r\nHost: x\r\nHost: y\r\n\r\n", "TWICE"),
+    "two behind others": ("GET /a HTTP/1.1\r\nHost: x\r\nA: b\r\nA: c\r\nHOST: x\r\n\r\n", "TWICE"),
+    "gzip": (CODING % "Transfer-Encoding: gzip, chunked\r\n", "CODING"),
+    "identity": (CODING % "Transfer-Encoding: identity\r\n", "CODING"),
+    "a longer name": (CODING % "Transfer-Encoding: xchunked\r\n", "CODING"),
+    "gzip in HTTP/1.0": ("POST /a HTTP/1.0\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "CODING"),
+    "two codings": (CODING % "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", "CODING"),
+    "chunked twice": (CODING % "Transfer-Encoding: chunked, chunked\r\n", "REQUEST"),
+    "chunked first": (CODING % "Transfer-Encoding: chunked, gzip\r\n", "REQUEST"),
+    "chunked": (CODING % "Transfer-Encoding: Chunked\r\n", "POST /a x"),
+    "HTTP/2 as text": ("GET /a HTTP/2.0\r\nHost: x\r\n\r\n", "VERSION"),
+    "HTTP/0.9": ("GET /a HTTP/0.9\r\nHost: x\r\n\r\n", "VERSION"),
+    "old websocket": (f"GET /a HTTP/1.0\r\nHost: x\r\n{WEBSOCKET}\r\n", "GET /a last"),
+    "websocket without a host": (f"GET /a HTTP/1.1\r\n{WEBSOCKET}\r\n", "NO_HOST"),
+    "an offer by who leaves": (
+        "GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n",
+        "GET /a last"),
+}  # fmt: skip
+SINGLE_HEADERS = (
+    "Origin", "Content-Type", "Authorization", "X-API-Key", "api_key", "Timestamp", "Signature",
+    "X-User-Public-Key", "Sec-WebSocket-Key", "Sec-WebSocket-Version",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("step", [1, 100_000])
+@pytest.mark.parametrize("case", HEADS)
+def test_what_two_programs_may_understand_in_two_ways(case: str, step: int) -> None:
+    sent, expected = HEADS[case]
+    data, made, found = sent.encode(), parser(), list[str]()
+    for start in range(0, len(data), step):
+        found += map(short, made.feed(data[start : start + step]))
+        if found:
+            break
+    assert found == [expected]
+
+
+@pytest.mark.parametrize("name", SINGLE_HEADERS)
+def test_a_header_that_may_occur_once_is_not_repeated(name: str) -> None:
+    head = f"GET /a HTTP/1.1\r\nHost: x\r\n{name}: a\r\n{name.upper()}: a\r\n\r\n"
+    assert parser().feed(head.encode()) == [Invalid.TWICE]
+
+
+def test_values_of_a_repeated_header_are_one_list() -> None:
+    (request,) = parser().feed(
+        b"GET /a HTTP/1.1\r\nHost: x\r\nAccept: a \r\nCookie: b\r\nACCEPT: c\r\nCookie: d\r\n\r\n"
+    )
+    assert isinstance(request, Request)
+    assert request.headers == {b"host": b"x", b"accept": b"a, c", b"cookie": b"b; d"}
+
+
+@pytest.mark.parametrize("body", ["1;%s\r\nx\r\n0\r\n\r\n", "1\r\nx\r\n0\r\nT: %s\r\n\r\n"])
+def test_the_frame_of_a_body_has_a_limit_too(body: str) -> None:
+    made, sent = parser(), body % ("y" * (2 * HEAD_BYTES))
+    data = with_hosts(f"POST /a HTTP/1.1\r\n{CHUNKED}\r\n{sent}")
+    found: list[object] = []
+    for start in range(0, len(data), 10):
+        found += made.feed(data[start : start + 10])
+        if found:
+            break
+    assert found == [Invalid.LONG_FRAME]
+
+
 @pytest.mark.parametrize("step", [1, 5, 100_000])
 def test_a_head_is_too_long_by_its_bytes_or_its_lines(step: int) -> None:
     """What its last piece brings besides does not count."""
-    just = f"GET /a HTTP/1.1\r\nx: {'y' * (HEAD_BYTES - 10)}\r\nContent-Length: 10\r\n\r\n".encode()
-    many = f"GET /a HTTP/1.1\r\n{MANY}\r\n".encode()
+    long = f"x: {'y' * (HEAD_BYTES - 10)}\r\nContent-Length: 10\r\n"
+    just = with_hosts(f"GET /a HTTP/1.1\r\n{long}\r\n")
+    many = with_hosts(f"GET /a HTTP/1.1\r\n{MANY}\r\n")
     for data, wide in ((just, HEAD_BYTES), (many, 100_000)):
         made = RequestParser(Service(lambda _request: Whole(b"")), wide, "")
         found: list[object] = []
@@ -115,11 +199,11 @@ def test_a_head_is_too_long_by_its_bytes_or_its_lines(step: int) -> None:
 
 def test_a_websocket_leaves_what_follows() -> None:
     made = parser()
-    (request,) = made.feed(f"GET /a HTTP/1.1\r\n{WEBSOCKET}\r\n".encode() + b"\x81\x00")
+    (request,) = made.feed(with_hosts(f"GET /a HTTP/1.1\r\n{WEBSOCKET}\r\n") + b"\x81\x00")
     assert short(request) == "GET /a websocket"
     assert made.unparsed == b"\x81\x00"
     # It was not taken: what follows is the next request.
-    assert [short(each) for each in made.feed(b"GET /b HTTP/1.1\r\n\r\n")] == ["GET /b"]
+    assert [short(each) for each in made.feed(with_hosts(NEXT))] == ["GET /b"]
 
 
 def test_where_the_bytes_end() -> None:
@@ -127,10 +211,10 @@ def test_where_the_bytes_end() -> None:
     assert made.state is State.BETWEEN
     for data, state in (
         (b"POST /a HTTP", State.HEAD),
-        (b"/1.1\r\nContent-Length: 2\r\n\r\n", State.BODY),
+        (b"/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n", State.BODY),
         (b"a", State.BODY),
         (b"b", State.BETWEEN),
-        (b"POST /a HTTP/1.1\r\nContent-Length: 99\r\n\r\n", State.UNREAD_BODY),
+        (b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n", State.UNREAD_BODY),
         (b"x" * 99, State.BETWEEN),
     ):
         made.feed(data)
@@ -170,6 +254,6 @@ def test_which_streams_are_sent_in_chunks(
 
 
 def test_a_refused_body_says_why() -> None:
-    (refused,) = parser().feed(b"POST /a HTTP/1.1\r\nContent-Length: 11\r\n\r\n")
+    (refused,) = parser().feed(b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n")
     assert isinstance(refused, Refused) and refused.reason is Unread.TOO_LONG
     assert refused.request.host == "192.0.2.1"

@@ -176,7 +176,7 @@ async def test_the_last_request_of_a_connection_ends_it_behind_the_others(
     ("behind", "expected"),
     [
         (b"NONSENSE\r\n\r\n", b"HTTP/1.1 400"),
-        (b"POST /x HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n", b"HTTP/1.1 413"),
+        (b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n", b"HTTP/1.1 413"),
         (OFFER, b""),
     ],
 )

@@ -62,10 +62,10 @@ async def test_many_requests_in_one_packet_let_others_pass() -> None:
     many = 4_000
     reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
     other_reader, other_writer = await asyncio.open_connection("127.0.0.1", running.port)
-    writer.write(b"GET /one HTTP/1.1\r\n\r\n" * many)
+    writer.write(b"GET /one HTTP/1.1\r\nHost: x\r\n\r\n" * many)
     # Each is there before the loop looks at what has come.
     time.sleep(0.05)  # noqa: ASYNC251 - nobody may be served meanwhile
-    other_writer.write(b"GET /other HTTP/1.1\r\n\r\n")
+    other_writer.write(b"GET /other HTTP/1.1\r\nHost: x\r\n\r\n")
     await asyncio.wait_for(other_reader.readuntil(b'"other"'), 20)
     before_other = turns.index(False)
     answers = 0
@@ -98,13 +98,13 @@ async def test_many_who_ask_much_at_once_share_each_round() -> None:
     plugs = [await asyncio.open_connection("127.0.0.1", running.port) for _ in range(20)]
     reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
     for _, many in plugs:
-        many.write(b"GET /dear HTTP/1.1\r\n\r\n" * 2_000)
+        many.write(b"GET /dear HTTP/1.1\r\nHost: x\r\n\r\n" * 2_000)
     while answered < 200:  # noqa: ASYNC110 - as the server goes round
         await asyncio.sleep(0)
     passed = []
     for _ in range(21):
         before = answered
-        writer.write(b"GET /cheap HTTP/1.1\r\n\r\n")
+        writer.write(b"GET /cheap HTTP/1.1\r\nHost: x\r\n\r\n")
         await asyncio.wait_for(reader.readuntil(b'"cheap"'), 20)
         passed.append(answered - before)
     for _, end in (*plugs, (reader, writer)):
@@ -137,7 +137,10 @@ async def test_what_is_asked_behind_a_slow_answer_stays_unread() -> None:
             await asyncio.open_connection("127.0.0.1", running.port) for _ in range(connections)
         ]
         for _, writer in plugs:
-            writer.write(b"GET /slow HTTP/1.1\r\n\r\n" + b"GET /quick HTTP/1.1\r\n\r\n" * many)
+            writer.write(
+                b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
+                + b"GET /quick HTTP/1.1\r\nHost: x\r\n\r\n" * many
+            )
         await asyncio.sleep(0.5)
         held = tracemalloc.get_traced_memory()[0] - before
     finally:
@@ -153,8 +156,8 @@ async def test_what_is_asked_behind_a_slow_answer_stays_unread() -> None:
 
 
 async def test_many_offers_of_http2_in_one_packet_are_all_answered(server: RunningServer) -> None:
-    offer = b"GET /utils/time HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
-    end = b"GET /utils/time HTTP/1.1\r\nConnection: close\r\n\r\n"
+    offer = b"GET /utils/time HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
+    end = b"GET /utils/time HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     answer = await aside(lambda: exchange(server, offer * 3_000 + end))
     assert answer.count(b"HTTP/1.1 200 OK") == 3_001
 
@@ -172,7 +175,7 @@ async def test_who_waits_is_told_that_its_client_has_gone_with_requests_behind()
     app = Simple(lambda _request: Awaited(wait(), ends_with_client=True))
     running = await serve(app, "127.0.0.1", 0)
     _, writer = await asyncio.open_connection("127.0.0.1", running.port)
-    writer.write(b"GET / HTTP/1.1\r\n\r\n" * 3)
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 3)
     await asyncio.sleep(0.05)
     writer.transport.abort()
     await asyncio.wait_for(told.wait(), 60)
@@ -198,7 +201,9 @@ async def test_a_websocket_behind_an_answer_under_way_is_no_websocket() -> None:
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     )
     alone = await aside(lambda: exchange(running, offer))
-    behind = await aside(lambda: exchange(running, b"GET /slow HTTP/1.1\r\n\r\n" + offer))
+    behind = await aside(
+        lambda: exchange(running, b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n" + offer)
+    )
     await running.stop()
     assert b" 101 " in alone
     assert b" 101 " not in behind
@@ -230,7 +235,7 @@ async def test_work_ends_with_the_client_that_asked_for_it() -> None:
     for path, headers, expected in ((b"/waits", b"", left), (b"/changes", key, done)):
         begun.clear()
         _, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        writer.write(b"GET " + path + b" HTTP/1.1\r\n" + headers + b"\r\n")
+        writer.write(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n")
         await asyncio.wait_for(begun.wait(), 60)
         writer.close()
         await asyncio.wait_for(expected.wait(), 60)
@@ -247,7 +252,7 @@ async def test_what_is_cut_off_at_the_end_is_no_fault(caplog: pytest.LogCaptureF
 
     running = await serve(Simple(lambda _request: Awaited(wait())), "127.0.0.1", 0)
     _, writer = await asyncio.open_connection("127.0.0.1", running.port)
-    writer.write(b"GET / HTTP/1.1\r\n\r\n")
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
     await asyncio.wait_for(begun.wait(), 60)
     await running.stop()
     writer.close()
@@ -271,7 +276,7 @@ async def test_what_was_made_for_an_answer_is_freed_behind_it() -> None:
     gc.disable()
     try:
         before = _tasks()
-        request = b"GET /slow HTTP/1.1\r\nConnection: close\r\n\r\n"
+        request = b"GET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         answers = await asyncio.gather(
             *(aside(lambda: exchange(running, request)) for _ in range(20))
         )

@@ -174,11 +174,13 @@ async def test_an_http2_offer_in_small_pieces(server: RunningServer) -> None:
 
 
 TOO_LONG_HEADS = [
-    b"GET /utils/time HTTP/1.1\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
+    b"GET /utils/time HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
     b"GET /utils/time?" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
-    b"GET /utils/time HTTP/1.1\r\n" + b"a: b\r\n" * 15_000 + b"\r\n",
-    b"GET /utils/time HTTP/1.1\r\n" + b"a: b\r\n" * 257 + b"\r\n",
-    b"POST /utils/hash/fast HTTP/1.1\r\nX: " + b"a" * 70_000 + b"\r\nContent-Length: 1\r\n\r\na",
+    b"GET /utils/time HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 15_000 + b"\r\n",
+    b"GET /utils/time HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 257 + b"\r\n",
+    b"POST /utils/hash/fast HTTP/1.1\r\nHost: x\r\nX: "
+    + b"a" * 70_000
+    + b"\r\nContent-Length: 1\r\n\r\na",
 ]
 
 
@@ -187,11 +189,29 @@ async def test_a_head_that_is_too_long_is_refused(server: RunningServer, data: b
     for pieces in ([data], [data[:50], data[50:]], [data[:-3], data[-3:]]):
         answer = await aside(partial(exchange, server, *pieces, pause=0.02))
         assert answer.startswith(b"HTTP/1.1 400 "), answer[:80]
-    largest = (
-        b"POST /utils/hash/fast HTTP/1.1\r\nConnection: close\r\nContent-Length: 200000\r\n\r\n"
-    )
+    largest = b"POST /utils/hash/fast HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    largest += b"Content-Length: 200000\r\n\r\n"
     answer = await aside(partial(exchange, server, largest + b"x" * 200_000))
     assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+FORBIDDEN = {
+    b"A: b": 400,
+    b"Host: x\r\nHost: y": 400,
+    b"Host: x/y": 400,
+    b"Host: x\r\nX-API-Key: a\r\nX-API-Key: b": 400,
+    b"Host: x\r\nTransfer-Encoding: gzip, chunked": 501,
+}
+
+
+@pytest.mark.parametrize("lines", FORBIDDEN)
+async def test_what_two_programs_may_understand_in_two_ways_is_refused(
+    server: RunningServer, lines: bytes
+) -> None:
+    data = b"POST /utils/hash/fast HTTP/1.1\r\n" + lines + b"\r\n\r\n1\r\nx\r\n0\r\n\r\n"
+    answer = await aside(lambda: exchange(server, data * 2))
+    assert answer.startswith(b"HTTP/1.1 %d " % FORBIDDEN[lines])
+    assert b"connection: close" in answer and answer.count(b"HTTP/1.1 ") == 1
 
 
 HOSTILE = [
@@ -205,30 +225,30 @@ HOSTILE = [
     b"GET http://other/utils/time HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
     b"GET / HTTP/9.9\r\n\r\n",
     b"GET /utils/time HTTP/1.0\r\n\r\n",
-    b"GET / HTTP/1.1\r\n\x00: x\r\n\r\n",
-    b"POST /utils/hash/fast HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-    b"POST /utils/hash/fast HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-    b"POST /utils/hash/fast HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+    b"GET / HTTP/1.1\r\nHost: x\r\n\x00: x\r\n\r\n",
+    b"POST /utils/hash/fast HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    b"POST /utils/hash/fast HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+    b"POST /utils/hash/fast HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    b"GET / HTTP/1.1\r\n" + b"X: " + b"a" * 100_000,
+    b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: " + b"a" * 100_000,
     b"GET /" + b"a" * 200_000,
     b"GET /utils/\x00 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
     b"GET /utils/time?a=\x00 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
-    b"GET /utils/time HTTP/1.1\r\nX: \x00\r\nConnection: close\r\n\r\n",
+    b"GET /utils/time HTTP/1.1\r\nHost: x\r\nX: \x00\r\nConnection: close\r\n\r\n",
     b"GET /utils/%00 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
     (
-        b"POST /utils/hash/fast HTTP/1.1\r\nContent-Type: text/plain; charset=utf-16\r\n"
+        b"POST /utils/hash/fast HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain; charset=utf-16\r\n"
         b"Connection: close\r\nContent-Length: 3\r\n\r\n\xff\xfe\x00"
     ),
     (
-        b"POST /utils/hash/fast HTTP/1.1\r\nContent-Encoding: gzip\r\n"
+        b"POST /utils/hash/fast HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\n"
         b"Connection: close\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x00"
     ),
-    b"POST /utils/script/compileCode HTTP/1.1\r\nConnection: close\r\n"
+    b"POST /utils/script/compileCode HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
     b"Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n" + b"[" * 100_000,
-    b"POST /x HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
-    b"POST /x HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc",
-    b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 30_000,
+    b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+    b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc",
+    b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 30_000,
 ]
 
 
@@ -291,7 +311,7 @@ async def test_too_many_connections_are_told_so(monkeypatch: pytest.MonkeyPatch)
 
 BEGINNINGS = {
     "silence": b"",
-    "half of a head": b"GET / HTTP/1.1\r\nHo",
+    "half of a head": b"GET / HTTP/1.1\r\nHost: x\r\nHo",
     "half of a body": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
     "a request that has its answer": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 }

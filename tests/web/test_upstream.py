@@ -84,7 +84,7 @@ async def test_answers_of_every_kind(server: RunningServer) -> None:
         assert await asked(behind, "POST", "/echo", b"hello") == (200, b"hello")
         assert (await asked(behind, "GET", "/nowhere"))[0] == 404
         assert (await asked(behind, "POST", "/echo"))[1] == b""
-    head = await behind.send(request_bytes("HEAD", "/large", b"", b""), has_body=False)
+    head = await behind.send(request_bytes("HEAD", "/large", b"host: x\r\n", b""), has_body=False)
     assert (head.status, await head.read()) == (404, b"")
     answers = await asyncio.gather(*(asked(behind, "GET", "/slow") for _ in range(20)))
     assert set(answers) == {(200, b'"slow"')}
@@ -96,7 +96,7 @@ async def test_a_reader_that_takes_its_time(
 ) -> None:
     monkeypatch.setattr(client, "MAX_UNREAD_BYTES", 1_000)
     behind = Upstream(server.host)
-    answer = await behind.send(request_bytes("GET", "/large", b"", b""))
+    answer = await behind.send(request_bytes("GET", "/large", b"host: x\r\n", b""))
     received = bytearray()
     async for chunk in answer.chunks():
         received += chunk
@@ -107,7 +107,7 @@ async def test_a_reader_that_takes_its_time(
 
 async def test_an_answer_that_nobody_wants(server: RunningServer) -> None:
     behind = Upstream(server.host)
-    answer = await behind.send(request_bytes("GET", "/large", b"", b""))
+    answer = await behind.send(request_bytes("GET", "/large", b"host: x\r\n", b""))
     answer.drop()
     assert await asked(behind, "GET", "/empty") == (202, b"")
     behind.close()

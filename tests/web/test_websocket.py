@@ -115,6 +115,26 @@ Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r
 """
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("HTTP/1.0", "HTTP/1.1"),
+        ("Hosts: x", "Host: x"),
+        ("Host: x\r\nHost: x", "Host: x"),
+        ("Sec-WebSocket-Key: BBBBBBBBBBBBBBBBBBBBBB==\r\nSec-WebSocket-Key", "Sec-WebSocket-Key"),
+        ("Sec-WebSocket-Version: 8\r\nSec-WebSocket-Version", "Sec-WebSocket-Version"),
+        ("Sec-WebSocket-Version: 12", "Sec-WebSocket-Version: 13"),
+        ("POST", "GET"),
+    ],
+)
+async def test_other_handshakes_open_no_websocket(
+    server: RunningServer, wrong: str, right: str
+) -> None:
+    head = HANDSHAKE.replace(right, wrong).replace("Upgrade\r", "Upgrade, close\r", 1)
+    received = await asyncio.to_thread(exchange, server.port, head.replace("\r\n", "\n"), b"\r\n")
+    assert received.startswith(b"HTTP/1.1 ") and not received.startswith(b"HTTP/1.1 101")
+
+
 # What a client says before it was let in, and what it is answered after that.
 EARLY: dict[str, tuple[bytes, int]] = {
     "nothing after the end": (b"\x88\x82\0\0\0\0\x03\xe8", 1000),
@@ -405,7 +425,8 @@ async def test_what_a_connection_was_goes_without_a_search_for_cycles(
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
             key = base64.b64encode(os.urandom(16)).decode()
             writer.write(
-                b"GET / HTTP/1.1\r\n\r\nGET /echo HTTP/1.1\r\nupgrade: websocket\r\n"
+                b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+                b"GET /echo HTTP/1.1\r\nHost: x\r\nupgrade: websocket\r\n"
                 b"connection: Upgrade\r\nsec-websocket-version: 13\r\n"
                 b"sec-websocket-key: %s\r\n\r\n" % key.encode()
             )

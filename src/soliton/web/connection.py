@@ -395,7 +395,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
                 event.keep_alive = False
             self._answer(event, self._response(event))
         elif isinstance(event, http1.Invalid):
-            text = Whole(event.value, b"text/plain; charset=utf-8", 400)
+            text = Whole(event.text, b"text/plain; charset=utf-8", event.status)
             self._write(text, has_body=True, keep_alive=False)
         elif isinstance(event, http1.Continue):
             self._transport.write(http1.CONTINUE)

@@ -6,7 +6,7 @@ answers, without sockets, clocks and tasks. What does not: when to read and answ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from http import HTTPStatus
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -16,6 +16,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from soliton.errors import InvariantBroken
 from soliton.web.answers import Service, Stream, Unread, Whole
+from soliton.web.header_rules import combined, is_authority, repeats_single
 from soliton.web.request import Request
 from soliton.web.types import Headers
 
@@ -33,7 +34,10 @@ _STATUS_LINES: Final = {
         dict.fromkeys(range(100, 600), "") | {status.value: status.phrase for status in HTTPStatus}
     ).items()
 }
-_UPGRADE: Final = (b"connection", b"upgrade", b"http2-settings")
+_OFFERS: Final = frozenset((b"upgrade", b"http2-settings"))
+"""Headers of an offer of another protocol, and the tokens of ``Connection`` that name them."""
+_CONNECTION: Final = b"connection"
+_VERSIONS: Final = frozenset(("1.0", "1.1"))
 _CLOSE: Final = b"connection: close\r\n"
 _CHUNKED: Final = b"transfer-encoding: chunked\r\n"
 _LENGTH: Final = b"content-length"
@@ -53,8 +57,18 @@ class State(Enum):
 class Invalid(Enum):
     """The bytes are no acceptable request; nothing after them is parsed."""
 
-    REQUEST = b"Invalid HTTP request received."
-    LONG_HEAD = b"The request head is too long."
+    REQUEST = 400, b"Invalid HTTP request received."
+    NO_HOST = 400, b"The request has no Host header."
+    BAD_HOST = 400, b"The Host header is no host with an optional port."
+    TWICE = 400, b"A header that may occur only once is repeated."
+    CODING = 501, b"The only supported transfer coding is chunked."
+    VERSION = 505, b"The version of HTTP has to be 1.0 or 1.1."
+    LONG_HEAD = 400, b"The request head is too long."
+    LONG_FRAME = 400, b"The headers of a chunk, or behind the last one, are too long."
+
+    def __init__(self, status: int, text: bytes) -> None:
+        self.status = status
+        self.text = text
 
 
 class Refused(Generic[R]):
@@ -80,7 +94,10 @@ class RequestParser(Generic[R]):
     __slots__ = (
         "_body",
         "_events",
+        "_fault",
         "_fed",
+        "_fields",
+        "_framing",
         "_head_limit",
         "_headers",
         "_host",
@@ -106,9 +123,14 @@ class RequestParser(Generic[R]):
         self.unparsed = b""
         """The bytes after a WebSocket request, which is the last event."""
         self._events: list[Event[R]] = []
+        self._fault: Invalid | None = None
+        """Why the request cannot be accepted, if the parser does not know."""
         self._fed = self._length = 0
+        self._framing = 0
+        """Bytes of a body's frame since its last data: the head of a chunk, or the trailers."""
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
+        self._fields: dict[bytes, bytes] = {}
         self._body = bytearray()
         self._request: R | None = None
 
@@ -124,12 +146,16 @@ class RequestParser(Generic[R]):
                 except HttpParserUpgrade as upgrade:
                     data = self._upgraded(data[upgrade.args[0] :])
         except HttpParserError:
-            events.append(Invalid.REQUEST)
+            events.append(self._fault or Invalid.REQUEST)
             return events
         if self.state is State.HEAD:
             self._length += self._fed
             if self._length > self._head_limit:
                 events.append(Invalid.LONG_HEAD)
+        elif self.state is not State.BETWEEN:
+            self._framing += self._fed
+            if self._framing > self._head_limit:
+                events.append(Invalid.LONG_FRAME)
         return events
 
     @property
@@ -159,7 +185,8 @@ class RequestParser(Generic[R]):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header."""
-        self._headers.append((name.lower(), value))
+        # The parser removes white space before a value only.
+        self._headers.append((name.lower(), value.rstrip(b" \t")))
         if len(self._headers) > MAX_HEADERS:
             # Stop at once, since each header costs more than its bytes.
             raise HttpParserError("too many headers")
@@ -168,13 +195,17 @@ class RequestParser(Generic[R]):
         """The head is complete."""
         if self._length + self._fed > self._head_limit:
             self._check_length()
+        self._fields = combined(self._headers)
+        self._fault = self._fault_of_head()
+        if self._fault is not None:
+            raise HttpParserError(self._fault.name)
         if self._parser.should_upgrade():
             # The parser stops here, and raises ``HttpParserUpgrade``.
             return
         request = self._request = self._take_request()
         self.state = State.BODY
         self._body = bytearray()
-        self._length = 0
+        self._length = self._framing = 0
         headers = request.headers
         declared = headers.get(_LENGTH)
         if declared is not None and (
@@ -186,6 +217,7 @@ class RequestParser(Generic[R]):
 
     def on_body(self, body: bytes) -> None:
         """Bytes of a body."""
+        self._framing = -self._fed
         if self._request is not None:
             self._body += body
             self._length += len(body)
@@ -210,6 +242,22 @@ class RequestParser(Generic[R]):
         if length > self._head_limit:
             raise HttpParserError("the request head is too long")
 
+    def _fault_of_head(self) -> Invalid | None:
+        """Return what RFC 9112 forbids and the parser accepts."""
+        fields, version = self._fields, self._parser.get_http_version()
+        if version not in _VERSIONS:
+            return Invalid.VERSION
+        if len(fields) < len(self._headers) and repeats_single(self._headers):
+            return Invalid.TWICE
+        host = fields.get(b"host")
+        if host is None:
+            if version != "1.0":
+                return Invalid.NO_HOST
+        elif not is_authority(host):
+            return Invalid.BAD_HOST
+        coding = fields.get(b"transfer-encoding")
+        return Invalid.CODING if coding is not None and coding.lower() != b"chunked" else None
+
     def _refuse_body(self, request: R) -> None:
         self.state = State.UNREAD_BODY
         self._request = None
@@ -227,7 +275,7 @@ class RequestParser(Generic[R]):
             parser.get_method().decode("ascii"),
             path.decode("latin-1"),
             query,
-            dict(self._headers),
+            self._fields,
             b"",
             self._host,
         )
@@ -245,7 +293,7 @@ class RequestParser(Generic[R]):
         method, version = self._parser.get_method(), self._parser.get_http_version()
         if method == b"CONNECT":
             raise HttpParserError("CONNECT")
-        if method == b"GET" and self._offers_websocket(dict(self._headers)):
+        if method == b"GET" and version != "1.0" and self._offers_websocket(self._fields):
             request = self._take_request()
             request.is_websocket = True
             self._events.append(request)
@@ -253,7 +301,7 @@ class RequestParser(Generic[R]):
             self.state = State.BETWEEN
         else:
             lines = [b"%s %s HTTP/%s" % (method, self._url, version.encode("ascii"))]
-            lines += [b"%s: %s" % item for item in self._headers if item[0] not in _UPGRADE]
+            lines += [b"%s: %s" % item for item in _without_offer(self._fields)]
             rest = b"\r\n".join([*lines, b"\r\n"]) + rest
         self._parser = HttpRequestParser(self)
         return rest
@@ -264,6 +312,16 @@ class RequestParser(Generic[R]):
         return is_one and _LENGTH not in headers and b"transfer-encoding" not in headers
 
 
+def _without_offer(headers: dict[bytes, bytes]) -> Iterable[tuple[bytes, bytes]]:
+    """Yield headers without an offer of another protocol."""
+    for name, value in headers.items():
+        if name == _CONNECTION:
+            tokens = [token.strip() for token in value.split(b",")]
+            yield name, b", ".join([token for token in tokens if token.lower() not in _OFFERS])
+        elif name not in _OFFERS:
+            yield name, value
+
+
 def request_bytes(request: Request) -> bytes:
     """Encode a request without a body."""
     query = b"?" + request.query_string if request.query_string else b""
@@ -271,7 +329,8 @@ def request_bytes(request: Request) -> bytes:
         b"%s %s%s HTTP/1.1"
         % (request.method.encode("ascii"), request.path.encode("latin-1"), query)
     ]
-    lines += [b"%s: %s" % header for header in request.headers.items()]
+    headers = {b"host": b"", **request.headers}
+    lines += [b"%s: %s" % header for header in headers.items()]
     return b"\r\n".join([*lines, b"\r\n"])
 
 

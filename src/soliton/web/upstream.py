@@ -49,6 +49,10 @@ class Upstream(HttpClient):
 
 
 def relayed(method: str, target: str, headers: dict[bytes, bytes], body: bytes) -> bytes:
-    """Encode a forwarded request, with the client's headers except those of its connection."""
-    kept = [header for header in headers.items() if header[0] not in _NOT_FORWARDED]
+    """Encode a forwarded request, with the client's headers except those of its connection.
+
+    The host is empty if there is none, which HTTP/1.0 permits.
+    """
+    sent = {b"host": b"", **headers}
+    kept = [header for header in sent.items() if header[0] not in _NOT_FORWARDED]
     return request_bytes(method, target, header_lines(kept), body)

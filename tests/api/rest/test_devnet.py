@@ -624,8 +624,12 @@ async def test_pages_of_foreign_origins_control_nothing(chain: Obedient, page: s
     for path in ("GET /devnet", "GET /devnet/state", "POST /devnet/snapshots"):
         assert (await call(chain.app, path, b"", headers)).status == status
     body = msgspec.json.encode({"id": 1, "jsonrpc": "2.0", "method": "evm_mine", "params": []})
-    reply: Any = (await call(chain.app, "POST /eth", body, {**headers, **JSON})).json()
+    reply: Any = (
+        await call(chain.app, "POST /eth", body, {**headers, "Content-Type": "application/json"})
+    ).json()
     assert ("result" in reply) is (status == 200)
     ask = msgspec.json.encode({"id": 1, "jsonrpc": "2.0", "method": "eth_chainId", "params": []})
-    reply = (await call(chain.app, "POST /eth", ask, {**headers, **JSON})).json()
+    reply = (
+        await call(chain.app, "POST /eth", ask, {**headers, "Content-Type": "application/json"})
+    ).json()
     assert "result" in reply

@@ -159,7 +159,7 @@ async def test_who_goes_waits_no_longer(chain: PrivateChain) -> None:
     running = await serve(chain.app, "127.0.0.1", 0)
     ends = [await asyncio.open_connection("127.0.0.1", running.port) for _ in range(20)]
     for _, writer in ends:
-        writer.write(b"GET /blocks/wait/9?timeout=60 HTTP/1.1\r\n\r\n")
+        writer.write(b"GET /blocks/wait/9?timeout=60 HTTP/1.1\r\nHost: x\r\n\r\n")
     assert await counted(chain, len(ends))
     for _, writer in ends:
         writer.close()

@@ -198,7 +198,7 @@ async def test_an_asset_of_another_length_is_unknown() -> None:
 async def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("soliton.matcher.rest.http_gate.SLOW_BODY_SECONDS", 0.01)
     wire = Wire(Api().app.gate)
-    wire.send(b"POST /matcher/orderbook HTTP/1.1\r\ncontent-length: 5\r\n\r\n")
+    wire.send(b"POST /matcher/orderbook HTTP/1.1\r\nHost: x\r\ncontent-length: 5\r\n\r\n")
     async with asyncio.timeout(60):
         assert (await wire.answer()).status == 408
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from soliton.web.http2 import frames, limits
 from soliton.web.http2.limits import CONNECTION_WINDOW, STREAM_WINDOW, Http2Limits
+from soliton.web.http2.requests import Head
 from tests.web.http2.client import (
     ACK,
     CONTINUATION,
@@ -216,6 +217,10 @@ def test_what_ends_a_connection(sent: bytes, code: int) -> None:
         (request(1, more=(("content-length", "3"),)) + data(1, b"abcd"), PROTOCOL),
         (request(1, ended=True, more=(("content-length", "1"),)), PROTOCOL),
         (request(1, more=(("content-length", "x"),)), PROTOCOL),
+        (request(1, more=(("host", "there"),)), PROTOCOL),
+        (request(1, more=(("host", "here"), ("host", "here"))), PROTOCOL),
+        (request(1, more=(("x-api-key", "a"), ("b", "c"), ("x-api-key", "a"))), PROTOCOL),
+        (request(1, more=((":authority", "here"),)), PROTOCOL),
         (request(1, more=((":path", "/b"),)), PROTOCOL),
         (request(1, more=((":status", "200"),)), PROTOCOL),
         (request(1, more=(("a", "b"), (":x", "c"))), PROTOCOL),
@@ -235,6 +240,30 @@ def test_what_ends_a_stream(sent: bytes, code: int) -> None:
     # What was on its way does not matter, others go on.
     wire.feed(data(1, b"late"), frame(RST_STREAM, 0, 1, number(8)), widened(1, 1), request(3))
     assert wire.told[-1][:2] == ("request", 3) and wire.sent() == []
+
+
+@pytest.mark.parametrize(
+    ("authority", "hosts", "is_good"),
+    [
+        (None, (), True),
+        (None, ("here:1",), True),
+        (None, ("here", "here"), False),
+        (None, ("he/re",), False),
+        ("here", ("HERE",), True),
+        ("[::1]:1", (), True),
+        ("user@here", (), False),
+        ("here, there", (), False),
+        ("here:x", (), False),
+    ],
+)
+def test_the_host_of_a_request(
+    authority: str | None, hosts: tuple[str, ...], *, is_good: bool
+) -> None:
+    pseudo = [(b":method", b"POST"), (b":scheme", b"http"), (b":path", b"/a")]
+    if authority is not None:
+        pseudo.append((b":authority", authority.encode()))
+    head = Head([*pseudo, *[(b"host", each.encode()) for each in hosts]], 100)
+    assert head.is_bad is not is_good
 
 
 def test_trailers_of_a_request() -> None:

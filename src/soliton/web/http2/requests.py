@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from soliton.web.header_rules import is_authority, repeats_single
 from soliton.web.http2.hpack import Header
 from soliton.web.http2.limits import HEADER_LIST_BYTES
 
@@ -63,7 +64,19 @@ class Head:
             return False
         if not pseudo.keys() >= _NEEDED or not self.path or not self.method:
             return False
-        return all(map(_is_value, pseudo.values()))
+        return self._names_one_host(pseudo.get(b":authority")) and all(
+            map(_is_value, pseudo.values())
+        )
+
+    def _names_one_host(self, authority: bytes | None) -> bool:
+        """Whether headers that may occur once do, and ``:authority`` and the host agree, if a
+        client sends them: clients of gRPC may omit both.
+        """
+        if repeats_single(self.fields):
+            return False
+        hosts = [authority] if authority is not None else []
+        hosts += [value for name, value in self.fields if name == b"host"]
+        return len({host.lower() for host in hosts}) < 2 and all(map(is_authority, hosts))
 
     def _has_good_fields(self) -> bool:
         for name, value in self.fields:
