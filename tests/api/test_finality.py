@@ -23,7 +23,7 @@ from soliton.node.mining import next_turn
 from soliton.node.remote_keys import RemoteKey, RemoteSigner
 from soliton.node.wallet import Wallet
 from soliton.storage.store import Store
-from tests.api.chain import RICH, RICH_ADDRESS, WITH_KEY, PrivateChain
+from tests.api.chain import OTHER_ADDRESS, RICH, RICH_ADDRESS, WITH_KEY, PrivateChain
 from tests.api.client import Answer
 from tests.node import recorded
 from tests.node.chains import DEVNET
@@ -116,6 +116,19 @@ async def test_a_wallet_commits_without_being_told_how(private: PrivateChain) ->
     assert message_of(again).endswith(f"{RICH_ADDRESS} is already committed")
 
 
+async def test_the_key_of_an_account_for_endorsements(private: PrivateChain) -> None:
+    own = commitment(RICH.private_key, 8)
+    answer = await private.get(f"/addresses/bls/{RICH_ADDRESS}")
+    assert answer.json() == {"blsPublicKey": base58.encode(own.endorser_public_key)}
+    missing = await private.get(f"/addresses/bls/{OTHER_ADDRESS}")
+    assert (missing.status, missing.json()) == (
+        400,
+        {"error": 115, "message": "no private key for sender address in wallet"},
+    )
+    wrong = await private.get("/addresses/bls/abc")
+    assert (wrong.status, message_of(wrong)) == (400, "invalid address")
+
+
 async def test_members_that_a_client_states_are_taken(private: PrivateChain) -> None:
     private.mine()
     other = commitment(b"k" * 32, 12)
@@ -179,6 +192,7 @@ async def test_a_remote_key_needs_its_members(private: PrivateChain) -> None:
             return RemoteKey(RICH.public_key, cast("RemoteSigner", None))
 
     private.node.wallet = cast("Wallet", NoSecrets())
+    assert (await private.get(f"/addresses/bls/{RICH_ADDRESS}")).status == 400
     answer = await private.post(SIGN, UNSIGNED, WITH_KEY)
     assert answer.status == 400
     assert "state endorserPublicKey and commitmentSignature" in message_of(answer)

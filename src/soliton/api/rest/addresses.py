@@ -30,8 +30,9 @@ from soliton.chain.addresses import (
 )
 from soliton.chain.errors import AddressError
 from soliton.chain.values import AssetId
-from soliton.crypto import base58
+from soliton.crypto import base58, bls
 from soliton.crypto.errors import Base58Error
+from soliton.crypto.keys import KeyPair
 from soliton.ledger.state import (
     WAVES,
     effective_balance_at,
@@ -78,6 +79,12 @@ class OneAddress(msgspec.Struct, frozen=True, gc=False):
     """An address."""
 
     address: str
+
+
+class EndorserKey(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The key (BLS12-381) with which a generator endorses blocks."""
+
+    bls_public_key: str
 
 
 class Validity(msgspec.Struct, frozen=True, gc=False):
@@ -163,6 +170,15 @@ def seed(request: Request) -> AccountSeed:
     if found is None:
         raise errors.MISSING_SENDER_PRIVATE_KEY.error()
     return AccountSeed(text, base58.encode(found))
+
+
+def endorser_key(request: Request) -> EndorserKey:
+    """The key for endorsements of an account of the node's wallet."""
+    keys = node_of(request).wallet.key(address_argument(request))
+    if not isinstance(keys, KeyPair):
+        # A key outside of the node makes no such signatures.
+        raise errors.MISSING_SENDER_PRIVATE_KEY.error()
+    return EndorserKey(base58.encode(bls.public_key_of(bls.generate_key(keys.private_key))))
 
 
 # --- conversion and validation --------------------------------------------------------------------
@@ -356,6 +372,9 @@ asset         | text    | Of the asset with this id | {examples.ASSET_ID}
         "The account seed of an account of the node's wallet, in base58", AccountSeed,
         {"address": examples.ADDRESS, "seed": examples.ACCOUNT_SEED},
         "INVALID_ADDRESS MISSING_SENDER_PRIVATE_KEY CUSTOM_VALIDATION_ERROR"),
+    row("GET /addresses/bls/{address} reads=node family=waves", endorser_key,
+        "The key for endorsements of an account of the node's wallet", EndorserKey,
+        {"blsPublicKey": examples.ENDORSER_KEY}, "INVALID_ADDRESS MISSING_SENDER_PRIVATE_KEY"),
     row("GET /addresses/publicKey/{publicKey}", of_public_key, "The address of a public key",
         OneAddress, {"address": examples.ADDRESS}, "INVALID_PUBLIC_KEY"),
     row("GET /addresses/validate/{address}", validate,

@@ -10,6 +10,7 @@ from typing import Final
 
 ADDRESS: Final = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
 PUBLIC_KEY: Final = "AXbaBkJNocyrVpwqTzD4TpUY8fQ6eeRto9k1m2bNCzXV"
+ENDORSER_KEY: Final = "6Td8o1x3b2yB2yc7mgf6egp4nrD7HcQ8LWtP3SNz2Fv2FhdWdkK8ordxvzwDu8D7Ki"
 ACCOUNT_SEED: Final = "HewBh5uTNEGLVpmDPkJoHEi5vbZ6uk7fjKdP5ghiXKBs"
 AMOUNT: Final = 9_000_000_000_000_000
 ASSET_ID: Final = "DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"
