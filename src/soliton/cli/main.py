@@ -33,6 +33,7 @@ _CONFIG = click.option(
 _OTHER_MODULES = ImportedLater(
     {
         "api-key": "soliton.cli.keys:api_key",
+        "compare": "soliton.cli.compare:compare",
         "config": "soliton.cli.config:config",
         "data-service": "soliton.cli.data_service:data_service",
         "devnet": "soliton.cli.devnet:devnet",
@@ -42,6 +43,7 @@ _OTHER_MODULES = ImportedLater(
         "peers": "soliton.cli.peers:peers",
         "ride": "soliton.cli.ride_node:group",
         "signer": "soliton.cli.signer:signer",
+        "status": "soliton.cli.status:status",
     }
 )
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from soliton.cli.helping import Commands, printable
+from soliton.cli.helping import Commands
+from soliton.cli.tables import table
 from soliton.errors import EnvironmentProblem, InputError
 
 if TYPE_CHECKING:
@@ -136,10 +137,5 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> No
     click.echo(f"{title}: {len(rows) or 'none'}")
     if not rows:
         return
-    lines = [head, *rows]
-    widths = [max(len(str(line[at])) for line in lines) for at in range(len(head))]
-    for line in lines:
-        cells = (
-            printable(str(cell)).ljust(width) for cell, width in zip(line, widths, strict=True)
-        )
-        click.echo("  " + "  ".join(cells).rstrip())
+    for line in table(head, rows):
+        click.echo(f"  {line}")

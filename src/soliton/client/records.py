@@ -349,6 +349,18 @@ class NodeStatus(Record, frozen=True):
     updated_timestamp: int
 
 
+class Readiness(Record, frozen=True):
+    """Whether a Soliton node is ready for requests: ``status`` is ``ready`` or ``unready``, for the
+    ``reasons``. The age of its last block is in seconds, the ``lag`` in blocks.
+    """
+
+    status: str
+    reasons: tuple[str, ...] = ()
+    height: int = 0
+    last_block_age: int = 0
+    lag: int = 0
+
+
 class Feature(Record, frozen=True):
     """A protocol feature, and the state of the vote on it."""
 
@@ -361,9 +373,15 @@ class Feature(Record, frozen=True):
 
 
 class FeatureList(Record, frozen=True):
-    """All features."""
+    """All features, and the window of the vote on them: its length, the last height of it, and the
+    number of votes that approves one.
+    """
 
     features: list[Feature]
+    height: int = 0
+    voting_interval: int = 0
+    voting_threshold: int = 0
+    next_check: int = 0
 
 
 class Reward(Record, frozen=True):

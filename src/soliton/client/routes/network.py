@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, Final
 
 from soliton.chain.addresses import MAX_ADDRESS_CHARS, check_address
@@ -14,10 +15,21 @@ from soliton.client.records import (
     NodeStatus,
     Peer,
     PeerList,
+    Readiness,
     Reward,
     TimeRecord,
 )
-from soliton.client.steps import Core, Request, Steps, ask, call, get, key_headers
+from soliton.client.steps import (
+    Core,
+    Request,
+    Steps,
+    ask,
+    call,
+    decoded,
+    get,
+    key_headers,
+    refused,
+)
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 
@@ -64,6 +76,18 @@ def node_status(core: Core) -> Steps[NodeStatus]:
     return get(core, "/node/status", NodeStatus)
 
 
+def readiness(core: Core) -> Steps[Readiness]:
+    """Whether the node is ready for requests. Raises ``NotFound`` for nodes other than Soliton's,
+    which do not tell.
+    """
+    # Without retries: a node that is not ready answers with the status of a busy one.
+    del core
+    answer = yield Request("GET", "/readyz")
+    if answer.status not in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE):
+        raise refused(answer)
+    return decoded(answer, Readiness)
+
+
 def time(core: Core) -> Steps[int]:
     """The time of the node's clock, in milliseconds."""
     reply = yield from get(core, "/utils/time", TimeRecord)
@@ -74,6 +98,11 @@ def features(core: Core) -> Steps[list[Feature]]:
     """The protocol features, and the state of the vote on each."""
     reply = yield from get(core, "/activation/status", FeatureList)
     return reply.features
+
+
+def voting(core: Core) -> Steps[FeatureList]:
+    """The protocol features with the window of the vote on them."""
+    return get(core, "/activation/status", FeatureList)
 
 
 def reward(core: Core, height: int | None = None) -> Steps[Reward]:
