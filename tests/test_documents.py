@@ -49,6 +49,10 @@ RUN_BY: dict[str, dict[str, tuple[int, str]]] = {
     "docs/how-to/join-a-network.md": {"": (1, BY_HAND)},
     "docs/how-to/look-into-the-ledger.md": {"python": (7, "tests/ledger/test_notebook.py")},
     "docs/how-to/run-a-matcher.md": {"": (4, BY_HAND)},
+    "docs/how-to/run-behind-a-proxy.md": {
+        "hocon": (1, "tests/web/test_reverse_proxy.py"),
+        "nginx": (3, "tests/web/test_reverse_proxy.py"),
+    },
     "docs/how-to/run-a-signer.md": {"": (12, "tests/e2e/test_signer_how_to.py")},
     "docs/how-to/several-matchers.md": {"hocon": (1, BY_HAND)},
     "docs/how-to/simulate-a-network.md": {"": (2, BY_HAND)},

@@ -149,6 +149,13 @@ PATTERNS: dict[str, tuple[Text, ...] | str] = {
     "workshop/debugger.py:_NUMBER": OWN,
     "workshop/debugger.py:_WORD": runs("a", "a ", "1", "_"),
     "web/cors.py:_ORIGIN": runs("a", "a:", "://", "a://", "a://a"),
+    "proxies.py:_ESCAPED": runs("\\", "a"),
+    "proxies.py:_PAIR": (
+        *runs(" ", "a", "a=", "a=b", 'a="', "\\", 'a="b";', "a=b;", ",", "\t ", "="),
+        lambda n: " " * n + "!",
+        lambda n: 'a="' + "\\" * n,
+        lambda n: "a=b" + " " * n + "x",
+    ),
     "web/header_rules.py:_AUTHORITY": runs("a", "%20", "%", ":", "1", "[::", "[::%25a", "a:1"),
 }
 # Those that programs of ours make while they run, from what an operator has written.

@@ -11,8 +11,10 @@ CLIENTS = """
 127.8.9.1            |
 ::1                  |
 ::ffff:127.0.0.1     |
-/run/a.socket        |
                      |
+/run/a.socket        | unknown
+proxy.example        | unknown
+1.2.3.4, ::1         | unknown
 10.1.2.3             | 10.1.2.3
 ::ffff:10.1.2.3      | 10.1.2.3
 2001:db8:1:2:3:4:5:6 | 2001:db8:1:2::

@@ -16,7 +16,7 @@ from soliton.matcher.rest.application import Application
 from soliton.matcher.rest.http_gate import HttpGate
 from soliton.matcher.rest.order_channel import ORDERS, OrderChannel, order_server
 from soliton.matcher.rest.order_worker import OrderWorker
-from soliton.matcher.run import CONNECTIONS, SERVER_LIMITS
+from soliton.matcher.run import CONNECTIONS, server_limits
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import RestApi
 from soliton.node.log_settings import LogSettings
@@ -34,7 +34,7 @@ async def listen(matcher: Matcher) -> tuple[Application, WorkerService]:
     interface = build_app(matcher, service.counters, behind=True)
     program = partial(run_worker, current_log(), api, settings.id, settings.network.chain_id)
     gate = order_server(interface.place)
-    await service.start(interface.gate, gate, program, websockets=CONNECTIONS)
+    await service.start(interface.gate, gate, program, websockets=CONNECTIONS, proxies=api.proxies)
     return interface, service
 
 
@@ -60,4 +60,4 @@ async def _serve(
     def make_app(upstream: Upstream, channel: OrderChannel) -> HttpGate:
         return OrderWorker(api, server_name, chain_id, upstream, channel, counters, handoff).gate
 
-    await serve_as_worker(worker, lifeline, ORDERS, make_app, SERVER_LIMITS, counters)
+    await serve_as_worker(worker, lifeline, ORDERS, make_app, server_limits(api), counters)

@@ -11,7 +11,7 @@ from typing import Final
 from soliton.api.context import EXPOSED_HEADERS, ApiContext
 from soliton.controls.control import Controls
 from soliton.node.node import Node
-from soliton.node.rest_settings import ApiLimits, RestApi
+from soliton.node.rest_settings import RestApi
 from soliton.parallel.signatures import SignatureChecker
 from soliton.web.cors import KEY_HEADERS, Cors
 from soliton.web.server import ServerLimits
@@ -64,10 +64,12 @@ def signature_checker() -> SignatureChecker:
     return SignatureChecker(group=CHECKED_TOGETHER)
 
 
-def server_limits(limits: ApiLimits) -> ServerLimits:
+def server_limits(settings: RestApi) -> ServerLimits:
     """Return the limits of a REST API's server."""
+    limits = settings.limits
     return ServerLimits(
         connections=limits.connections,
         connections_per_client=limits.connections_per_client,
         counts_local_clients=limits.local_clients,
+        proxies=settings.proxies,
     )

@@ -67,7 +67,7 @@ async def start_api(
         api_context(node, signatures, controls), no_controls=no_controls
     )
     app = build_app(context)
-    limits = server_limits(settings.limits)
+    limits = server_limits(settings)
     counters = context.traffic.counters
     return await serve(app, settings.bind_address, settings.port, limits, counters=counters)
 

@@ -85,6 +85,6 @@ async def _serve(node: Node, obeys: bool, worker: WorkerContext, lifeline: Conne
             node.chain.follow()
         traffic.note_use()
 
-    limits = server_limits(node.settings.rest_api.limits)
+    limits = server_limits(node.settings.rest_api)
     counters = traffic.counters
     await serve_as_worker(worker, lifeline, TRANSACTIONS, make_app, limits, counters, tick=tick)

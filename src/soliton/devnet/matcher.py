@@ -25,7 +25,7 @@ from soliton.errors import InvariantBroken
 from soliton.matcher.journal import Journal, Record
 from soliton.matcher.rest.app import build_app
 from soliton.matcher.rest.application import Application
-from soliton.matcher.run import NOT_DURABLE, SERVER_LIMITS
+from soliton.matcher.run import NOT_DURABLE, server_limits
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import MatcherSettings, NodeAccess, Queue, RestApi
 from soliton.matcher.stores import open_journal, open_snapshots
@@ -106,7 +106,7 @@ class DevnetMatcher:
         self._instance = await self._start_instance(local, kept, below, {})
         api = self._settings.rest_api
         self._gate = _Gate(self._instance.interface)
-        self._server = await serve(self._gate, api.address, api.port, SERVER_LIMITS)
+        self._server = await serve(self._gate, api.address, api.port, server_limits(api))
         self.host, self.port = self._server.host, self._server.port
         self._watch()
 

@@ -49,10 +49,14 @@ class Gone(Exception):
 class Call(CallState):
     """A call on a stream of HTTP/2."""
 
-    __slots__ = ("_data", "_last", "_machine", "_timer", "_waiter", "route", "stream")
+    __slots__ = ("_data", "_last", "_machine", "_timer", "_waiter", "client", "route", "stream")
 
-    def __init__(self, clients: Clients, machine: Machine, stream: Stream, route: Route) -> None:
+    def __init__(
+        self, clients: Clients, client: str, machine: Machine, stream: Stream, route: Route
+    ) -> None:
+        """``client`` is the key of its client for limits."""
         super().__init__(clients)
+        self.client = client
         self._machine = machine
         self.stream = stream
         self.route = route

@@ -62,7 +62,9 @@ class Peer:
         if route.refusal is not None:
             machine.out.finish(stream, route.refusal)
             return
-        call = stream.owner = Call(self._clients, machine, stream, route)
+        call = stream.owner = Call(
+            self._clients, self._connection.client_of(head), machine, stream, route
+        )
         self._clients.add(call)
         if method_of(call).streams_requests:
             self._begin_conversation(call)
@@ -140,7 +142,7 @@ class Peer:
         clients.request_received(call)
         data = call.last_message(data)
         request = method.parsed(data)
-        clients.count(call, self._connection.client, stream=method.streams_responses)
+        clients.count(call, call.client, stream=method.streams_responses)
         view = self._views.current() if method.holds_snapshot else None
         found: Any = method.call(view and view.chain, request, call.route.metadata)
         if isinstance(found, Message | bytes):
@@ -220,7 +222,7 @@ class Peer:
         """Count the call from now on: its first request may come late."""
         self._clients.request_received(call)
         try:
-            self._clients.count(call, self._connection.client, stream=True)
+            self._clients.count(call, call.client, stream=True)
         except Refused as error:
             call.fail(error)
         else:

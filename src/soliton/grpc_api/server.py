@@ -54,6 +54,7 @@ async def listen(
         idle_seconds=IDLE_SECONDS,
         write_seconds=calls.read_ms / 1_000,
         ping_seconds=ping_seconds,
+        proxies=calls.proxies,
     )
 
     def make(connection: Http2Connection) -> Peer:

@@ -12,18 +12,22 @@ from soliton.matcher.node_client import NodeClient
 from soliton.matcher.rest.app import build_app
 from soliton.matcher.rest.application import Application
 from soliton.matcher.service import Matcher
-from soliton.matcher.settings import MatcherSettings
+from soliton.matcher.settings import MatcherSettings, RestApi
 from soliton.matcher.stores import open_journal, open_snapshots
 from soliton.web.server import RunningService, ServerLimits, serve
 
 CONNECTIONS = 12_000
 """WebSocket connections stay open; this allows 10,000 of them, plus requests."""
-SERVER_LIMITS = ServerLimits(connections=CONNECTIONS)
 NOT_DURABLE = "never"
 
 
 Listen = Callable[[Matcher], Awaitable[tuple[Application, RunningService]]]
 """Starts the server of a matcher; raises ``EnvironmentProblem``."""
+
+
+def server_limits(settings: RestApi) -> ServerLimits:
+    """Return the limits of a matcher's server."""
+    return ServerLimits(connections=CONNECTIONS, proxies=settings.proxies)
 
 
 class RunningMatcher:
@@ -49,7 +53,7 @@ async def listen(matcher: Matcher) -> tuple[Application, RunningService]:
     """Serve a matcher in this process."""
     interface = build_app(matcher)
     where = matcher.settings.rest_api
-    server = await serve(interface.gate, where.address, where.port, SERVER_LIMITS)
+    server = await serve(interface.gate, where.address, where.port, server_limits(where))
     return interface, server
 
 

@@ -36,6 +36,7 @@ from soliton.matcher.trading_settings import (
     read_tickers,
     read_trading,
 )
+from soliton.proxies import NO_PROXIES, TrustedProxies, read_proxies
 from soliton.web.clock import wall_clock
 
 MATCHER_PORT: Final = 6886
@@ -101,6 +102,7 @@ class RestApi(msgspec.Struct, frozen=True):
     limits: Limits = Limits()
     workers: int = 0
     """The number of worker processes that read the clients' requests."""
+    proxies: TrustedProxies = NO_PROXIES
 
     def check_api_key(self, key: str) -> bool:
         """Whether ``key`` is a configured one, compared in constant time."""
@@ -304,6 +306,7 @@ def _rest_api(section: Section) -> RestApi:
         max_body_bytes=section.integer("max-body-bytes", 100_000, 1_000, MAX_COUNT),
         limits=_limits(section.section("limits")),
         workers=section.integer("workers", 0, 0, MAX_WORKERS),
+        proxies=read_proxies(section),
     )
 
 

@@ -21,6 +21,7 @@ from soliton.crypto import base58
 from soliton.errors import InputError
 from soliton.node.miner_settings import COMMITTING
 from soliton.node.rest_settings import MAX_PORT, MAX_WORKERS, bind_address
+from soliton.proxies import NO_PROXIES, TrustedProxies, read_proxies
 
 NODE_API: Final = "com.wavesplatform.api.grpc.GRPCServerExtension"
 UPDATES: Final = "com.wavesplatform.events.BlockchainUpdates"
@@ -31,13 +32,14 @@ _WITHOUT_EFFECT: Final = ("worker-threads",)
 class GrpcLimits(msgspec.Struct, frozen=True):
     """``grpc.limits``: concurrent requests and streams of one address, in all processes together,
     and how long (ms) a client may leave data unread. Clients on this machine are counted only with
-    ``local_clients``.
+    ``local_clients``, those of trusted ``proxies`` by their own addresses.
     """
 
     requests_per_client: int = 1_000
     streams_per_client: int = 250
     read_ms: int = 120_000
     local_clients: bool = False
+    proxies: TrustedProxies = NO_PROXIES
 
 
 class GrpcSettings(msgspec.Struct, frozen=True):
@@ -101,17 +103,18 @@ def read(root: Section, notes: list[str]) -> GrpcSettings:
         matcher_port=matcher_port if by_matcher else None,
         matcher_pools=_keys(pools, "public-keys") | _keys_in_file(pools, "file-path"),
         matcher_allowed=_keys(scripts, "allowed-blockchain-state-accounts"),
-        limits=_limits(own.section("limits")),
+        limits=_limits(own.section("limits"), read_proxies(own)),
     )
 
 
-def _limits(section: Section) -> GrpcLimits:
+def _limits(section: Section, proxies: TrustedProxies) -> GrpcLimits:
     usual = GrpcLimits()
     return GrpcLimits(
         section.integer("requests-per-client", usual.requests_per_client, 1, MAX_CALLS),
         section.integer("streams-per-client", usual.streams_per_client, 1, MAX_CALLS),
         section.duration_ms("read-timeout", usual.read_ms),
         section.boolean("local-clients", usual.local_clients),
+        proxies,
     )
 
 

@@ -21,6 +21,7 @@ from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.public_secrets import is_public_api_key
+from soliton.proxies import TrustedProxies, read_proxies
 
 MAX_PORT: Final = 65_535
 MAX_REQUEST_LIMIT: Final = 1_000_000
@@ -114,6 +115,7 @@ class RestApi(msgspec.Struct, frozen=True):
     workers: int
     limits: ApiLimits
     named_keys: tuple[NamedKey, ...]
+    proxies: TrustedProxies
 
     @property
     def api_key_hash(self) -> bytes | None:
@@ -186,6 +188,7 @@ def read(section: Section, network: Network, notes: list[str]) -> RestApi:
         workers=section.integer("workers", 0, 0, MAX_WORKERS),
         limits=_limits(section.section("limits")),
         named_keys=_named_keys(section),
+        proxies=read_proxies(section),
     )
     if settings.api_key_hash_text and settings.api_key_hash is None:
         notes.append(

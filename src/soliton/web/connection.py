@@ -76,18 +76,24 @@ class Shared(Generic[R]):
         self._second = 0
         self._date = b""
 
-    def opens(self, client: str) -> bool:
-        """Count a connection; return whether its client exceeds its limit."""
+    def opens(self, host: str) -> bool:
+        """Count a connection from an address; return whether that exceeds its limit."""
         limit = self.limits.connections_per_client
-        if limit is None or not self._counts(client):
+        if limit is None or not self._counts_connections(host):
             return False
+        client = client_key(host)
         self._open.add(client)
         return self._open.of(client) > limit
 
-    def closes(self, client: str) -> None:
+    def closes(self, host: str) -> None:
         """Count the end of a connection."""
-        if self.limits.connections_per_client is not None and self._counts(client):
-            self._open.add(client, -1)
+        limit = self.limits.connections_per_client
+        if limit is not None and self._counts_connections(host):
+            self._open.add(client_key(host), -1)
+
+    def _counts_connections(self, host: str) -> bool:
+        """Whether an address has a limit of connections: a trusted proxy has many clients."""
+        return self._counts(client_key(host)) and not self.limits.proxies.trusts(host)
 
     def forget(self, connection: HandedOver) -> None:
         """Remove a connection that has ended, or has another owner."""
@@ -199,14 +205,18 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             self._transport.abort()
         self._host = host or ""
         self._parser = http1.RequestParser(
-            self._service, self._limits.head_bytes, self._host, peer_of(self._transport)
+            self._service,
+            self._limits.head_bytes,
+            self._host,
+            peer_of(self._transport),
+            self._limits.proxies,
         )
         if not self._shared.make_room():
             self._is_ending = True
             self._transport.abort()
         self._shared.connections.add(self)
         self._shared.idle[self] = None
-        self._has_too_many = self._shared.opens(client_key(self._host))
+        self._has_too_many = self._shared.opens(self._host)
         self._watch(http1.State.HEAD)
         self._watch_idleness()
         if self._handed_off is not None:
@@ -249,7 +259,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         """Clean up, and cancel work that ends with the client."""
         del exc
         self._leave()
-        self._shared.closes(client_key(self._host))
+        self._shared.closes(self._host)
         if self._writable is not None:
             self._writable.set()
         if self._task is not None and self._ends_with_client:
@@ -369,7 +379,9 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
     def _charge(self) -> None:
         """Charge the client for its bodies; it rests when it has used more than its share."""
         used, self._used = self._used, 0.0
-        rest = self._shared.debts.charge(self._shared.payer(client_key(self._host)) or self, used)
+        rest = self._shared.debts.charge(
+            self._shared.payer(client_key(self._parser.client)) or self, used
+        )
         if rest and self._rest_timer is None and not self._is_ending:
             self._waits_for_turn = True
             self._rest_timer = self._loop.call_later(rest, self._end_rest)
@@ -569,10 +581,10 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
 
     def _hand_over(self, request: R, answer: HandOver) -> HandedOver:
         """Pass the connection to another owner. It still counts."""
-        shared, client = self._shared, client_key(self._host)
+        shared, host = self._shared, self._host
 
         def lost(ended: HandedOver) -> None:
-            shared.closes(client)
+            shared.closes(host)
             shared.forget(ended)
 
         self._leave()

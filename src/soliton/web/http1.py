@@ -15,6 +15,7 @@ import httptools
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from soliton.errors import InvariantBroken
+from soliton.proxies import NO_PROXIES, TrustedProxies
 from soliton.web.answers import Service, Stream, Unread, Whole
 from soliton.web.header_rules import combined, is_authority, repeats_single
 from soliton.web.request import Request
@@ -89,7 +90,9 @@ Event: TypeAlias = R | Refused[R] | Invalid | Continue
 
 
 class RequestParser(Generic[R]):
-    """Parses the requests of one connection; ``host`` is the address of its client."""
+    """Parses the requests of one connection; ``host`` is the address at its other end, which is
+    that of its client or of a trusted proxy.
+    """
 
     __slots__ = (
         "_body",
@@ -106,18 +109,30 @@ class RequestParser(Generic[R]):
         "_max_body",
         "_parser",
         "_peer",
+        "_proxies",
         "_request",
         "_url",
+        "client",
         "state",
         "unparsed",
     )
 
-    def __init__(self, service: Service[R], head_bytes: int, host: str, peer: str = "") -> None:
+    def __init__(
+        self,
+        service: Service[R],
+        head_bytes: int,
+        host: str,
+        peer: str = "",
+        proxies: TrustedProxies = NO_PROXIES,
+    ) -> None:
         self._make = service.request_class
         self._max_body = service.body_limits.max_bytes
         self._head_limit = head_bytes
         self._host = host
         self._peer = peer
+        self._proxies = proxies if proxies.trusts(host) else None
+        self.client = host
+        """The address of the client of the last request."""
         self._parser = HttpRequestParser(self)
         self.state = State.BETWEEN
         self.unparsed = b""
@@ -271,13 +286,15 @@ class RequestParser(Generic[R]):
         else:
             parsed = httptools.parse_url(url)
             path, query = parsed.path or b"", parsed.query or b""
+        if self._proxies is not None:
+            self.client = self._proxies.client_of(self._host, self._fields)
         request = self._make(
             parser.get_method().decode("ascii"),
             path.decode("latin-1"),
             query,
             self._fields,
             b"",
-            self._host,
+            self.client,
         )
         request.peer = self._peer
         request.keep_alive = parser.should_keep_alive() and parser.get_http_version() != "1.0"

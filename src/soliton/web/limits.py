@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from soliton.proxies import NO_PROXIES, TrustedProxies
+
 BACKLOG: Final = 1024
 HEALTH_PATHS: Final = frozenset(("/livez", "/readyz"))
 """Answered also where there are too many connections."""
@@ -42,3 +44,6 @@ class ServerLimits(msgspec.Struct, frozen=True):
     """How long a client may not read while the write buffer is full."""
     websocket_message_bytes: int = 64 * 1024
     """The longest message that a client may send over a WebSocket."""
+    proxies: TrustedProxies = NO_PROXIES
+    """Reverse proxies: their connections are not limited by address, their clients' requests are.
+    """

@@ -44,7 +44,7 @@ class Request:
     """One request: head, body, and the converted parameters of its route.
 
     ``path`` is the raw path, decoded as Latin-1; names of headers are in lower case; ``host`` is
-    the address of the client.
+    the address of the client, from its connection or a trusted proxy (``proxies``).
     """
 
     __slots__ = (

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from soliton.proxies import NO_PROXIES, TrustedProxies
 from soliton.web.answers import Service
 from soliton.web.channel import Channel, ChannelServer, ChannelSpec, connect
 from soliton.web.handoff import SocketReceiver
@@ -59,14 +60,16 @@ class WorkerService:
         websockets: int = 0,
         gauges: Iterable[int] = (),
         ended: Callable[[], None] = lambda: None,
+        proxies: TrustedProxies = NO_PROXIES,
     ) -> None:
         """Start serving: ``app`` gets forwarded requests, and WebSocket connections of workers, at
-        most ``websockets`` of each worker. Other arguments as for ``Workers.start``. Raises
-        ``EnvironmentProblem``, with nothing left open.
+        most ``websockets`` of each worker, which may come from ``proxies``. Other arguments as for
+        ``Workers.start``. Raises ``EnvironmentProblem``, with nothing left open.
         """
         limits = ServerLimits(
             connections=self._count * (MAX_CONNECTIONS + websockets),
             keep_alive_seconds=2 * MAX_IDLE_SECONDS,
+            proxies=proxies,
         )
         self._channel = channel
         worker = self._workers.context

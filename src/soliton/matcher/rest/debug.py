@@ -76,6 +76,8 @@ def settings_json(core: Matcher) -> dict[str, Any]:
             "request-timeout": f"{api.request_timeout_ms}ms",
             "max-body-bytes": api.max_body_bytes,
             "workers": api.workers,
+            "trusted-proxies": [str(each) for each in api.proxies.networks],
+            "forwarded-header": api.proxies.header,
             "limits": {
                 "requests-per-second": api.limits.requests_per_second,
                 "burst": api.limits.burst,

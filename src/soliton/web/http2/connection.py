@@ -13,9 +13,11 @@ from typing import Final, cast
 
 from soliton.turns import PIECE_BYTES, Rounds
 from soliton.web.clients import LOCAL, client_key
+from soliton.web.header_rules import combined
 from soliton.web.http2 import frames
 from soliton.web.http2.limits import MAX_UNREAD_BYTES, Http2Limits
 from soliton.web.http2.machine import Handler, Machine
+from soliton.web.http2.requests import Head
 from soliton.web.peers import host_of
 from soliton.web.shared_counters import CONNECTIONS, SharedCounters
 
@@ -75,7 +77,7 @@ class Shared:
 
     def _client(self, connection: Http2Connection) -> str | None:
         is_counted = connection.client != LOCAL or self.limits.counts_local_clients
-        return connection.client if is_counted else None
+        return connection.client if is_counted and not connection.is_proxy else None
 
 
 class Http2Connection(asyncio.Protocol):
@@ -84,7 +86,10 @@ class Http2Connection(asyncio.Protocol):
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
         self.client = LOCAL
-        """The key of the client for limits."""
+        """The key of the address at the other end, for limits."""
+        self.is_proxy = False
+        """Whether it is a trusted proxy's, which has many clients."""
+        self._host = ""
         self._limits = shared.limits
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
@@ -111,6 +116,13 @@ class Http2Connection(asyncio.Protocol):
     def begin_turn(self) -> None:
         """Begin a turn among the connections that wait for one."""
         self.ends_at = min(self.shared.rounds.ends_at, perf_counter() + TURN_SECONDS)
+
+    def client_of(self, head: Head) -> str:
+        """Return the key of the client of a request, for limits."""
+        if not self.is_proxy:
+            return self.client
+        host = self._limits.proxies.client_of(self._host, combined(head.fields))
+        return client_key(host)
 
     def hold(self) -> None:
         """Pause reading until ``go_on`` is called as often."""
@@ -158,7 +170,9 @@ class Http2Connection(asyncio.Protocol):
         # That of uvloop has all of the methods, but not the class.
         self._transport = cast("asyncio.Transport", transport)
         host = host_of(self._transport)
-        self.client = client_key(host or "")
+        self._host = host or ""
+        self.client = client_key(self._host)
+        self.is_proxy = self._limits.proxies.trusts(self._host)
         has_room = self.shared.make_room(self.client)
         has_too_many = self.shared.opens(self)
         if host is None or not has_room:

@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from soliton.proxies import NO_PROXIES, TrustedProxies
+
 HEADER_LIST_BYTES: Final = 16 * 1024
 """The size of the headers of one request, by RFC 9113; requests above it are refused."""
 MOST_HEADER_LIST_BYTES: Final = 64 * 1024
@@ -77,3 +79,6 @@ class Http2Limits(msgspec.Struct, frozen=True):
     """How long a client may not read while data is pending."""
     ping_seconds: float = 300.0
     """The minimum interval of clients' pings."""
+    proxies: TrustedProxies = NO_PROXIES
+    """Reverse proxies: their connections are not limited by address, their clients' requests are.
+    """
