@@ -6,6 +6,7 @@ What lives here: options and output. What does not: the comparison (``comparing`
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -60,7 +61,10 @@ def compare(
     ours, theirs, judge = sides
     assert ours is not None and theirs is not None
     try:
-        found = compare_chains(ours, theirs, judge)
+        with ExitStack() as stack:
+            for side in filter(None, sides):
+                stack.enter_context(side.node)
+            found = compare_chains(ours, theirs, judge)
     except (ClientError, EnvironmentProblem) as error:
         click.echo(f"soliton: {error}", err=True)
         sys.exit(NO_ANSWER)

@@ -58,14 +58,38 @@ class Problem(NamedTuple):
 # --- check ----------------------------------------------------------------------------------------
 
 
+class Examination(NamedTuple):
+    """What was found in a file: problems, which stop a start, and notes, both with their places;
+    the settings, ``None`` if they cannot be read; whether they are those of a matcher, too.
+    """
+
+    problems: list[str]
+    notes: list[str]
+    settings: Settings | None
+    is_matcher: bool = False
+
+
 def check(path: Path, network: str | None) -> int:
     """Print the problems of a file and return the exit code."""
+    found = examine(path, network)
+    for text in found.problems:
+        click.echo(text)
+    for text in found.notes:
+        click.echo(text)
+    if not found.problems and found.settings is not None:
+        name = found.settings.network.name
+        kinds = "a node and a matcher" if found.is_matcher else "a node"
+        click.echo(f"{path}: no problems; the settings of {kinds} on {name}")
+    return int(bool(found.problems))
+
+
+def examine(path: Path, network: str | None) -> Examination:
+    """Find the problems of a file."""
     try:
         file = read_file(path, network)
     except SettingsError as error:
         # The message names the file and line.
-        click.echo(error)
-        return 1
+        return Examination([str(error)], [], None)
     chosen = None if network is None else networks.load(network)
     around: list[Reading] = []
 
@@ -90,16 +114,16 @@ def check(path: Path, network: str | None) -> int:
     places = [(file.place(problem.key), problem.text) for problem in problems]
     # In the order of lines; problems without a line first.
     places.sort(key=lambda each: ("", 0) if each[0] is None else each[0])
-    for place, text in places:
-        click.echo(f"{place or path}: {text}")
+    noted = []
     for note in notes:
         key = next((each for each in _words(note) if each in file.places), "")
-        click.echo(f"{file.place(key) or path}: note: {note}")
-    if not problems:
-        name = around[0].settings.network.name
-        kinds = "a node and a matcher" if has_matcher(file) else "a node"
-        click.echo(f"{path}: no problems; the settings of {kinds} on {name}")
-    return int(bool(problems))
+        noted.append(f"{file.place(key) or path}: note: {note}")
+    return Examination(
+        [f"{place or path}: {text}" for place, text in places],
+        noted,
+        around[0].settings if around else None,
+        has_matcher(file),
+    )
 
 
 def _of_matcher(

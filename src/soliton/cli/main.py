@@ -37,6 +37,7 @@ _OTHER_MODULES = ImportedLater(
         "config": "soliton.cli.config:config",
         "data-service": "soliton.cli.data_service:data_service",
         "devnet": "soliton.cli.devnet:devnet",
+        "doctor": "soliton.cli.doctor:doctor",
         "keys": "soliton.cli.keys:keys",
         "matcher": "soliton.cli.matcher:matcher",
         "notify": "soliton.cli.notify:notify",

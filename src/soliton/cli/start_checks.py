@@ -137,7 +137,7 @@ def _wallet(settings: Settings) -> Iterator[Finding]:
 def _ports(settings: Settings) -> Iterator[Finding]:
     """Addresses that this machine does not have, and two services at one port."""
     taken: dict[int, str] = {}
-    for key, host, port in _listeners(settings):
+    for key, host, port in listeners(settings):
         problem = _not_here(host)
         if problem is not None:
             yield Finding(f"{key}.{_HOST_KEYS[key]}", problem)
@@ -153,7 +153,8 @@ _HOST_KEYS: Final = {
 _PORT_KEYS: Final = {**dict.fromkeys(_HOST_KEYS, "port"), "blockchain-updates": "grpc-port"}
 
 
-def _listeners(settings: Settings) -> Iterator[tuple[str, str, int]]:
+def listeners(settings: Settings) -> Iterator[tuple[str, str, int]]:
+    """Yield the section, address and port of each service that a node has."""
     rest, peers, grpc = settings.rest_api, settings.peers, settings.grpc
     if rest.enable:
         yield "rest-api", rest.bind_address, rest.port
