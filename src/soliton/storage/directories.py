@@ -77,7 +77,9 @@ def _stored_identity(directory: Path) -> tuple[bytes | None, bytes | None]:
             return None, None
         check_length(directory, mend=False)
         with (
-            lmdb.open(os.fsencode(directory), readonly=True, lock=False) as environment,
+            lmdb.open(
+                os.fsencode(directory), readonly=True, lock=False, readahead=False
+            ) as environment,
             environment.begin() as transaction,
         ):
             return transaction.get(layout.NETWORK), transaction.get(layout.VERSION)

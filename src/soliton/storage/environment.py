@@ -61,6 +61,8 @@ def open_environment(
         metasync=durable,
         max_readers=max_readers,
         max_spare_txns=SPARE_READERS,
+        # Most reads are of random keys: a disk that reads ahead would read megabytes for each.
+        readahead=False,
     )
     try:
         # Another process may have enlarged the map.
