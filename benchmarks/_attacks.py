@@ -1,7 +1,8 @@
 """What unwanted clients send, drawn by chance: the kinds of a mixed attack.
 
 What lives here: requests to node, matcher and signer that cost much, break rules or are left half
-way. What does not: sending them, and judging what becomes of them (``attack``).
+way. What does not: floods of frames (``_floods``), sending, and judging what becomes of all these
+(``attack``).
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
+import _floods
 import msgspec
 
-NODE, MATCHER, SIGNER = "node", "matcher", "signer"
+NODE, MATCHER, SIGNER, GRPC, PEER = "node", "matcher", "signer", "gRPC", "peer"
 BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 MAX_SOURCE = 900_000
 """Just below the largest body that the services take."""
@@ -446,7 +448,35 @@ def _sign(chance: Chance, _: Scene) -> Attempt:
     return Attempt("sign", SIGNER, post("/data", _json(body)))
 
 
+def _frame_flood(chance: Chance, _: Scene) -> Attempt:
+    service, path = chance.choice(((NODE, "/events"), (MATCHER, "/ws/v0")))
+    manner = chance.choice((Manner.LISTEN, Manner.LEAVE, Manner.DEAF))
+    return Attempt("frames", service, _floods.websocket(chance, path), manner)
+
+
+def _http2_flood(chance: Chance, _: Scene) -> Attempt:
+    manner = chance.choice((Manner.LISTEN, Manner.LEAVE, Manner.DEAF))
+    return Attempt("HTTP/2", GRPC, _floods.http2(chance), manner)
+
+
+def _peer_flood(chance: Chance, _: Scene) -> Attempt:
+    """A peer that is soon back, as another one."""
+    manner = chance.choice((Manner.LEAVE, Manner.LEAVE, Manner.LISTEN, Manner.DEAF))
+    return Attempt("peer", PEER, _floods.peer(chance), manner)
+
+
+def _slow_reader(chance: Chance, _: Scene) -> Attempt:
+    """Large answers that nobody reads."""
+    many = get("/api-docs/openapi.json").replace(b"Connection: close\r\n", b"")
+    return Attempt("unread", NODE, many * chance.randint(1, 100), Manner.DEAF)
+
+
 MAKERS: tuple[Maker, ...] = (
+    _frame_flood,
+    _frame_flood,
+    _http2_flood,
+    _peer_flood,
+    _slow_reader,
     _compile,
     _compile,
     _compile_with_imports,

@@ -34,6 +34,7 @@ class Devnet:
         self.url = urls["node"]
         self.matcher_url = urls["matcher"]
         self.signer_url = urls["signer"]
+        self.grpc_port = port_of(urls["gRPC"]) if "gRPC" in urls else 0
         self.ready_seconds = ready_seconds
 
     @property
@@ -94,7 +95,7 @@ def _begun(process: subprocess.Popen[str], started: float) -> Devnet:
     assert process.stdout is not None
     urls = {}
     for line in process.stdout:
-        if match := re.match(r"\s+(node|signer|matcher) +(http://\S+)", line):
+        if match := re.match(r"\s+(node|signer|matcher|gRPC) +(\S+:\d+)\S*", line):
             urls[match[1]] = match[2]
         if line.startswith("Ready."):
             break

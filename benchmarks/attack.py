@@ -1,8 +1,9 @@
 """A mixed attack beside honest traffic: ``python benchmarks/attack.py --seconds 3600``.
 
-A devnet (node, signer and matcher) with a block every two seconds is attacked by many clients at
-once (``--clients``, 200), each of whom draws what it does by chance (``_attacks``; ``--seed``).
-Beside them an honest client asks all three services, sends transfers, and places and cancels
+A devnet (node, signer, matcher and gRPC) with a block every two seconds, and a node that has a port
+for peers, are attacked by many clients at once (``--clients``, 200), each of whom draws what it
+does by chance (``_attacks``; ``--seed``); 1,100 more sockets (``--silent``) are open and say
+nothing. Beside them an honest client asks all of these, sends transfers, and places and cancels
 orders. Where the system lets us, attackers and the honest client come from addresses of their own,
 each out of a network namespace that is made for the run; otherwise, and with ``--local``, all come
 from this machine, where no client has limits.
@@ -10,7 +11,8 @@ from this machine, where no client has limits.
 Printed is what became of the requests by kind, the waits of the honest client beside those at a
 server that does nothing (the floor: what the machine itself makes wait), memory, file descriptors
 and reader slots over time, and the verdict: no wait above 100 ms beyond what the floor waited in
-the same moment, no status 500, no fault of the matcher's own, nothing that was accepted lost.
+the same moment, and in which the services themselves ran for so long; no status 500, no fault of
+the matcher's own, nothing that was accepted lost.
 Whether memory and slots are flat is for the reader: what is kept of scripts fills up to its limits
 first.
 """
@@ -26,6 +28,7 @@ import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -35,12 +38,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import hpack
 import msgspec
-from _attack_report import BAR_MS, failures, report, sample, watch
-from _attacks import DAPP_SOURCE, MATCHER, NODE, SIGNER, Attempt, Manner, Scene, draw
+from _attack_report import BAR_MS, failures, report, sample, tree, watch
+from _attacks import DAPP_SOURCE, GRPC, MATCHER, NODE, PEER, SIGNER, Attempt, Manner, Scene, draw
 from _devnet import Devnet, port_of, running
 from _orders import Market
 from devnet_orders import CHAIN_ID, COIN, KEYS, ask, give_gold, now, send
+from sync import Running
 
 from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.orders import Side
@@ -146,15 +151,40 @@ class Attacker:
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await reader.read(most)
 
+    async def silent(self, service: str, own: str | None) -> None:
+        """One connection after the other that says nothing."""
+        while time.time() < self._until:
+            local = None if own is None else (own, 0)
+            try:
+                reader, writer = await asyncio.open_connection(
+                    self._host, self._ports[service], local_addr=local
+                )
+            except OSError:
+                self.outcomes["silence", "refused"] += 1
+                await asyncio.sleep(1)
+                continue
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(max(1.0, self._until - time.time())):
+                    while await reader.read(MEGABYTE):
+                        pass
+            self.outcomes["silence", "closed"] += 1
+            writer.transport.abort()  # type: ignore[attr-defined]
+            await asyncio.sleep(0.5)
+
 
 async def attack(task: Task) -> dict[str, object]:
     """Attack until the time is over: how often each kind came to what."""
     attacker = Attacker(task.scene, task.ports, task.host, task.until)
+    services = (NODE, NODE, NODE, NODE, MATCHER, SIGNER, GRPC, PEER)
     await asyncio.gather(
         *(
             attacker.client(task.seed * 1_000 + number, task.address(number))
             for number in range(task.clients)
-        )
+        ),
+        *(
+            attacker.silent(services[number % len(services)], task.address(number % task.clients))
+            for number in range(task.silent)
+        ),
     )
     rows = [[*key, count] for key, count in attacker.outcomes.items()]
     return {"outcomes": rows, "examples": attacker.examples}
@@ -165,12 +195,12 @@ async def attack(task: Task) -> dict[str, object]:
 
 @dataclass
 class Waits:
-    """How long each answer of one kind took, in ms, and the long ones: when they came, and what the
-    longest wait at the floor was meanwhile.
+    """How long each answer of one kind took, in ms, and the long ones: when they came, what the
+    longest wait at the floor was meanwhile, and how long the service ran.
     """
 
     all: list[float] = field(default_factory=list)
-    long: list[tuple[float, float, float]] = field(default_factory=list)
+    long: list[tuple[float, float, float, float]] = field(default_factory=list)
 
 
 class Floor:
@@ -204,6 +234,57 @@ class Floor:
         return max(waits, default=0.0)
 
 
+class Caller:
+    """A connection of HTTP/2 that calls one method of gRPC, one call after the other."""
+
+    _HEADERS = (
+        (":method", "POST"), (":scheme", "http"), (":authority", "x"),
+        (":path", "/waves.node.grpc.BlocksApi/GetCurrentHeight"),
+        ("content-type", "application/grpc"), ("te", "trailers"),
+    )  # fmt: skip
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._decoder = hpack.Decoder()
+        self._number = -1
+
+    @classmethod
+    async def open(cls, host: str, port: int, local: tuple[str, int] | None) -> Caller:
+        """Connect."""
+        reader, writer = await asyncio.open_connection(host, port, local_addr=local)
+        writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + cls._frame(4, 0, 0))
+        return cls(reader, writer)
+
+    @staticmethod
+    def _frame(kind: int, flags: int, stream: int, body: bytes = b"") -> bytes:
+        head = struct.pack(">I", len(body))[1:] + bytes((kind, flags)) + struct.pack(">I", stream)
+        return head + body
+
+    async def call(self) -> str:
+        """Return the status of gRPC; raises ``ConnectionError`` at the end of the connection."""
+        self._number += 2
+        block = b"".join(
+            b"\0" + bytes((len(name),)) + name.encode() + bytes((len(value),)) + value.encode()
+            for name, value in self._HEADERS
+        )
+        self._writer.write(self._frame(1, 4, self._number, block))
+        self._writer.write(self._frame(0, 1, self._number, bytes(5)))
+        while True:
+            head = await self._reader.readexactly(9)
+            kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
+            body = await self._reader.readexactly(int.from_bytes(head[:3], "big"))
+            if kind == 6 and not flags:
+                self._writer.write(self._frame(6, 1, 0, body))
+            elif kind == 7:
+                raise ConnectionError("GOAWAY")
+            elif kind == 3 and stream == self._number:
+                return "reset"
+            elif kind == 1:
+                headers = dict(self._decoder.decode(body))
+                if flags & 1:
+                    return f"status {headers.get('grpc-status')}"
+
+
 class Honest:
     """A client with keep-alive connections, and what it was answered."""
 
@@ -211,6 +292,7 @@ class Honest:
         self._task = task
         self._open: dict[int, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
         self._floor = Floor()
+        self._caller: Caller | None = None
         self.waits: defaultdict[str, Waits] = defaultdict(Waits)
         self.statuses: Counter[str] = Counter()
         self.sent: list[str] = []
@@ -220,7 +302,7 @@ class Honest:
     ) -> bytes:
         """Ask and note the wait: the body of the answer, nothing where there was none."""
         port = self._task.ports[service]
-        started = time.perf_counter()
+        started, ran = time.perf_counter(), self._ran_ms(service)
         try:
             if port not in self._open:
                 own = self._task.address(MAX_CLIENTS)
@@ -238,19 +320,46 @@ class Honest:
             self._open.pop(port, None)
             self.statuses[f"{kind}: {type(error).__name__}"] += 1
             return b""
-        self._note(kind, started)
+        self._note(kind, started, self._ran_ms(service) - ran)
         status = answer[9:12].decode()
         self.statuses[f"{kind}: {status}"] += 1
         if b"connection: close" in answer.lower():
             self._open.pop(port)[1].close()
         return content if status == "200" else b""
 
-    def _note(self, kind: str, started: float) -> None:
+    async def call(self) -> None:
+        """Call a method over HTTP/2 and note the wait."""
+        started, ran = time.perf_counter(), self._ran_ms(GRPC)
+        try:
+            if self._caller is None:
+                own = self._task.address(MAX_CLIENTS)
+                local = None if own is None else (own, 0)
+                self._caller = await Caller.open(self._task.host, self._task.ports[GRPC], local)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                outcome = await self._caller.call()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+            self._caller = None
+            self.statuses[f"gRPC height: {type(error).__name__}"] += 1
+            return
+        self._note("gRPC height", started, self._ran_ms(GRPC) - ran)
+        self.statuses[f"gRPC height: {outcome}"] += 1
+
+    def _note(self, kind: str, started: float, ran: float) -> None:
         milliseconds = (time.perf_counter() - started) * 1e3
         self.waits[kind].all.append(milliseconds)
         if milliseconds > BAR_MS:
             floor = self._floor.longest_since(started)
-            self.waits[kind].long.append((time.time(), milliseconds, floor))
+            self.waits[kind].long.append((time.time(), milliseconds, floor, ran))
+
+    def _ran_ms(self, service: str) -> float:
+        """How long the main threads of a service have run so far: nobody waits longer for the
+        program itself.
+        """
+        total = 0
+        for process in self._task.processes[service]:
+            with contextlib.suppress(OSError):
+                total += int(Path(f"/proc/{process}/schedstat").read_text().split()[0])
+        return total / 1e6
 
     async def run(self) -> None:
         """Go on until the time is over."""
@@ -272,6 +381,8 @@ class Honest:
             await self.ask("node balance", NODE, "GET", f"/addresses/balance/{address}")
             await self.ask("matcher book", MATCHER, "GET", self._task.book)
             await self.ask("signer health", SIGNER, "GET", "/health")
+            await self.ask("peer height", "peer's REST", "GET", "/blocks/height")
+            await self.call()
             if tick % 10 == 0:
                 payment = _transfer(tick)
                 text = msgspec.json.encode(codec.to_json(payment))
@@ -361,6 +472,8 @@ class Task(msgspec.Struct):
     until: float
     own_addresses: bool
     gold: str
+    silent: int
+    processes: dict[str, tuple[int, ...]]
 
     @property
     def book(self) -> str:
@@ -424,6 +537,30 @@ def start(name: str, task: Task, directory: Path, *, nice: int = 0) -> subproces
     )
 
 
+PEER_CONFIGURATION = """
+waves {{
+  blockchain.type = devnet
+  directory = {directory}
+  miner.enable = no
+  network {{ bind-address = "{host}", port = 0, known-peers = [], enable-blacklisting = no }}
+  rest-api {{ bind-address = "{host}", port = 0 }}
+  wallet {{ file = "", seed = "4vJ9" }}
+}}
+"""
+
+
+@contextlib.contextmanager
+def peer_node(directory: Path, host: str) -> Iterator[Running]:
+    """A node that others may connect to as peers."""
+    path = directory / "peer.conf"
+    path.write_text(PEER_CONFIGURATION.format(directory=directory / "peer", host=host))
+    node = Running(path)
+    try:
+        yield node
+    finally:
+        node.stop()
+
+
 def prepare(devnet: Devnet) -> tuple[Scene, str]:
     """A dApp, an asset that is traded, and what attackers know of both."""
     gold = give_gold(devnet)
@@ -444,45 +581,58 @@ def prepare(devnet: Devnet) -> tuple[Scene, str]:
     return scene, base58.encode(gold)
 
 
-def run(seconds: float, clients: int, seed: int, workers: int, *, local: bool) -> bool:
+def run(seconds: float, clients: int, seed: int, workers: int, silent: int, *, local: bool) -> bool:
     """Attack a devnet and report; whether all is well."""
-    with (
-        namespace(wanted=not local) as own_addresses,
-        tempfile.TemporaryDirectory() as name,
-        running(
-            "--host", "0.0.0.0" if own_addresses else "127.0.0.1", "--block-time", "2",
-            "--workers", str(workers),
-        ) as devnet,
-        subprocess.Popen(
-            [sys.executable, __file__, "--role", "floor"], stdout=subprocess.PIPE, text=True
-        ) as nothing,
-    ):  # fmt: skip
-        try:
-            assert nothing.stdout is not None
-            scene, gold = prepare(devnet)
-            ports = {
-                NODE: devnet.port,
-                MATCHER: port_of(devnet.matcher_url),
-                SIGNER: port_of(devnet.signer_url),
-                "floor": int(nothing.stdout.readline()),
-            }
-            host = HOST_ADDRESS if own_addresses else "127.0.0.1"
-            until = time.time() + seconds
-            task = Task(host, ports, scene, clients, seed, until, own_addresses, gold)
-            come_from = "addresses of their own" if own_addresses else "this machine"
-            print(f"{clients} clients from {come_from}, {seconds:.0f} s, seed {seed}", flush=True)
-            # Attackers have machines of their own: here they must not take the services' turns.
-            attackers = start("attack", task, Path(name), nice=10)
-            other = start("honest", task, Path(name))
-            samples = watch(devnet, until)
-            attacked = json.loads(attackers.communicate()[0])
-            asked = json.loads(other.communicate()[0])
-            samples.append(sample(devnet, until - seconds))
-            devnet.check()
-            faults = failures(devnet)
-        finally:
-            nothing.send_signal(signal.SIGTERM)
-        return report(attacked, asked, samples, faults)
+    with contextlib.ExitStack() as stack:
+        own_addresses = stack.enter_context(namespace(wanted=not local))
+        host = "0.0.0.0" if own_addresses else "127.0.0.1"
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        devnet = stack.enter_context(
+            running(
+                "--host", host, "--block-time", "2", "--workers", str(workers), "--grpc-port", "0"
+            )
+        )
+        peer = stack.enter_context(peer_node(directory, host))
+        nothing = stack.enter_context(
+            subprocess.Popen(
+                [sys.executable, __file__, "--role", "floor"], stdout=subprocess.PIPE, text=True
+            )
+        )
+        stack.callback(nothing.send_signal, signal.SIGTERM)
+        assert nothing.stdout is not None
+        scene, gold = prepare(devnet)
+        ports = {
+            NODE: devnet.port,
+            MATCHER: port_of(devnet.matcher_url),
+            SIGNER: port_of(devnet.signer_url),
+            GRPC: devnet.grpc_port,
+            PEER: int(peer.peer_port),
+            "peer's REST": port_of(peer.url),
+            "floor": int(nothing.stdout.readline()),
+        }
+        asked_at = HOST_ADDRESS if own_addresses else "127.0.0.1"
+        until = time.time() + seconds
+        services = (devnet.process.pid, peer.process.pid)
+        processes = {
+            **dict.fromkeys((NODE, MATCHER, SIGNER), (devnet.process.pid,)),
+            GRPC: tuple(tree(devnet.process.pid)[1:]),
+            "peer's REST": (peer.process.pid,),
+        }
+        task = Task(
+            asked_at, ports, scene, clients, seed, until, own_addresses, gold, silent, processes
+        )
+        come_from = "addresses of their own" if own_addresses else "this machine"
+        print(f"{clients} clients from {come_from}, {seconds:.0f} s, seed {seed}", flush=True)
+        # Attackers have machines of their own: here they must not take the services' turns.
+        attackers = start("attack", task, directory, nice=10)
+        other = start("honest", task, directory)
+        samples = watch(devnet, services, until)
+        attacked = json.loads(attackers.communicate()[0])
+        asked = json.loads(other.communicate()[0])
+        samples.append(sample(devnet, services, until - seconds))
+        devnet.check()
+        peer.height()
+        return report(attacked, asked, samples, failures(devnet))
 
 
 def main() -> None:
@@ -492,6 +642,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--silent", type=int, default=1_100)
     parser.add_argument("--local", action="store_true")
     parser.add_argument("--role", help=argparse.SUPPRESS)
     parser.add_argument("--task", help=argparse.SUPPRESS)
@@ -504,7 +655,9 @@ def main() -> None:
         print(json.dumps(asyncio.run(work(task))))
     elif not 1 <= given.clients <= MAX_CLIENTS:
         parser.error(f"1 to {MAX_CLIENTS} clients")
-    elif not run(given.seconds, given.clients, given.seed, given.workers, local=given.local):
+    elif not run(
+        given.seconds, given.clients, given.seed, given.workers, given.silent, local=given.local
+    ):
         sys.exit("NOT ALL IS WELL")
 
 
