@@ -136,13 +136,17 @@ async def test_other_handshakes_open_no_websocket(
 
 
 # What a client says before it was let in, and what it is answered after that.
-EARLY: dict[str, tuple[bytes, int]] = {
+EARLY: dict[str, tuple[bytes, int | None]] = {
     "nothing after the end": (b"\x88\x82\0\0\0\0\x03\xe8", 1000),
     "a frame that is not masked": (b"\x81\x01x", 1002),
+    "a close between fragments": (
+        b"\x01\x81\0\0\0\0x\x88\x82\0\0\0\0\x03\xe8\x80\x81\0\0\0\0y", 1000),
+    "a close between fragments, and no reason": (
+        b"\x01\x81\0\0\0\0x\x00\x80\0\0\0\0\x88\x80\0\0\0\0", None),
     "a kind of frame that there is not": (b"\x83\x80\0\0\0\0", 1002),
     "a message that is no text": (b"\x81\x81\0\0\0\0\xff", 1007),
     "a message that is too long": (b"\x82\xfe\xff\xff\0\0\0\0", 1009),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("early", EARLY)
@@ -150,7 +154,7 @@ async def test_who_breaks_the_rules_before_being_let_in_hears_it_after(
     server: RunningServer, early: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     frame, code = EARLY[early]
-    close = code.to_bytes(2, "big")
+    close = b"\x88\0" if code is None else code.to_bytes(2, "big")
     head = HANDSHAKE.replace("\r\n", "\n")
     received = await asyncio.to_thread(exchange, server.port, head, frame)
     assert received.startswith(b"HTTP/1.1 101") and close in received.partition(b"\r\n\r\n")[2]

@@ -5,8 +5,8 @@ messages, and answers to pings, which do not wait, fill a buffer whose limit end
 Frames are processed in turns (``soliton.turns``), and not behind a message until the application
 has taken it. Fragments of a message and control frames are limited in number: they may be empty.
 
-What lives here: the handshake, frames (with ``websockets``), closing. What does not: the request
-(``connection``), and the messages.
+What lives here: the handshake, messages, closing. What does not: frames (``websocket_frames``),
+the request (``connection``), and the meaning of messages.
 
 Source: RFC 6455.
 """
@@ -93,14 +93,13 @@ class WebSocket(asyncio.Protocol):
     ) -> None:
         """``payer`` is charged for the client's frames; ``None`` is this connection alone."""
         # Most servers start without a client that needs it.
-        from websockets.protocol import OPEN, SERVER, Protocol
+        from soliton.web.websocket_frames import ServerFrames
 
         self._transport = transport
         self._when_lost = when_lost
         self._write_seconds = limits.write_seconds
-        # Applications have their own pings. Compression would cost more than it saves on messages
-        # this short.
-        self._frames = Protocol(SERVER, state=OPEN, max_size=limits.websocket_message_bytes)
+        # Applications have their own pings.
+        self._frames = ServerFrames(limits.websocket_message_bytes)
         self._rounds = rounds
         self._intake = Intake(rounds, debts, self._work)
         self._loop = asyncio.get_running_loop()
