@@ -5,11 +5,11 @@ What lives here: an address or network as a key. What does not: the limits.
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
-_NETWORK_BITS: Final = 64
-"""The owner of an IPv6 address owns all of its network."""
+_OTHER_BITS: Final = 64
+"""The owner of an IPv6 address owns all that differ from it in these last bits."""
 
 
 def owner_of(address: IPv4Address | IPv6Address) -> str:
@@ -17,7 +17,6 @@ def owner_of(address: IPv4Address | IPv6Address) -> str:
     if isinstance(address, IPv6Address):
         mapped = address.ipv4_mapped
         if mapped is None:
-            network = IPv6Network((int(address), _NETWORK_BITS), strict=False)
-            return str(network.network_address)
+            return str(IPv6Address(int(address) >> _OTHER_BITS << _OTHER_BITS))
         address = mapped
     return str(address)

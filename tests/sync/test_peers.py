@@ -182,7 +182,7 @@ def test_one_host_does_not_fill_the_book() -> None:
         made.opened(2, at(2, 50_000), inbound=True)
         made.introduced(2, hello(port, at(2, port)), port)
         made.handle(Left(2), port)
-    last = range(100 - peers_module.MAX_KNOWN_OF_HOST, 100)
+    last = range(100 - peers_module.MAX_KNOWN_OF_OWNER, 100)
     assert list(made.known(100)) == [at(1), *(at(2, port) for port in last)]
 
 
@@ -243,6 +243,40 @@ def test_verdicts(verdict: Verdict, blacklisted: bool, suspended: bool) -> None:
         made.clear_blacklist()
         assert made.admit(at(1).ip, 13) is None
         assert dialled(made, 13) == at(2)
+
+
+def v6(text: str, port: int = 6868) -> PeerAddress:
+    return PeerAddress(ipaddress.IPv6Address(text), port)
+
+
+def test_all_addresses_of_an_owner_are_blacklisted() -> None:
+    made = book()
+    meet(made, 1, v6("2001:db8:1:2::1"), inbound=True)
+    meet(made, 2, v6("2001:db8:1:2::77"), inbound=True)
+    meet(made, 3, v6("2001:db8:1:3::1"), inbound=True)
+    made.remember([v6("2001:db8:1:2::5"), v6("2001:db8:1:4::5")])
+    made.handle(Blame(1, "why", Verdict.BLACKLIST), 10)
+    for each in (1, 2, 3):
+        made.handle(Left(each), 11)
+    assert list(made.blacklisted(12)) == [v6("2001:db8:1:2::1").ip]
+    assert made.admit(v6("2001:db8:1:2:ffff::9").ip, 12) == "it is blacklisted"
+    assert made.admit(v6("2001:db8:1:3::9").ip, 12) is None
+    assert list(made.known(12)) == [v6("2001:db8:1:3::1")]
+    assert dialled(made, 12) == v6("2001:db8:1:4::5")
+    # An address of IPv4 is the same in whichever form it comes.
+    made.ban(at(1).ip, "by hand", 20)
+    assert made.admit(ipaddress.IPv6Address("::ffff:10.0.0.1"), 21) == "it is blacklisted"
+    assert made.admit(at(2).ip, 21) is None
+
+
+def test_an_owner_has_some_of_the_known_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers_module, "MAX_KNOWN_OF_OWNER", 2)
+    made = book()
+    for number in range(1, 9):
+        meet(made, number, v6(f"2001:db8:1:2::{number}"), inbound=True, now=number)
+    meet(made, 9, v6("2001:db8:1:3::1"), inbound=True, now=9)
+    last = [v6("2001:db8:1:2::7"), v6("2001:db8:1:2::8"), v6("2001:db8:1:3::1")]
+    assert list(made.known(10)) == last
 
 
 def test_without_blacklisting_a_fault_suspends() -> None:

@@ -22,6 +22,7 @@ from soliton.consensus import pos
 from soliton.node.network_settings import HostPort, NetworkSettings
 from soliton.node.node import Node
 from soliton.node.peering import ConnectedPeer, FaultyFork, NetworkFigures, Peering
+from soliton.owners import owner_of
 from soliton.p2p import addresses
 from soliton.p2p.core import (
     Answer,
@@ -381,11 +382,11 @@ class P2pService(Peering):
         self.core.book.clear_blacklist()
 
     def ban(self, ip: IpAddress, reason: str) -> None:
-        """Blacklist an address, and close its connections."""
-        now = self.now()
+        """Blacklist an address with all of its owner, and close their connections."""
+        now, owner = self.now(), owner_of(ip)
         self.core.book.ban(ip, reason, now)
         for peer, each in list(self.core.book.connections.items()):
-            if each.address.ip == ip:
+            if owner_of(each.address.ip) == owner:
                 self.carry_out(self.core.blame(peer, reason, now))
 
     def begin_to_connect(self, where: HostPort) -> None:

@@ -1,9 +1,9 @@
 """The peer book: which peers may connect, which to dial next, which are suspended or blacklisted.
 
 An address is a *candidate* when a peer has named it. It is *known* when a peer connected from that
-IP, in either direction, declares it; known addresses are sent to other peers. Restrictions apply to
-an IP: a *suspended* one is not dialled for a minute, a *blacklisted* one is also refused, for
-longer.
+IP, in either direction, declares it; known addresses are sent to other peers. A *suspended*
+IP is not dialled for a minute. A *blacklisted* one is also refused, for longer, with all addresses
+of its owner: who has one address of an IPv6 network has the others, too.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/{PeerDatabaseImpl,PeerSynchronizer,NetworkServer,
@@ -13,7 +13,7 @@ InboundConnectionFilter,HandshakeHandler}.scala``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -23,10 +23,13 @@ from soliton.wire.errors import PeerFault, Verdict
 from soliton.wire.handshake import Handshake, IpAddress, PeerAddress
 from soliton.wire.messages import GetPeers, Peers
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 MAX_KNOWN: Final = 10_000
 """Known addresses; above this number the one heard from least recently is removed."""
-MAX_KNOWN_OF_HOST: Final = 16
-"""Known addresses of one IP, which may declare any of its ports; the oldest is removed."""
+MAX_KNOWN_OF_OWNER: Final = 16
+"""Known addresses of one owner, who may declare any port; the oldest is removed."""
 MAX_RESTRICTIONS: Final = 100_000
 """Suspended addresses, and as many blacklisted ones; the oldest is removed."""
 
@@ -112,7 +115,8 @@ class PeerBook:
         self._known: dict[PeerAddress, int] = {}
         self._candidates: dict[PeerAddress, None] = {}
         self._suspended: dict[IpAddress, Restriction] = {}
-        self._blacklisted: dict[IpAddress, Restriction] = {}
+        self._blacklisted: dict[str, tuple[IpAddress, Restriction]] = {}
+        """By owner; the IP is the one that broke the rules."""
         self._connections: dict[PeerId, Connected] = {}
         self._dialled: set[PeerAddress] = set()
         self._dial_at = 0
@@ -135,21 +139,21 @@ class PeerBook:
         return {
             address: at
             for address, at in self._known.items()
-            if at > oldest and not self.is_blacklisted(address.ip, now)
+            if at > oldest and not (self._blacklisted and self.is_blacklisted(address.ip, now))
         }
 
     def blacklisted(self, now: int) -> dict[IpAddress, Restriction]:
         """Return the blacklisted addresses."""
-        return {ip: each for ip, each in self._blacklisted.items() if each.until > now}
+        return {ip: each for ip, each in self._blacklisted.values() if each.until > now}
 
     def suspended(self, now: int) -> dict[IpAddress, Restriction]:
         """Return the suspended addresses."""
         return {ip: each for ip, each in self._suspended.items() if each.until > now}
 
     def is_blacklisted(self, ip: IpAddress, now: int) -> bool:
-        """Whether connections of this address are refused."""
-        restriction = self._blacklisted.get(ip)
-        return restriction is not None and restriction.until > now
+        """Whether connections of this address are refused, as those of all of its owner."""
+        found = self._blacklisted.get(owner_of(ip))
+        return found is not None and found[1].until > now
 
     def clear_blacklist(self) -> None:
         """Remove all addresses from the blacklist."""
@@ -207,9 +211,7 @@ class PeerBook:
         """Dialling an address failed."""
         self._dialled.discard(address)
         self._known.pop(address, None)
-        self._restrict(
-            self._suspended, address.ip, "the connection failed", self.settings.suspension, now
-        )
+        self._suspend(address.ip, "the connection failed", now)
 
     def introduced(self, peer: PeerId, handshake: Handshake, now: int) -> None:
         """A handshake was received; raise ``PeerFault`` if the peer is connected already."""
@@ -231,9 +233,10 @@ class PeerBook:
             return
         self._candidates.pop(address, None)
         if self._known.pop(address, None) is None:
-            of_host = [each for each in self._known if each.ip == address.ip]
-            if len(of_host) >= MAX_KNOWN_OF_HOST:
-                del self._known[of_host[0]]
+            owner = owner_of(address.ip)
+            of_owner = [each for each in self._known if owner_of(each.ip) == owner]
+            if len(of_owner) >= MAX_KNOWN_OF_OWNER:
+                del self._known[of_owner[0]]
         self._known[address] = now
         if len(self._known) > MAX_KNOWN:
             del self._known[next(iter(self._known))]
@@ -299,8 +302,7 @@ class PeerBook:
     def _closed(self, peer: PeerId, now: int) -> None:
         connection = self._connections.pop(peer, None)
         if connection is not None and not connection.inbound:
-            reason, time = "its connection has ended", self.settings.suspension
-            self._restrict(self._suspended, connection.address.ip, reason, time, now)
+            self._suspend(connection.address.ip, "its connection has ended", now)
 
     def _blame(self, peer: PeerId, reason: str, verdict: Verdict, now: int) -> None:
         connection = self._connections.get(peer)
@@ -308,24 +310,20 @@ class PeerBook:
             return
         ip, settings = connection.address.ip, self.settings
         if verdict is Verdict.BLACKLIST and settings.blacklisting:
-            self._restrict(self._blacklisted, ip, reason, settings.blacklist, now)
-            for address in [each for each in self._candidates if each.ip == ip]:
+            self.ban(ip, reason, now)
+            owner = owner_of(ip)
+            for address in [each for each in self._candidates if owner_of(each.ip) == owner]:
                 del self._candidates[address]
         elif verdict is not Verdict.CLOSE:
-            self._restrict(self._suspended, ip, reason, settings.suspension, now)
+            self._suspend(ip, reason, now)
 
     def ban(self, ip: IpAddress, reason: str, now: int) -> None:
-        """Blacklist an address at the operator's request."""
-        self._restrict(self._blacklisted, ip, reason, self.settings.blacklist, now)
+        """Blacklist an address, and with it all of its owner."""
+        restriction = Restriction(reason, now, now + self.settings.blacklist)
+        _put_last(self._blacklisted, owner_of(ip), (ip, restriction))
 
-    @staticmethod
-    def _restrict(
-        where: dict[IpAddress, Restriction], ip: IpAddress, reason: str, time: int, now: int
-    ) -> None:
-        where.pop(ip, None)
-        where[ip] = Restriction(reason, now, now + time)
-        if len(where) > MAX_RESTRICTIONS:
-            del where[next(iter(where))]
+    def _suspend(self, ip: IpAddress, reason: str, now: int) -> None:
+        _put_last(self._suspended, ip, Restriction(reason, now, now + self.settings.suspension))
 
     # --- dialling ---------------------------------------------------------------------------------
 
@@ -350,14 +348,20 @@ class PeerBook:
         outbound = sum(not each.inbound for each in self._connections.values())
         if outbound + len(self._dialled) >= self.settings.max_outbound:
             return None
-        restricted = {*self.suspended(now), *self.blacklisted(now)}
+        suspended = self.suspended(now)
         taken = {each.address for each in self._connections.values()} | self._dialled
         # A peer that has dialled us would refuse a second connection.
         taken |= {each.declared_here for each in self._connections.values() if each.declared_here}
         taken |= self.settings.own_addresses
 
         def free(addresses: Iterable[PeerAddress]) -> list[PeerAddress]:
-            return [each for each in addresses if each not in taken and each.ip not in restricted]
+            return [
+                each
+                for each in addresses
+                if each not in taken
+                and each.ip not in suspended
+                and not (self._blacklisted and self.is_blacklisted(each.ip, now))
+            ]
 
         configured = free(self.settings.known_peers)
         if configured:
@@ -369,3 +373,11 @@ class PeerBook:
             return candidates[0]
         known = free(self.known(now))
         return self._choose(known) if known else None
+
+
+def _put_last(where: dict[K, V], key: K, value: V) -> None:
+    """Set an entry as the newest one; remove the oldest of too many."""
+    where.pop(key, None)
+    where[key] = value
+    if len(where) > MAX_RESTRICTIONS:
+        del where[next(iter(where))]
