@@ -21,6 +21,7 @@ from soliton.chain.genesis import genesis_block
 from soliton.chain.networks.custom import custom
 from soliton.chain.networks.model import Network
 from soliton.chain.transactions import codec
+from soliton.chain.transactions.commit_to_generation import commitment
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.chain.transactions.transfer import Transfer
@@ -33,6 +34,9 @@ MINERS = 3
 BASE_TARGET = 5_200
 """With these amounts a block every three seconds."""
 FEATURES = tuple(range(1, 24))
+PERIOD = 10
+"""The length of generation periods, if feature 25 is voted for."""
+MAX_ENDORSERS = 8
 REWARD = 600_000_000
 _GO_WALLET_SALT = b"E84265D411C08F99E092AE237F4EC250B2F20B2EAB7CFB2FCB0857880983DF44"
 
@@ -65,12 +69,21 @@ def address(number: int) -> Address:
 
 
 class PrivateChain:
-    """A chain that begins now; accounts 0 to 2 have all of it in equal parts."""
+    """A chain that begins now, or some seconds later; accounts 0 to 2 have all of it, by default in
+    equal parts.
+    """
 
-    def __init__(self, block_seconds: int = 3, features: tuple[int, ...] = FEATURES) -> None:
-        self.time = int(time.time() * 1_000)
+    def __init__(
+        self,
+        block_seconds: int = 3,
+        features: tuple[int, ...] = FEATURES,
+        parts: tuple[int, ...] = (PART,) * MINERS,
+        later: int = 0,
+    ) -> None:
+        self.time = int((time.time() + later) * 1_000)
         self.block_seconds = block_seconds
         self.features = features
+        self.parts = parts
         self.network: Network = custom(self._custom())
 
     def _custom(self) -> dict[str, Any]:
@@ -90,6 +103,8 @@ class PrivateChain:
                 "min-block-time": "1s",
                 "delay-delta": 0,
                 "light-node-block-fields-absence-interval": 0,
+                "generation-period-length": PERIOD,
+                "max-valid-endorsers": MAX_ENDORSERS,
                 "pre-activated-features": {
                     str(each): -5 if each == 7 else 0 for each in self.features
                 },
@@ -99,10 +114,10 @@ class PrivateChain:
                 "initial-base-target": BASE_TARGET,
                 "timestamp": self.time,
                 "block-timestamp": self.time,
-                "initial-balance": PART * MINERS,
+                "initial-balance": sum(self.parts),
                 "transactions": [
-                    {"recipient": address_text(address(each)), "amount": PART}
-                    for each in range(MINERS)
+                    {"recipient": address_text(address(number)), "amount": part}
+                    for number, part in enumerate(self.parts)
                 ],
             },
             "rewards": {
@@ -154,6 +169,8 @@ class PrivateChain:
                 "min_xtn_buy_back_period": 2**31 - 1,
                 "block_reward_boost_period": 1_000,
                 "min_update_asset_info_interval": 2,
+                "generation_period": PERIOD,
+                "max_endorsements": MAX_ENDORSERS,
                 "type": 3,
                 "genesis": self._go_genesis(),
             }
@@ -199,6 +216,19 @@ class PrivateChain:
             version=3,
             chain_id=CHAIN_ID,
             fee=100_000,
+            timestamp=int(time.time() * 1_000),
+            sender_public_key=account(sender).public_key,
+        )
+        return codec.sign(transaction, account(sender).private_key)
+
+    def commitment(self, sender: int, period_start: int) -> AnyTransaction:
+        """The commitment of an account, with the key that our nodes endorse with."""
+        transaction = codec.build(
+            type_by_id(19),
+            commitment(account(sender).private_key, period_start),
+            version=1,
+            chain_id=CHAIN_ID,
+            fee=10_000_000,
             timestamp=int(time.time() * 1_000),
             sender_public_key=account(sender).public_key,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -112,14 +113,17 @@ class NodeProcess(Judged, ABC):
         light: bool = False,
         more: tuple[int, ...] = (),
         hidden: bool = False,
+        votes: tuple[int, ...] = (),
     ) -> None:
         """``more`` accounts mine here as well, at a node of ours. It is only ours, too, that can be
-        ``hidden``: it tells nobody where it can be dialled.
+        ``hidden``: it tells nobody where it can be dialled. Its blocks vote for the features
+        ``votes``.
         """
         super().__init__(directory)
         self.chain, self.number = chain, number
         self.accounts = (number, *more)
         self.mines, self.light, self.hidden = mines, light, hidden
+        self.votes = votes
         self.host = f"127.0.{10 + number}.1"
         self.peer_port = free_port()
 
@@ -135,6 +139,9 @@ class NodeProcess(Judged, ABC):
         """Start it, and wait until it answers."""
         self.begin(self.command(peers))
         until(lambda: self.height() > 0, f"{self.kind}: {self.log}")
+
+    def forget(self) -> None:
+        """Remove what does not survive a kill."""
 
     # --- what it says -----------------------------------------------------------------------------
 
@@ -186,6 +193,7 @@ class Ours(NodeProcess):
                 base58.encode(account(each).private_key) for each in self.accounts
             ],
             "miner.min-micro-block-age": "500ms",
+            "miner.micro-block-interval": "1500ms",
             "miner.interval-after-last-block-then-generation-is-allowed": "1000d",
             "wallet.seed": base58.encode(f"wallet {self.number}".encode()),
             "wallet.password": "judges",
@@ -199,6 +207,8 @@ class Ours(NodeProcess):
             "rest-api.api-key-hash": api_key_hash_text(API_KEY),
             "rest-api.minimum-peers": 0,
             "db.store-state-hashes": True,
+            "features.supported": list(self.votes),
+            "ntp-server": "",
         }
         if not self.hidden:
             settings["network.declared-address"] = self.where
@@ -216,6 +226,10 @@ class Ours(NodeProcess):
 
 class Go(NodeProcess):
     kind = "Go node"
+
+    def forget(self) -> None:
+        """Remove its state, which it cannot open again: it starts from nothing."""
+        shutil.rmtree(self.directory / "state")
 
     def command(self, peers: tuple[str, ...]) -> list[str]:
         assert GO is not None
@@ -247,6 +261,7 @@ class Go(NodeProcess):
             "-disable-ntp",
             "-log-network",
             "-log-fsm",
+            *(["-vote", ",".join(map(str, self.votes))] if self.votes else []),
             *([] if self.mines else ["-disable-miner"]),
             *(["-enable-light-mode"] if self.light else []),
         ]
