@@ -55,7 +55,7 @@ RUN_BY: dict[str, dict[str, tuple[int, str]]] = {
     },
     "docs/how-to/run-a-signer.md": {"": (12, "tests/e2e/test_signer_how_to.py")},
     "docs/how-to/several-matchers.md": {"hocon": (1, BY_HAND)},
-    "docs/how-to/simulate-a-network.md": {"": (2, BY_HAND)},
+    "docs/how-to/simulate-a-network.md": {"": (3, BY_HAND)},
     "docs/how-to/test-a-dapp.md": {
         "ride": (1, "tests/testing/test_plugin.py"),
         "python": (2, "tests/testing/test_plugin.py"),

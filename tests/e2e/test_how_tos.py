@@ -106,12 +106,17 @@ def test_a_node_joins_a_network(tmp_path: Path) -> None:
 
 def test_networks_are_simulated(tmp_path: Path) -> None:
     """A part of the hour, and of the hundred seeds."""
-    hour, many = blocks("docs/how-to/simulate-a-network.md")
+    hour, many, finality = blocks("docs/how-to/simulate-a-network.md")
     told = typed(hour.replace("3600", "60"), tmp_path)
     assert "forks:" in told and (tmp_path / "timeline.svg").read_text().startswith("<svg")
     few = many.replace("--seeds 100", "--seeds 2").replace("--seconds 600", "--seconds 30")
     assert few != many
     assert "seed" in typed(few, tmp_path)
+    some = finality.replace("--seeds 20", "--seeds 1").replace("--seconds 600", "--seconds 30")
+    some = some.replace("--generation-period 12", "--generation-period 3")
+    some = some.replace("--partition 60s", "--partition 10s").replace("--nodes 5", "--nodes 3")
+    some = some.replace(",two-faced-endorsements", "")
+    assert "deposits lost" in typed(some, tmp_path)
 
 
 def test_commands_for_contributors_exist(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Simulated networks by the thousand: ``python -m tests.simulation.seeds COUNT [FIRST]``.
 
 Each seed is run with all that can go wrong at once, and with one of the kinds of faults alone; the
-kinds take turns. With ``alone`` behind the numbers each seed is run with each kind alone instead.
+kinds take turns. With ``alone`` behind the numbers each seed is run with each kind alone instead,
+with ``finality`` each once with generation periods, liars and partitions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from soliton.simulation.links import LinkSettings
-from soliton.simulation.plan import LIES, Plan
+from soliton.simulation.plan import FINALITY_LIES, LIES, Plan
 from soliton.simulation.world import simulate
 
 quick = partial(Plan, nodes=3, seconds=100, block_time=10_000)
@@ -53,9 +54,37 @@ def mixed(seed: int) -> Plan:
     )
 
 
-def plans(count: int, first: int, *, each_alone: bool) -> Iterator[tuple[str, Plan]]:
+def finality(seed: int) -> Plan:
+    """Generation periods of eight blocks, and one of four nodes lies, or two of seven; every fifth
+    seed has as many liars as honest nodes, and nothing need become final.
+    """
+    one = FINALITY_LIES[seed % len(FINALITY_LIES)]
+    two = (*FINALITY_LIES, *LIES)[seed // 5 % (len(FINALITY_LIES) + len(LIES))]
+    many = seed % 5 == 4
+    lies = (one, two, "two-faced-endorsements") if many else (one, two) if seed % 3 == 1 else (one,)
+    return quick(
+        nodes=5 if len(lies) == 2 else 3,
+        seed=seed,
+        seconds=200,
+        links=LinkSettings(loss=0.03, latency=40 + seed % 3 * 150, jitter=40 + seed % 5 * 200),
+        partition=(0, 20_000, 40_000)[seed % 3],
+        crashes=seed % 4,
+        transactions=20,
+        light=seed % 2,
+        lies=lies,
+        generation_period=8,
+    )
+
+
+def plans(
+    count: int, first: int, *, each_alone: bool, with_finality: bool
+) -> Iterator[tuple[str, Plan]]:
     """What is run, and its name."""
     for seed in range(first, first + count):
+        if with_finality:
+            plan = finality(seed)
+            yield f"finality, {plan.lies[0]}", plan
+            continue
         if each_alone:
             for kind, faults in ALONE.items():
                 yield kind, quick(seed=seed, **faults)
@@ -70,7 +99,9 @@ def main() -> None:
     count = int(sys.argv[1])
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     since, done, failed = time.perf_counter(), Counter[str](), Counter[str]()
-    for kind, plan in plans(count, first, each_alone="alone" in sys.argv):
+    for kind, plan in plans(
+        count, first, each_alone="alone" in sys.argv, with_finality="finality" in sys.argv
+    ):
         summary, _ = simulate(plan)
         done[kind] += 1
         if summary.faults:

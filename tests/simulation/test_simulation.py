@@ -10,15 +10,17 @@ import pytest
 from click.testing import CliRunner
 
 from soliton.cli.main import cli
+from soliton.ledger import finality as rules
 from soliton.node.events import BlockAppended
 from soliton.p2p.receiving import Receiver
 from soliton.simulation.host import Host
 from soliton.simulation.links import LinkSettings
-from soliton.simulation.plan import LIES
+from soliton.simulation.plan import FINALITY_LIES, LIES
 from soliton.simulation.world import World, simulate
+from soliton.sync.endorsements import Endorsements
 from soliton.sync.peers import PeerBook
 from tests.amounts import times
-from tests.simulation.seeds import ALONE, mixed, quick
+from tests.simulation.seeds import ALONE, finality, mixed, quick
 
 
 @pytest.mark.parametrize("fault", ALONE)
@@ -148,3 +150,60 @@ def test_the_command_names_the_seed_that_fails(monkeypatch: pytest.MonkeyPatch) 
 def test_wrong_options_are_refused(option: str, text: str) -> None:
     result = CliRunner().invoke(cli, ["simulate", option, text])
     assert result.exit_code != 0
+
+
+@pytest.mark.parametrize("lie", FINALITY_LIES)
+def test_nobody_finalizes_two_blocks_of_one_height_whoever_lies(lie: str) -> None:
+    plan = quick(lies=(lie,), seconds=60, transactions=20, generation_period=4)
+    assert simulate(plan)[0].faults == ()
+
+
+def test_nobody_does_with_faults_of_all_kinds() -> None:
+    for seed in range(times(1, 25)):
+        assert simulate(finality(seed))[0].faults == (), f"seed {seed}"
+
+
+def test_conflicting_endorsements_cost_deposits_and_nobody_else_loses_one() -> None:
+    lies = ("conflicting-endorsements",)
+    summary, _ = simulate(quick(lies=lies, transactions=20, generation_period=4))
+    assert summary.faults == ()
+    assert summary.punished > 0
+    assert summary.finalized > 3
+
+
+def test_parts_without_two_thirds_finalize_nothing_until_they_meet() -> None:
+    plan = quick(nodes=4, seconds=300, partition=60_000, transactions=20, generation_period=12)
+    summary, _ = simulate(plan)
+    assert summary.faults == ()
+    assert summary.forks
+    assert summary.finalized > 3
+
+
+def test_two_final_blocks_of_one_height_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "is_final", lambda *_: True)
+    plan = quick(nodes=4, seconds=150, partition=60_000, patience=60, generation_period=12)
+    faults = simulate(plan)[0].faults
+    assert any(" finalizes " in each and " is final" in each for each in faults)
+
+
+def test_a_network_in_which_nothing_becomes_final_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Endorsements, "voting", lambda *_: None)
+    faults = simulate(quick(transactions=20, patience=60, generation_period=4))[0].faults
+    assert any("has no final block" in each for each in faults)
+
+
+def test_lies_about_endorsements_need_periods() -> None:
+    arguments = "simulate --nodes 2 --seconds 10 --block-time 10s --lies forged-endorsements"
+    result = CliRunner().invoke(cli, arguments.split())
+    assert result.exit_code != 0
+    assert "needs --generation-period" in str(result.exception)
+
+
+def test_partitions_in_which_each_part_gets_its_own_generators_are_refused() -> None:
+    """No rule of the reference keeps two parts from finalizing that have different generators."""
+    arguments = "simulate --nodes 2 --block-time 10s --generation-period 8 --partition 41s"
+    result = CliRunner().invoke(cli, arguments.split())
+    assert result.exit_code != 0
+    assert "half a generation period" in str(result.exception)

@@ -236,6 +236,12 @@ def run(
 @click.option(
     "--patience", type=MILLISECONDS, default="30m", show_default=True, help="Time limit to agree."
 )
+@click.option(
+    "--generation-period",
+    type=WholeRange(0, 10_000),
+    default=0,
+    help="Deterministic finality with periods of so many blocks.  [default: without]",
+)
 @click.option("--lies", default="", help="A lying node for each item of a list, or all.")
 @click.option(
     "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw a timeline into this file."
@@ -257,6 +263,7 @@ def simulate(
     transactions: int,
     block_time: int,
     patience: int,
+    generation_period: int,
     lies: str,
     svg: Path | None,
 ) -> None:
@@ -283,8 +290,9 @@ def simulate(
         duplicates=duplicates,
         transactions=transactions,
         block_time=max(1_000, block_time),
-        lies=lies_in(lies),
+        lies=lies_in(lies, generation_period),
         patience=patience // 1_000,
+        generation_period=generation_period,
     )
     run_simulate(plan, seeds, svg)
 

@@ -14,7 +14,7 @@ import msgspec
 
 from soliton.errors import EnvironmentProblem, InputError
 from soliton.simulation.picture import picture
-from soliton.simulation.plan import LIES, Plan
+from soliton.simulation.plan import FINALITY_LIES, LIES, Plan
 from soliton.simulation.summary import lines_of
 from soliton.simulation.world import simulate
 
@@ -23,19 +23,40 @@ class UnknownLie(InputError):
     """There is no lie of this name."""
 
 
-def lies_in(text: str) -> tuple[str, ...]:
-    """Parse a list such as ``scores,eclipse``, or ``all``; raises ``UnknownLie``."""
+def lies_in(text: str, generation_period: int = 0) -> tuple[str, ...]:
+    """Parse a list such as ``scores,eclipse``, or ``all``; raises ``UnknownLie``. Some lies need
+    a ``generation_period``.
+    """
+    known = LIES + (FINALITY_LIES if generation_period else ())
     if text == "all":
-        return LIES
+        return known
     names = tuple(each.strip() for each in text.split(",") if each.strip())
     for each in names:
-        if each not in LIES:
-            raise UnknownLie(f"--lies: {each[:40]!r} is none of {', '.join(LIES)}")
+        if each in FINALITY_LIES and each not in known:
+            raise UnknownLie(f"--lies: {each} needs --generation-period")
+        if each not in known:
+            raise UnknownLie(f"--lies: {each[:40]!r} is none of {', '.join(known)}")
     return names
 
 
+class PartitionTooLong(InputError):
+    """In a partition that is so long each side can have generators of its own."""
+
+
+def _check_partition(plan: Plan) -> None:
+    period = plan.generation_period * plan.block_time
+    if period and 2 * plan.partition > period:
+        raise PartitionTooLong(
+            f"--partition: {plan.partition} ms are more than half a generation period of "
+            f"{period} ms: each side would get generators of its own, who finalize its blocks"
+        )
+
+
 def run_simulate(plan: Plan, seeds: int, svg: Path | None) -> None:
-    """Run ``seeds`` seeds, beginning with the plan's; exit with 1 if a check fails."""
+    """Run ``seeds`` seeds, beginning with the plan's; exit with 1 if a check fails. Raises
+    ``PartitionTooLong``.
+    """
+    _check_partition(plan)
     failed = []
     for seed in range(plan.seed, plan.seed + seeds):
         summary, marks = simulate(msgspec.structs.replace(plan, seed=seed))

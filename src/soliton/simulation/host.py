@@ -332,6 +332,8 @@ class Host:
             self._mine_at.cancel()
         self._mine_at = None
         node = self.node
+        if not is_stale(node) and self.may_mine:
+            node.committer.follow()
         if self._grow_at is not None:
             self._grow_at.cancel()
         self._grow_at = None

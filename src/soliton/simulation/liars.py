@@ -14,13 +14,22 @@ from typing import Final
 import msgspec
 
 from soliton.chain import blocks, snapshots
-from soliton.chain.addresses import from_public_key
+from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.blocks import Block
+from soliton.chain.finalization import (
+    MAX_ENDORSEMENT_BYTES,
+    BlockEndorsement,
+    FinalizationVoting,
+    encode_endorsement,
+    sign_endorsement,
+)
 from soliton.chain.layouts import SIGNATURE_LENGTH
 from soliton.chain.snapshots import BlockSnapshot
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.chain.transactions.transfer import Transfer
+from soliton.crypto import bls
 from soliton.crypto.curve25519 import sign
 from soliton.node.miner import Slot, forging
 from soliton.p2p.history import block_message
@@ -33,17 +42,34 @@ from soliton.steps import run_steps
 from soliton.sync.model import PeerId
 from soliton.wire import frames, handshake, messages
 from soliton.wire.handshake import PeerAddress
+from soliton.wire.kinds import BY_RECORD
 from soliton.wire.messages import Message
 from soliton.wire.versions import Version
 
 LIE_EVERY_MS: Final = 5_000
+FORGED_AT_ONCE: Final = 6
 JUNK_AT_ONCE: Final = 20
 BOGUS_PEERS: Final = 50
 MOLES_AT_ONCE: Final = 5
 HUGE_SCORE: Final = 2**160
 FEE: Final = 100_000
+_LEAST_HEIGHT: Final = 4
+"""Below it a voting has no height to name."""
+_OF_BLOCKS: Final = frozenset(
+    BY_RECORD[each].code
+    for each in (
+        messages.Score, messages.BlockIds, messages.ProtobufBlock, messages.MicroblockInv,
+        messages.ProtobufMicroblock,
+    )
+)  # fmt: skip
 _MOLES_FROM: Final = 0x0AC80000
 _BOGUS_FROM: Final = 0x0AFA0000
+
+
+def _code_of(data: bytes) -> int | None:
+    """Return the code of the message in a frame, ``None`` for a handshake."""
+    is_frame = int.from_bytes(data[4:8], "big") == frames.MAGIC
+    return data[8] if is_frame and len(data) > 8 else None
 
 
 class Liar(Host):
@@ -80,6 +106,29 @@ class Liar(Host):
         """Return the peers in two halves."""
         peers = sorted(self.ends)
         return peers[::2], peers[1::2]
+
+    def witness(self, block: Block) -> None:
+        """An honest host has appended a key block; malicious ones hear of it at once."""
+
+    @property
+    def own(self) -> Address:
+        """The address of its account."""
+        chain_id = self.node.network.chain_id
+        return from_public_key(self.place.account.public_key, chain_id)
+
+    def index(self) -> int | None:
+        """Return its index among the generators of the last block, ``None`` if it is none."""
+        found = self.node.chain.generators_at(self.node.chain.height)
+        committed = () if found is None else found.committed
+        return next((i for i, each in enumerate(committed) if each.address == self.own), None)
+
+    def endorse(self, final_id: bytes, final_height: int, endorsed_id: bytes) -> None:
+        """Send an endorsement with a valid signature to all peers."""
+        index = self.index()
+        if index is not None:
+            secret = bls.generate_key(self.place.account.private_key)
+            signed = sign_endorsement(secret, index, final_id, final_height, endorsed_id)
+            self.say(messages.EndorseBlock(encode_endorsement(signed)))
 
     def transfer(self, amount: int) -> AnyTransaction:
         """Return a signed transfer to itself, which may exceed the balance."""
@@ -187,13 +236,15 @@ class Equivocation(Liar):
         added: tuple[AnyTransaction, ...],
         state_hash: bytes | None,
         audience: Collection[PeerId] | None,
+        voting: FinalizationVoting | None = None,
     ) -> bytes:
         """Announce a microblock that is not on its own chain; return the id of the total block."""
         pair = self.place.account
         chain_id = self.node.network.chain_id
-        draft = blocks.extended(last, added, state_hash, bytes(SIGNATURE_LENGTH))
-        total = blocks.extended(last, added, state_hash, sign(pair.private_key, draft.signed))
-        message = own_microblock(total, last.id, len(added), pair.private_key)
+        draft = blocks.extended(last, added, state_hash, bytes(SIGNATURE_LENGTH), voting=voting)
+        signature = sign(pair.private_key, draft.signed)
+        total = blocks.extended(last, added, state_hash, signature, voting=voting)
+        message = own_microblock(total, last.id, len(added), pair.private_key, voting=voting)
         self.history.keep_microblock(total.id, message)
         inv = messages.announce(pair.private_key, pair.public_key, total.id, last.id, chain_id)
         self.say(inv, audience)
@@ -316,6 +367,115 @@ class WrongSnapshots(Liar):
         return BlockSnapshot(snapshot.block_id, tuple(found))
 
 
+class ConflictingEndorsements(Liar):
+    """Endorses with other final blocks than those of the network, which costs its deposit."""
+
+    def lie(self) -> None:
+        """Name a final block that does not exist."""
+        chain = self.node.chain
+        self.endorse(
+            self.rng.randbytes(32), chain.finalized_height, chain.last_block.header.reference
+        )
+
+
+class TwoFacedEndorsements(Liar):
+    """Endorses everything that it sees on either side of a partition: its lines are never cut, but
+    it carries no blocks from one side to the other.
+    """
+
+    def write(self, peer: PeerId, data: bytes) -> None:
+        """Send neither blocks nor what announces them."""
+        if _code_of(data) not in _OF_BLOCKS:
+            super().write(peer, data)
+
+    def witness(self, block: Block) -> None:
+        """Endorse the parent, whatever it is."""
+        chain = self.node.chain
+        final = chain.finalized_height
+        self.call_soon(lambda: self.endorse(chain.meta(final).id, final, block.header.reference))
+
+
+class WithheldEndorsements(Liar):
+    """Commits and makes key blocks, but neither endorses nor publishes the votes of others."""
+
+    def write(self, peer: PeerId, data: bytes) -> None:
+        """Send everything but endorsements."""
+        if _code_of(data) != BY_RECORD[messages.EndorseBlock].code:
+            super().write(peer, data)
+
+    def make_microblock(self) -> None:
+        """Publish nothing."""
+
+
+class ForgedEndorsements(Liar):
+    """Floods others with endorsements that are none: of others, of other rounds, of no form."""
+
+    def lie(self) -> None:
+        """Send some of each kind."""
+        chain, rng = self.node.chain, self.rng
+        final = chain.finalized_height
+        committed = chain.generators_at(chain.height)
+        count = 0 if committed is None else len(committed.committed)
+        for number in range(FORGED_AT_ONCE):
+            index = rng.choice((rng.randrange(max(1, count)), count, -1, 2**31 - 1))
+            height = rng.choice((final, final - 1, final + 1, 0, 2**31 - 1))
+            same = chain.meta(height).id if 1 <= height <= chain.height else bytes(32)
+            forged = BlockEndorsement(
+                index,
+                rng.choice((same, rng.randbytes(32))),
+                height,
+                rng.choice((chain.last_block.header.reference, rng.randbytes(32))),
+                rng.randbytes(bls.SIGNATURE_LENGTH),
+            )
+            data = encode_endorsement(forged)
+            if number % 3 == 1:
+                data = rng.randbytes(rng.randint(1, 2 * MAX_ENDORSEMENT_BYTES))
+            self.say(messages.EndorseBlock(data))
+            self.say(messages.EndorseBlock(data))
+
+
+class FalseVotings(Equivocation):
+    """Publishes votings that are wrong: votes of others without their signatures, for another
+    block, and conflicts that are none.
+    """
+
+    def make_block(self, slot: Slot) -> None:
+        """Make a valid block."""
+        Host.make_block(self, slot)
+
+    def make_microblock(self) -> None:
+        """Publish a wrong voting with a valid transaction."""
+        chain, last = self.node.chain, self.node.chain.last_block
+        found = chain.generators_at(chain.height)
+        others = [] if found is None else [m for m in found.members if m.address != self.own]
+        if not others or chain.height < _LEAST_HEIGHT:
+            super().make_microblock()
+            return
+        final, secret = chain.finalized_height, bls.generate_key(self.rng.randbytes(32))
+        indexes = tuple(each.index for each in others)
+        false = sign_endorsement(secret, indexes[0], bytes(32), final, last.header.reference)
+        voting = self.rng.choice(
+            (
+                FinalizationVoting(indexes, final, false.signature),
+                FinalizationVoting((indexes[0],) * 2, final, false.signature),
+                FinalizationVoting((), final, None, (false,)),
+                FinalizationVoting(indexes, chain.height, false.signature),
+            )
+        )
+        added = (self.transfer(1),)
+        progress = chain.liquid_progress()
+        if progress is not None:
+            run_steps(progress.adding(added, verify_signatures=False))
+            self.observer.forged(self._announce(last, added, progress.snapshot_hash, None, voting))
+
+
+FINALITY_LIARS: Final[Mapping[str, type[Liar]]] = {
+    "conflicting-endorsements": ConflictingEndorsements,
+    "two-faced-endorsements": TwoFacedEndorsements,
+    "withheld-endorsements": WithheldEndorsements,
+    "forged-endorsements": ForgedEndorsements,
+    "false-votings": FalseVotings,
+}
 LIARS: Final[Mapping[str, type[Host]]] = {
     "scores": WrongScores,
     "withheld-blocks": WithheldBlocks,
@@ -325,4 +485,5 @@ LIARS: Final[Mapping[str, type[Host]]] = {
     "junk-transactions": JunkTransactions,
     "eclipse": Eclipse,
     "snapshots": WrongSnapshots,
+    **FINALITY_LIARS,
 }

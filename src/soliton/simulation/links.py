@@ -83,7 +83,7 @@ class Links:
         self._rng = rng
         self.settings = settings
         self._listening: dict[PeerAddress, Party] = {}
-        self._cuts: dict[int, tuple[frozenset[IpAddress], int]] = {}
+        self._cuts: dict[int, tuple[frozenset[IpAddress], frozenset[IpAddress], int]] = {}
         self._number = 0
         self.segments = 0
         self.lost = 0
@@ -93,11 +93,15 @@ class Links:
 
     # --- partitions -------------------------------------------------------------------------------
 
-    def cut(self, group: frozenset[IpAddress], until: int) -> None:
-        """Separate some hosts from all others until a time."""
+    def cut(
+        self, group: frozenset[IpAddress], until: int, bridges: frozenset[IpAddress] = frozenset()
+    ) -> None:
+        """Separate some hosts from all others until a time, except the ``bridges``, which both
+        sides reach.
+        """
         self._number += 1
         number = self._number
-        self._cuts[number] = (group, until)
+        self._cuts[number] = (group, bridges, until)
         self._loop.at(until, lambda: self._mend(number))
 
     def _mend(self, number: int) -> None:
@@ -106,7 +110,9 @@ class Links:
     def _healed_at(self, one: IpAddress, other: IpAddress) -> int:
         """Return when two hosts reach each other again; 0 if they do now."""
         ends = [
-            until for group, until in self._cuts.values() if (one in group) is not (other in group)
+            until
+            for group, bridges, until in self._cuts.values()
+            if (one in group) is not (other in group) and not {one, other} & bridges
         ]
         return max(ends, default=0)
 

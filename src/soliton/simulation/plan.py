@@ -22,6 +22,14 @@ LIES: Final = (
     "snapshots",
 )
 """The misbehaviours of malicious hosts."""
+FINALITY_LIES: Final = (
+    "conflicting-endorsements",
+    "two-faced-endorsements",
+    "withheld-endorsements",
+    "forged-endorsements",
+    "false-votings",
+)
+"""Those that need generation periods."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -31,7 +39,8 @@ class Plan(msgspec.Struct, frozen=True):
     additional host. The run takes ``seconds``, and honest hosts have ``patience`` seconds to agree
     after the last fault; other times are in ms. Clocks are wrong by up to ``skew``. Partitions of
     the length ``partition`` recur; 0: there are none. ``crashes`` is their number in the run,
-    ``transactions`` their number a minute, ``block_time`` the mean time between blocks.
+    ``transactions`` their number a minute, ``block_time`` the mean time between blocks. With a
+    ``generation_period`` (blocks) finality is deterministic; 0: it is not.
     """
 
     nodes: int = 7
@@ -47,3 +56,4 @@ class Plan(msgspec.Struct, frozen=True):
     block_time: int = 60_000
     lies: tuple[str, ...] = ()
     patience: int = 1_800
+    generation_period: int = 0

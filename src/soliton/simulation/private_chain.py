@@ -12,6 +12,7 @@ import msgspec
 
 from soliton.chain import networks
 from soliton.chain.addresses import address_text, from_public_key
+from soliton.chain.features import Feature
 from soliton.chain.networks import GenesisTransfer, Network
 from soliton.crypto.keys import KeyPair, key_pair
 
@@ -36,8 +37,10 @@ def account(number: int) -> KeyPair:
     return key_pair(account_seed(number).decode())
 
 
-def private_chain(miners: int, block_ms: int) -> Network:
-    """Return a chain with a mean block time of ``block_ms`` and all features activated."""
+def private_chain(miners: int, block_ms: int, generation_period: int) -> Network:
+    """Return a chain with a mean block time of ``block_ms`` and all features activated, with
+    deterministic finality if a ``generation_period`` (blocks) is not 0.
+    """
     devnet = networks.load("devnet")
     part = devnet.genesis.initial_balance // miners
     transfers = tuple(
@@ -57,7 +60,17 @@ def private_chain(miners: int, block_ms: int) -> Network:
         average_block_delay_ms=block_ms,
         initial_base_target=max(1, int(_C2 * _USUAL_DRAW / (part * miners) / stretched)),
     )
+    finality = int(Feature.DETERMINISTIC_FINALITY)
+    features = {
+        feature: height
+        for feature, height in devnet.functionality.pre_activated_features.items()
+        if feature != finality
+    }
     functionality = msgspec.structs.replace(
-        devnet.functionality, min_block_time_ms=shortest, delay_delta=0
+        devnet.functionality,
+        min_block_time_ms=shortest,
+        delay_delta=0,
+        pre_activated_features=features | {finality: 1} if generation_period else features,
+        generation_period_length=max(1, generation_period),
     )
     return msgspec.structs.replace(devnet, name=NAME, genesis=genesis, functionality=functionality)

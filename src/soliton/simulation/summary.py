@@ -13,7 +13,8 @@ import msgspec
 class Summary(msgspec.Struct, frozen=True):
     """``forks`` counts rollbacks of hosts by depth. ``agree_seconds`` is how long after the last
     fault all honest hosts agreed (``None``: never), ``spread_ms`` the median time until a block has
-    reached all hosts. ``faults`` are failed checks.
+    reached all hosts. ``finalized`` is the height of the highest block that was voted to be final,
+    ``punished`` the number of conflicting endorsements on the chain. ``faults`` are failed checks.
     """
 
     seed: int
@@ -33,6 +34,8 @@ class Summary(msgspec.Struct, frozen=True):
     blames: Mapping[str, int]
     events: int
     faults: tuple[str, ...]
+    finalized: int = 0
+    punished: int = 0
 
 
 def lines_of(summary: Summary) -> Iterator[str]:
@@ -44,6 +47,8 @@ def lines_of(summary: Summary) -> Iterator[str]:
     )
     forks = ", ".join(f"{count} of depth {depth}" for depth, count in sorted(summary.forks.items()))
     yield f"  forks: {forks or 'none'}"
+    if summary.finalized:
+        yield f"  final: height {summary.finalized}, {summary.punished} deposits lost"
     agree = summary.agree_seconds
     spread = "no block" if summary.spread_ms is None else f"{summary.spread_ms} ms"
     yield (

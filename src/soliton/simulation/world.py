@@ -27,8 +27,9 @@ from soliton.node.miner import Slot
 from soliton.node.network_settings import HostPort
 from soliton.node.settings import Settings, load_settings
 from soliton.simulation import checks
+from soliton.simulation.finality import FinalityWatch
 from soliton.simulation.host import Host, Place
-from soliton.simulation.liars import LIARS
+from soliton.simulation.liars import LIARS, Liar, TwoFacedEndorsements
 from soliton.simulation.links import Links
 from soliton.simulation.loop import Loop
 from soliton.simulation.plan import Plan
@@ -74,7 +75,8 @@ class World:
         self._seen: dict[bytes, tuple[int, set[int]]] = {}
         self._spread: list[int] = []
         count = plan.nodes + len(plan.lies)
-        self.network = private_chain(count, plan.block_time)
+        self.network = private_chain(count, plan.block_time, plan.generation_period)
+        self.finality = FinalityWatch(plan)
         base = load_settings(network="devnet", data_dir=directory)
         self.places = [self._place(each, count, base, directory) for each in range(count)]
         self.hosts: list[Host] = []
@@ -104,7 +106,11 @@ class World:
                 ),
             ),
             db=msgspec.structs.replace(base.db, directory=directory / str(number)),
-            miner=msgspec.structs.replace(base.miner, quorum=1 if count > 1 else 0),
+            miner=msgspec.structs.replace(
+                base.miner,
+                quorum=1 if count > 1 else 0,
+                commit_to_generation=self.plan.generation_period > 0,
+            ),
             peers=msgspec.structs.replace(
                 base.peers, node_name=f"host {number}", declared=HostPort(str(address.ip), PORT)
             ),
@@ -146,9 +152,14 @@ class World:
     def _plan_partition(self, at: int) -> None:
         hosts = [place.address.ip for place in self.places]
         group = frozenset(self.rng.sample(hosts, self.rng.randint(1, max(1, len(hosts) // 2))))
+        bridges = frozenset(
+            place.address.ip
+            for place, lie in zip(self.places[self.plan.nodes :], self.plan.lies, strict=True)
+            if LIARS[lie] is TwoFacedEndorsements
+        )
         until = at + self.plan.partition
         self.marks.append(Mark("partition", -1, at, until))
-        self.loop.at(at, lambda: self.links.cut(group, until))
+        self.loop.at(at, lambda: self.links.cut(group, until, bridges))
 
     def _crash(self) -> None:
         number = self.rng.randrange(self.plan.nodes)
@@ -176,7 +187,8 @@ class World:
         self._duplicate_later()
 
     def _transfer_later(self) -> None:
-        if self.loop.now < self.end:
+        # Votes are in microblocks, and those need transactions.
+        if self.loop.now < self.end or self.plan.generation_period:
             mean = 60_000 / self.plan.transactions
             pause = self.rng.expovariate(1 / mean)
             self.loop.after(int(pause), self._transfer)
@@ -216,6 +228,10 @@ class World:
         if not host.honest:
             return
         self.marks.append(Mark("block", host.place.number, self.loop.now, value=event.height))
+        self.finality.block(host)
+        for each in self.hosts[self.plan.nodes :]:
+            if isinstance(each, Liar) and each.alive:
+                each.witness(event.block)
         block_id = event.block.id
         at, who = self._seen.setdefault(block_id, (self.loop.now, set()))
         who.add(host.place.number)
@@ -253,6 +269,9 @@ class World:
         while self.loop.now < deadline and not self._agree():
             self.loop.run(self.loop.now + CHECK_EVERY_MS)
         agreed = (self.loop.now - self.end) / 1_000 if self._agree() else None
+        self.finality.settle(self.honest)
+        while self.loop.now < deadline and not self.finality.is_done(self.hosts):
+            self.loop.run(self.loop.now + CHECK_EVERY_MS)
         for host in self.hosts:
             self._count(host)
         faults = checks.faults_of(self, agreed)
@@ -275,7 +294,9 @@ class World:
             broken=self.links.broken,
             blames=dict(self.blames),
             events=self.loop.events,
-            faults=tuple(faults),
+            faults=(*faults, *self.finality.faults_of(self.hosts)),
+            finalized=self.finality.highest,
+            punished=self.finality.punished(self.honest[0]),
         )
         self.close()
         return summary

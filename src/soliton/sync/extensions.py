@@ -58,6 +58,8 @@ FAST: Final = 256
 """Bytes per ms (some 2 Mbit/s) that a peer delivers which is not slow."""
 ASKED_AGAIN: Final = 2_000
 """After this time (ms) without an item a peer is asked again for its ids, then after twice that."""
+ON_ANOTHER_FORK: Final = "it knows none of our last blocks: it is on another fork"
+"""The reason to blacklist a peer whose chain lacks our final block, as in the reference."""
 MAX_BUFFERED_BYTES: Final = 128 * 1024 * 1024
 """The limit for blocks and snapshots of one extension; a hundred full blocks take less."""
 
@@ -306,7 +308,7 @@ class ExtensionLoader:
             before = state
         self._state = None
         if not ids:
-            return [Blame(peer, "it knows none of our last blocks: it is on another fork")]
+            return [Blame(peer, ON_ANOTHER_FORK)]
         bad = next((each for each in ids if self._is_invalid(each)), None)
         if bad is not None:
             return [Blame(peer, f"its chain has the invalid block {bad.hex()}")]
