@@ -8,7 +8,7 @@ import pytest
 
 from soliton import Account, Node
 from soliton.chain.networks.presets import load
-from soliton.devnet.features import FeaturesRefused, features_until, network_of, read_features
+from soliton.devnet.features import UNTIL, Chosen, FeaturesRefused, network_of, read_features
 from soliton.devnet.options import API_KEY
 from soliton.ride.compiler import compile_source
 from tests.e2e.programs import Program, call, devnet, run
@@ -32,15 +32,54 @@ def test_scripts_of_old_versions_can_be_set_until_1_5() -> None:
         assert node.send(alice.transfer(alice.address, 1, fee=500_000)).wait().height == 4
 
 
+def test_by_default_a_chain_has_the_newest_features() -> None:
+    with devnet() as program:
+        assert active(program) == list(range(1, 26))
+    # Those of the image of the reference node (docker/private/waves.custom.conf of 1.6).
+    assert UNTIL["1.6"] == (*range(1, 21), 22, 24, 25)
+
+
 def test_a_chain_keeps_its_features(tmp_path: Path) -> None:
     with devnet("--features", "1-16", "--data-dir", tmp_path) as program:
         assert active(program) == list(range(1, 17))
-    for options in ((), ("--features", "1-15"), ("--until", "1.5")):
+    for options in (
+        ("--features", "1-15"),
+        ("--until", "1.5"),
+        ("--until", "1.3", "--generation-period", "7"),
+    ):
         ended = run("devnet", *FREE, "--data-dir", tmp_path, *options)
         assert ended.returncode == 1
-        assert "begun with --features 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16: give" in ended.stderr
-    with devnet("--until", "1.3", "--data-dir", tmp_path) as program:
+        assert "begun with --features 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16 " in ended.stderr
+    for kept in ((), ("--until", "1.3")):
+        with devnet(*kept, "--data-dir", tmp_path) as program:
+            assert active(program) == list(range(1, 17))
+
+
+def test_a_chain_that_was_begun_before_goes_on_as_it_was(tmp_path: Path) -> None:
+    """Without a note of its features, a directory is of a version whose newest was 23."""
+    with devnet("--features", "1-23", "--data-dir", tmp_path) as program:
+        call(f"{program.node_url}/devnet/mine", {})
+    (tmp_path / "features.json").unlink()
+    with devnet("--data-dir", tmp_path) as program:
+        assert active(program) == list(range(1, 24))
+        call(f"{program.node_url}/devnet/mine", {})
+    (tmp_path / "features.json").write_text("[1,2,14]")
+    ended = run("devnet", *FREE, "--data-dir", tmp_path, "--until", "1.5")
+    assert "begun with --features 1,2,14 " in ended.stderr
+
+
+def test_a_file_keeps_its_features(tmp_path: Path) -> None:
+    state = tmp_path / "state.gz"
+    with devnet("--features", "1-16", "--state", state) as program:
+        call(f"{program.node_url}/devnet/mine", {})
+    with devnet("--state", state) as program:
         assert active(program) == list(range(1, 17))
+    ended = run("devnet", *FREE, "--state", state, "--until", "1.6")
+    assert ended.returncode == 1 and f"{state} holds a chain that was begun" in ended.stderr
+    with devnet() as program:
+        loading = {"method": "anvil_loadState", "params": [f"0x{state.read_bytes().hex()}"]}
+        refused = call(f"{program.node_url}/eth", {"jsonrpc": "2.0", "id": 1, **loading})
+        assert "with the features 1,2,3,4" in refused.body.decode()
 
 
 @pytest.mark.parametrize(
@@ -61,9 +100,10 @@ def test_what_is_no_list_of_features(text: str, words: str) -> None:
 
 def test_lists_of_features() -> None:
     assert read_features("3, 1-2,2") == (1, 2, 3)
-    assert features_until("1.2") == tuple(range(1, 16))
-    chosen = network_of(load("devnet"), (7, 14)).functionality.pre_activated_features
-    assert chosen == {7: -5, 14: 1}
+    assert UNTIL["1.2"] == tuple(range(1, 16))
+    chosen = network_of(load("devnet"), Chosen((7, 14), 9)).functionality
+    assert chosen.pre_activated_features == {7: -5, 14: 1}
+    assert chosen.generation_period_length == 9
 
 
 def test_options_that_conflict() -> None:

@@ -6,7 +6,10 @@ import threading
 
 import pytest
 
+from soliton.devnet.fork.chain import _LISTED
 from soliton.devnet.fork.reading import MAX_WAITING, THREADS, Readers
+from soliton.devnet.fork.state import GENERATING
+from soliton.storage import layout
 from soliton.storage.errors import BelowProblem
 
 WAIT_SECONDS = 30.0
@@ -32,3 +35,7 @@ def test_questions_wait_in_a_queue_that_has_an_end() -> None:
     may_answer.set()
     assert {each.result(WAIT_SECONDS) for each in asked} == {1}
     assert readers.submit(lambda: 2).result(WAIT_SECONDS) == 2
+
+
+def test_what_only_the_cache_of_a_fork_has_is_of_no_kind_of_a_store() -> None:
+    assert {GENERATING, _LISTED}.isdisjoint(layout.KINDS)

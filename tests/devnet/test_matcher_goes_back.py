@@ -63,7 +63,8 @@ class Market:
 @pytest.fixture(params=[False, True], ids=["in memory", "on a disk"])
 def market(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Market]:
     options = ("--data-dir", tmp_path) if request.param else ()
-    with devnet(*options) as program:
+    # What a generator has committed to is final at once: no history leaves it out.
+    with devnet("--generation-period", 1_000, *options) as program:
         yield Market(program)
 
 

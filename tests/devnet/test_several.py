@@ -148,6 +148,24 @@ def test_nodes_mine_and_transactions_of_each_come_to_all(network: Program) -> No
     assert call(f"{network.matcher_url}/matcher").status == 200
 
 
+def test_all_commit_and_make_blocks_final(network: Program) -> None:
+    nodes = urls(network)
+
+    def final(url: str) -> tuple[int, int]:
+        """The height of the last final block that is not so by its age, and who generates."""
+        found = call(f"{url}/blockchain/finality").json()
+        by_age = found["height"] - 100
+        return max(0, found["finalizedHeight"] - max(1, by_age)), len(found["currentGenerators"])
+
+    for _ in range(2):
+        at = height(nodes[0])
+        eventually(
+            lambda: all(final(each) > (0, NODES - 1) for each in nodes), "final blocks of all"
+        )
+        # After a while, in which nothing else happens, it is still so.
+        all_agree(nodes, at + 5)
+
+
 def test_controls_are_refused_with_a_reason(network: Program) -> None:
     nodes = urls(network)
     for path in ("devnet/mine?blocks=1", "devnet/clock?travel=1000", "devnet/snapshots/1/revert"):

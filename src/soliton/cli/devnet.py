@@ -16,6 +16,7 @@ from soliton.cli.quantities import WHOLE, WholeRange
 from soliton.cli.ranges import Seconds
 
 if TYPE_CHECKING:
+    from soliton.devnet.features import Wanted
     from soliton.devnet.fork.options import ForkOptions
     from soliton.devnet.options import DevnetOptions
 
@@ -95,12 +96,19 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--features",
     metavar="LIST",
-    help="The features that are active, such as 1-14,16 (default: the newest).",
+    help="The features that are active, such as 1-14,16 (default: all that this version has, or "
+    "those of the chain that is kept).",
 )
 @click.option(
     "--until",
-    type=click.Choice(("1.0", "1.1", "1.2", "1.3", "1.4", "1.5")),
+    type=click.Choice(("1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6")),
     help="The same: those of this version of the reference node.",
+)
+@click.option(
+    "--generation-period",
+    type=WholeRange(min=1, max=1_000_000),
+    metavar="BLOCKS",
+    help="The length of generation periods, to which miners commit (default: 100; with --nodes 5).",
 )
 @click.option("--no-maker", is_flag=True, help="Disable the scenario's market makers.")
 @click.option(
@@ -203,18 +211,17 @@ def _options(given: dict[str, Any]) -> DevnetOptions:
         scenario=given["scenario"],
         maker=not given["no_maker"],
         fork=_fork(given),
-        features=_features(given["features"], given["until"]),
+        wanted=_wanted(given["features"], given["until"], given["generation_period"]),
     )
 
 
-def _features(listed: str | None, until: str | None) -> tuple[int, ...] | None:
-    from soliton.devnet.features import features_until, read_features
+def _wanted(listed: str | None, until: str | None, period: int | None) -> Wanted:
+    from soliton.devnet.features import UNTIL, Wanted, read_features
 
     if listed is not None and until is not None:
         raise click.UsageError("--features and --until: give one of them")
-    if listed is not None:
-        return read_features(listed)
-    return None if until is None else features_until(until)
+    features = None if listed is None else read_features(listed)
+    return Wanted(features if until is None else UNTIL[until], period)
 
 
 def _fork(given: dict[str, Any]) -> ForkOptions | None:

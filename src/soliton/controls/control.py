@@ -42,6 +42,10 @@ MAX_PROVEN: Final = 100
 """If a call makes more blocks, the empty ones have no valid proof of stake."""
 MAX_INTERVAL_MS: Final = 365 * 86_400_000
 MAX_IMPERSONATED: Final = 1_000
+COMMITTING_BLOCKS: Final = 20
+"""The chain's account commits to generation in so many last blocks of a period: clients of a chain
+that is shorter see none of its commitments.
+"""
 _BATCH: Final = 100
 """Blocks of one write to the store: some ten milliseconds."""
 
@@ -109,6 +113,8 @@ class Controls:
         self._prepare = prepare
         self.snapshots = Snapshots(node, clock, self.mining)
         node.events.subscribe(self._notice)
+        node.committer.accounts = lambda: [account]
+        node.committer.last_blocks = COMMITTING_BLOCKS
 
     @property
     def chain(self) -> ChainWriter:
@@ -180,16 +186,21 @@ class Controls:
     def _mine_unproven(self, count: int, interval_ms: int) -> Steps[None]:
         node, chain = self.node, self.chain
         while count > 0:
+            node.committer.follow()
+            content = node.committer.waiting()
+            batch = min(_BATCH, count, 1 if content else node.committer.blocks_until_due())
+            forged_ones: list[miner.Forged] = []
             with node.writing():
-                for _ in range(min(_BATCH, count)):
+                while len(forged_ones) < batch:
                     slot = miner.unproven_slot(chain, self.account)
                     time = slot.earliest + interval_ms if interval_ms else self.clock()
-                    forged = run_steps(miner.forging(chain, slot, (), time))
+                    forged = run_steps(miner.forging(chain, slot, content, time))
                     assert forged.progress is not None, "a private chain has NG from its start"
                     chain.put(forged.block, forged.progress)
+                    forged_ones.append(forged)
                 chain.flush()
-            count -= _BATCH
-            node.follow_chain()
+            count -= batch
+            node.follow_chain(forged_ones[0].block.transactions, forged_ones[0].invalid)
             yield
         node.pool.settle()
 

@@ -15,12 +15,13 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import msgspec
 
 from soliton.chain import blocks
 from soliton.chain.addresses import Address, check_address
+from soliton.chain.features import Feature
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.controls.clock import YEARS_MS, ClockState
@@ -36,15 +37,20 @@ from soliton.storage.store import Store
 
 FORMAT: Final = "soliton-devnet"
 VERSION: Final = 1
+BEFORE: Final = tuple(range(1, 24))
+"""The features of chains that were begun before files and directories had a note of them."""
 MAX_BYTES: Final = 1 << 30
 """The limit on an uncompressed file."""
+MAX_HEAD_BYTES: Final = 1 << 20
+"""The limit on the header: a thousand impersonated accounts take 40,000."""
+FINALITY: Final = int(Feature.DETERMINISTIC_FINALITY)
 _UNREADABLE: Final = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _LEVEL: Final = 6
 _BATCH: Final = 100
 
 
 class Head(msgspec.Struct, frozen=True, rename="camel"):
-    """The header of a file."""
+    """The header of a file. Without ``features`` they are those ``BEFORE``."""
 
     format: str
     version: int
@@ -56,6 +62,8 @@ class Head(msgspec.Struct, frozen=True, rename="camel"):
     clock: ClockState
     mining: MiningMode
     impersonated: list[bytes] = []
+    features: tuple[int, ...] = BEFORE
+    generation_period: int = 0
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -85,7 +93,7 @@ def dump(controls: Controls) -> bytes:
     """Write the chain to a file. Raises ``ControlRefused`` for a fork."""
     chain, store = controls.chain, controls.chain.store
     _refuse_fork(controls)
-    last = chain.meta(chain.height)
+    last, functionality = chain.meta(chain.height), chain.network.functionality
     head = Head(
         FORMAT,
         VERSION,
@@ -97,6 +105,8 @@ def dump(controls: Controls) -> bytes:
         controls.clock.state,
         controls.mining.mode,
         sorted(chain.waived),
+        tuple(sorted(functionality.pre_activated_features)),
+        functionality.generation_period_length,
     )
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=_LEVEL, mtime=0) as file:
@@ -161,7 +171,7 @@ def _lines(data: bytes) -> Iterator[bytes]:
         raise ControlRefused(f"the file is damaged, or no state of a devnet: {error}") from error
 
 
-def _head(line: bytes, controls: Controls) -> Head:
+def _read_known(line: bytes) -> Head:
     try:
         kind = _read_kind(line)
     except _UNREADABLE as error:
@@ -170,14 +180,45 @@ def _head(line: bytes, controls: Controls) -> Head:
         raise ControlRefused(
             f"the file is {kind.format} {kind.version}: {FORMAT} {VERSION} is what can be read"
         )
-    head = _read_head(line)
+    try:
+        return _read_head(line)
+    except _UNREADABLE as error:
+        raise ControlRefused(f"the file is no state of a devnet: {error}") from error
+
+
+def _head(line: bytes, controls: Controls) -> Head:
+    head = _read_known(line)
     ours = base58.encode(controls.chain.meta(1).id)
     if head.genesis != ours:
         raise ControlRefused(
             f"the file is of a chain with another genesis block, {head.genesis}: this one has "
             f"{ours}. Accounts and balances have to be the same as where it was written"
         )
+    functionality = controls.chain.network.functionality
+    features = tuple(sorted(functionality.pre_activated_features))
+    same_period = head.generation_period == functionality.generation_period_length
+    if head.features != features or (FINALITY in features and not same_period):
+        theirs = _listed(head.features, head.generation_period)
+        ours = _listed(features, functionality.generation_period_length)
+        raise ControlRefused(f"the file is of a chain with {theirs}: this one has {ours}")
     return head
+
+
+def _listed(features: tuple[int, ...], period: int) -> str:
+    words = f"the features {','.join(map(str, features))}"
+    return f"{words} and generation periods of {period} blocks" if FINALITY in features else words
+
+
+def head_of(data: BinaryIO) -> Head:
+    """Return the header of a file, of which only the beginning is read. Raises
+    ``ControlRefused``.
+    """
+    try:
+        with gzip.GzipFile(fileobj=data) as file:
+            line = file.readline(MAX_HEAD_BYTES)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ControlRefused(f"the file is damaged, or no state of a devnet: {error}") from error
+    return _read_known(line)
 
 
 def _replay(chain: ChainWriter, lines: Iterator[bytes], head: Head) -> list[AnyTransaction]:

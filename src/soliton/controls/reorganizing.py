@@ -50,7 +50,8 @@ def reorganize(
     if chain.height - depth < chain.voted_height:
         raise ControlRefused(
             f"a reorganisation of {depth} blocks: that at {chain.voted_height} is final, so "
-            f"{chain.height - chain.voted_height} are possible"
+            f"{chain.height - chain.voted_height} are possible; with a longer --generation-period, "
+            "or with --until 1.5, blocks are not final so soon"
         )
     if len(chosen) > depth:
         raise ControlRefused(f"transactions for {len(chosen)} blocks of {depth}")

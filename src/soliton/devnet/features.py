@@ -1,27 +1,43 @@
-"""The features that are active on a private chain from its first block.
+"""The features that are active on a private chain from its first block, and the length of its
+generation periods.
 
-What lives here: the option that chooses them, the network that has them, and remembering them in a
-data directory. What does not: what a feature does (``soliton.ledger``).
+What lives here: the options that choose them, the network that has them, and remembering them in a
+data directory: a chain keeps those that it was begun with. What does not: what a feature does
+(``soliton.ledger``).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from soliton.chain.features import IMPLEMENTED
 from soliton.chain.networks.model import Network
+from soliton.controls.dump import BEFORE
 from soliton.errors import EnvironmentProblem, InputError
 from soliton.storage.files import replace_file
 
-UNTIL: Final = {
-    "1.0": 13, "1.1": 14, "1.2": 15, "1.3": 16, "1.4": 18, "1.5": 20,
-}  # fmt: skip
-"""The last feature of each version of the reference node: those of 1.5 are what its private-node
-images have (wavesplatform/Waves ``docker/private/waves.custom.conf`` of 1.4.20 to 1.5.7).
+UNTIL: Final[dict[str, tuple[int, ...]]] = {
+    "1.0": tuple(range(1, 14)),
+    "1.1": tuple(range(1, 15)),
+    "1.2": tuple(range(1, 16)),
+    "1.3": tuple(range(1, 17)),
+    "1.4": tuple(range(1, 19)),
+    "1.5": tuple(range(1, 21)),
+    "1.6": (*range(1, 21), 22, 24, 25),
+}
+"""The features of each version of the reference node: those of 1.5 and 1.6 are what its
+private-node images have (wavesplatform/Waves ``docker/private/waves.custom.conf``).
 """
+DEFAULT_PERIOD: Final = 100
+"""Blocks of a generation period of one node: the first ones, without a commitment, are many enough
+for most tests, and few enough to be mined at once.
+"""
+SHARED_PERIOD: Final = 5
+"""The same where several nodes make blocks by the clock, so that they are final in seconds."""
+MAX_PERIOD: Final = 1_000_000
 MAX_CHARACTERS: Final = 500
 _FILE: Final = "features.json"
 _MAX_DIGITS: Final = 5
@@ -52,43 +68,68 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
 
 
-def features_until(version: str) -> tuple[int, ...]:
-    """Return the features of a version of the reference node, a key of ``UNTIL``."""
-    return tuple(sorted(each for each in IMPLEMENTED if each <= UNTIL[version]))
+class Chosen(msgspec.Struct, frozen=True, rename="camel"):
+    """The features of a chain and the length of its generation periods, in blocks."""
+
+    features: tuple[int, ...]
+    generation_period: int = DEFAULT_PERIOD
 
 
-def network_of(network: Network, features: tuple[int, ...] | None) -> Network:
-    """Return the private chain's network with these features and no others; ``None`` for its
-    own.
-    """
-    if features is None:
-        return network
+class Wanted(NamedTuple):
+    """What options say of a chain; ``None`` for what they leave open."""
+
+    features: tuple[int, ...] | None = None
+    generation_period: int | None = None
+
+    def begun(self, period: int = DEFAULT_PERIOD) -> Chosen:
+        """Return what a chain that begins now has, with the default length of a period."""
+        features = tuple(sorted(IMPLEMENTED)) if self.features is None else self.features
+        return Chosen(features, self.generation_period or period)
+
+    def kept(self, found: Chosen, place: object) -> Chosen:
+        """Return what an existing chain has; raises ``FeaturesRefused`` if that is not what is
+        wanted.
+        """
+        others = (
+            self.features or found.features,
+            self.generation_period or found.generation_period,
+        )
+        if Chosen(*others) != found:
+            raise FeaturesRefused(
+                f"{place} holds a chain that was begun with --features {as_text(found.features)} "
+                f"--generation-period {found.generation_period}: give the same, or none"
+            )
+        return found
+
+
+def network_of(network: Network, chosen: Chosen) -> Network:
+    """Return the private chain's network with these features and no others."""
     usual = network.functionality.pre_activated_features
     functionality = msgspec.structs.replace(
         network.functionality,
-        pre_activated_features={each: usual.get(each, 0) for each in features},
+        pre_activated_features={each: usual.get(each, 0) for each in chosen.features},
+        generation_period_length=chosen.generation_period,
     )
     return msgspec.structs.replace(network, functionality=functionality)
 
 
-def remember_features(directory: Path, features: tuple[int, ...] | None, *, is_new: bool) -> None:
-    """Note the features of a chain that is begun, or compare them with those it was begun with.
+def remembered(directory: Path, wanted: Wanted, *, is_new: bool) -> Chosen:
+    """Return the features of a chain, and note those of one that is begun.
 
     Raises ``FeaturesRefused``, ``EnvironmentProblem``.
     """
     path = directory / _FILE
-    if is_new and features is not None:
-        replace_file(path, [msgspec.json.encode(features)])
-        return
+    if is_new:
+        chosen = wanted.begun()
+        replace_file(path, [msgspec.json.encode(chosen)])
+        return chosen
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=tuple[int, ...])
+        found = msgspec.json.decode(path.read_bytes(), type=Chosen | tuple[int, ...])
     except FileNotFoundError:
-        kept = None
+        found = BEFORE
     except (OSError, msgspec.DecodeError) as error:
         raise EnvironmentProblem(f"{path} cannot be read: {error}") from error
-    if kept != features:
-        begun = "without --features" if kept is None else f"with --features {as_text(kept)}"
-        raise FeaturesRefused(f"{directory} holds a chain that was begun {begun}: give the same")
+    return wanted.kept(found if isinstance(found, Chosen) else Chosen(found), directory)
 
 
 def as_text(features: tuple[int, ...]) -> str:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from soliton.controls.control import Controls
-from soliton.controls.dump import MAX_BYTES, dump, load
+from soliton.controls.dump import MAX_BYTES, dump, head_of, load
 from soliton.controls.errors import ControlRefused
+from soliton.devnet.features import DEFAULT_PERIOD, Chosen
 from soliton.errors import EnvironmentProblem
 from soliton.storage.files import replace_file
 from soliton.web.temporary import TemporaryPlace
@@ -67,6 +68,22 @@ def load_file(controls: Controls, path: Path) -> bool:
         raise ControlRefused(f"{path}: {error}") from error
     _log.info("loaded %s: height %d", path, head.height)
     return True
+
+
+def features_in(path: Path) -> Chosen | None:
+    """Return the features of the chain in a file; ``None`` if the file does not exist. Raises
+    ``ControlRefused`` and ``EnvironmentProblem``.
+    """
+    try:
+        with path.open("rb") as file:
+            head = head_of(file)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise EnvironmentProblem(f"cannot read {path}: {error.strerror or error}") from error
+    except ControlRefused as error:
+        raise ControlRefused(f"{path}: {error}") from error
+    return Chosen(head.features, head.generation_period or DEFAULT_PERIOD)
 
 
 def save_file(controls: Controls, path: Path) -> None:

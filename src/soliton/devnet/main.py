@@ -27,14 +27,14 @@ from soliton.devnet.accounts import RICH_SEED, describe, funded_accounts, networ
 from soliton.devnet.banner import Description, announce
 from soliton.devnet.data_service import DataServiceProcess
 from soliton.devnet.data_service import start as start_beside
-from soliton.devnet.features import network_of, remember_features
-from soliton.devnet.keeping import check_place, directory_of, load_file, save_file
+from soliton.devnet.features import Chosen, network_of, remembered
+from soliton.devnet.keeping import check_place, directory_of, features_in, load_file, save_file
 from soliton.devnet.options import API_KEY, DevnetOptions, OptionsRefused, Ports
 from soliton.errors import EnvironmentProblem, SolitonError
 from soliton.node.grpc_settings import GrpcSettings
 from soliton.node.node import Node
 from soliton.node.rest_settings import is_local
-from soliton.node.settings import api_key_hash_text, load_settings
+from soliton.node.settings import Settings, api_key_hash_text, load_settings
 from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
 from soliton.storage.directories import stored_network
@@ -42,6 +42,8 @@ from soliton.web.ports import holder, url_of
 from soliton.web.server import PortTaken, bind, wait_until_free
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from soliton.devnet.fork.chain import Fork
     from soliton.devnet.matcher import DevnetMatcher
     from soliton.devnet.playing import Playing
@@ -70,15 +72,14 @@ def run_devnet(options: DevnetOptions) -> None:
                 "rest-api.limits.body-bytes": MAX_BODY_BYTES,
                 # The chain makes its own blocks: an old one does not mean that it is behind.
                 "rest-api.max-block-age": 0,
+                "miner.commit-to-generation": True,
                 "rest-api.api-key-hash": api_key_hash_text(API_KEY),
                 "signer.bind-address": host,
                 "signer.port": ports.signer,
             },
         )
         fork, network = _fork(options), network_with(settings.network, options.funding)
-        network = network_of(network, options.features)
-        is_new = stored_network(settings.data_directory) is None
-        remember_features(directory, options.features, is_new=is_new)
+        network = network_of(network, _chosen(options, directory, settings))
         settings = msgspec.structs.replace(
             settings,
             network=network if fork is None else fork.network,
@@ -101,6 +102,14 @@ def run_devnet(options: DevnetOptions) -> None:
                 run_program(lambda: _serve(node, clock, options, fork))
             finally:
                 node.close()
+
+
+def _chosen(options: DevnetOptions, directory: Path, settings: Settings) -> Chosen:
+    """Return the features of the chain: those of the one that is kept, if there is one."""
+    if options.state is not None and (found := features_in(options.state)) is not None:
+        return options.wanted.kept(found, options.state)
+    is_new = stored_network(settings.data_directory) is None
+    return remembered(directory, options.wanted, is_new=is_new)
 
 
 def _fork(options: DevnetOptions) -> Fork | None:

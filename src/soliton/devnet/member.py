@@ -33,7 +33,7 @@ from soliton.crypto import base58
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair, key_pair
 from soliton.devnet.accounts import RICH_SEED, Funding, network_with
-from soliton.devnet.features import network_of
+from soliton.devnet.features import Chosen, network_of
 from soliton.devnet.options import API_KEY
 from soliton.node.log_settings import LogSettings
 from soliton.node.node import Node
@@ -75,7 +75,7 @@ class Member(msgspec.Struct, frozen=True):
     funding: Funding
     durable: bool
     logging: LogSettings
-    features: tuple[int, ...] | None = None
+    chosen: Chosen
 
 
 def miner(number: int) -> KeyPair:
@@ -117,7 +117,7 @@ def shared_network(network: Network, member: Member) -> Network:
         network.functionality, min_block_time_ms=shortest, delay_delta=0
     )
     whole = msgspec.structs.replace(network, genesis=genesis, functionality=functionality)
-    return network_of(whole, member.features)
+    return network_of(whole, member.chosen)
 
 
 def settings_of(member: Member) -> Settings:
@@ -145,6 +145,7 @@ def settings_of(member: Member) -> Settings:
             "network.suspension-residence-time": "200ms",
             "network.enable-blacklisting": False,
             "miner.quorum": 1,
+            "miner.commit-to-generation": True,
             "miner.no-quorum-mining-delay": "500ms",
             "miner.micro-block-interval": f"{_micro_ms(member)}ms",
             "miner.min-micro-block-age": "300ms",

@@ -13,6 +13,7 @@ import msgspec
 
 from soliton.controls.mining import MANUAL, MiningMode
 from soliton.devnet.accounts import Funding
+from soliton.devnet.features import Wanted
 from soliton.devnet.fork.options import ForkOptions
 from soliton.errors import InputError
 
@@ -77,8 +78,8 @@ class DevnetOptions(msgspec.Struct, frozen=True):
     scenario: str | None = None
     maker: bool = True
     fork: ForkOptions | None = None
-    features: tuple[int, ...] | None = None
-    """Those active from the first block; ``None`` for all of the devnet's own."""
+    wanted: Wanted = Wanted()
+    """The features that are active from the first block, and the length of generation periods."""
 
     def check(self) -> None:
         """Raise ``OptionsRefused`` for options that conflict."""
@@ -101,7 +102,8 @@ class DevnetOptions(msgspec.Struct, frozen=True):
             "--data-dir": self.data_dir is not None,
             "--state": self.state is not None,
             "--scenario": self.scenario is not None,
-            "--features": self.features is not None,
+            "--features": self.wanted.features is not None,
+            "--generation-period": self.wanted.generation_period is not None,
             "--grpc-port": self.ports.grpc is not None,
             "--grpc-updates-port": self.ports.grpc_updates is not None,
         }

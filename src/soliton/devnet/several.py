@@ -23,10 +23,11 @@ import msgspec
 
 from soliton.cli.logs import current_log
 from soliton.cli.process import call_on_signals
+from soliton.controls.dump import BEFORE
 from soliton.controls.mining import MiningMode
 from soliton.devnet.accounts import describe, funded_accounts
 from soliton.devnet.banner import Description, announce
-from soliton.devnet.features import as_text
+from soliton.devnet.features import SHARED_PERIOD, Chosen
 from soliton.devnet.held_ports import HeldPorts
 from soliton.devnet.keeping import directory_of
 from soliton.devnet.member import LEAST_BLOCK_SECONDS, PEER_HOST, Member, miner_seed, settings_of
@@ -233,6 +234,7 @@ def _members(
     options: DevnetOptions, directory: Path, public: HeldPorts, local: HeldPorts
 ) -> list[Member]:
     numbers, ports = range(options.nodes), options.ports
+    begun = _begun(directory, options)
     first = Member(
         number=0,
         count=options.nodes,
@@ -245,11 +247,11 @@ def _members(
         signer_port=public.take(ports.signer, "--signer-port"),
         matcher_port=public.take(ports.matcher, "--matcher-port"),
         block_seconds=options.rhythm.block_time or USUAL_BLOCK_SECONDS,
-        begin=_begin(directory, options),
+        begin=begun.begin,
         funding=options.funding,
         durable=options.data_dir is not None,
         logging=current_log(),
-        features=options.features,
+        chosen=begun.chosen,
     )
     return [
         msgspec.structs.replace(
@@ -266,27 +268,39 @@ class _Begun(msgspec.Struct, frozen=True, rename="camel"):
     nodes: int
     block_time: float | None
     features: tuple[int, ...] | None = None
+    generation_period: int = SHARED_PERIOD
+
+    @property
+    def chosen(self) -> Chosen:
+        """The features of the network."""
+        return Chosen(BEFORE if self.features is None else self.features, self.generation_period)
 
 
-def _begin(directory: Path, options: DevnetOptions) -> int:
-    """Return the time of the genesis block, which an existing network keeps."""
+def _begun(directory: Path, options: DevnetOptions) -> _Begun:
+    """Return how the network begins; an existing one goes on as it has begun."""
     path = directory / _BEGIN_FILE
     now = time.time_ns() // 1_000_000
-    requested = _Begun(now, options.nodes, options.rhythm.block_time, options.features)
     if not path.exists():
-        replace_file(path, [msgspec.json.encode(requested)])
-        return now
+        chosen = options.wanted.begun(SHARED_PERIOD)
+        begun = _Begun(
+            now,
+            options.nodes,
+            options.rhythm.block_time,
+            chosen.features,
+            chosen.generation_period,
+        )
+        replace_file(path, [msgspec.json.encode(begun)])
+        return begun
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_Begun)
     except msgspec.DecodeError as error:
         raise EnvironmentProblem(
             f"{path} is damaged: {error}; move {directory} away, and a new network begins"
         ) from error
-    if msgspec.structs.replace(found, begin=now) != requested:
+    if (found.nodes, found.block_time) != (options.nodes, options.rhythm.block_time):
         rhythm = "" if found.block_time is None else f" --block-time {found.block_time:g}"
-        features = "" if found.features is None else f" --features {as_text(found.features)}"
         raise OptionsRefused(
             f"{directory} holds a network that was begun with --nodes {found.nodes}{rhythm}"
-            f"{features}"
         )
-    return found.begin
+    options.wanted.kept(found.chosen, directory)
+    return found

@@ -130,6 +130,11 @@ def index_of(state: State, period: GenerationPeriod, name: bytes) -> int | None:
     return number - 1 if number else None
 
 
+def has_committed(state: State, period: GenerationPeriod, name: bytes) -> bool:
+    """Whether the generator with this address or key for endorsements has committed."""
+    return bool(state.get(GENERATORS, (period.start, name)))
+
+
 def first_taken(
     state: State, period: GenerationPeriod, address: Address, endorser_key: bytes
 ) -> bytes | None:

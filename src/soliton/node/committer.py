@@ -79,7 +79,7 @@ def commitments_of(chain: Blockchain, address: Address) -> Commitments | None:
         index = None if own.conflict_height else index
     return Commitments(
         None if index is None else period.end,
-        generators.index_of(state, period.next, address) is not None,
+        generators.has_committed(state, period.next, address),
     )
 
 
@@ -164,16 +164,33 @@ class Committer:
                 attempt = self._attempts[address] = _Attempt(period.next.start)
             self._follow(account, address, period, attempt)
 
+    def waiting(self) -> list[AnyTransaction]:
+        """Return the commitments that this node has made and that wait in its pool."""
+        found = (self._node.pool.get(each.transaction_id) for each in self._attempts.values())
+        return [each for each in found if each is not None]
+
+    def blocks_until_due(self) -> int:
+        """Return after how many further blocks an account may have to commit, at least 1."""
+        chain = self._node.chain
+        period = chain.rules.period_at(chain.height + 1)
+        if period is None or self.last_blocks is None:
+            return 1
+        chain_id = chain.network.chain_id
+        addresses = [from_public_key(each.public_key, chain_id) for each in self.accounts()]
+        if all(generators.has_committed(chain.state, period.next, each) for each in addresses):
+            period = period.next
+        return max(1, period.end - self.last_blocks - chain.height)
+
     def _follow(
         self, account: AccountKey, address: Address, period: GenerationPeriod, attempt: _Attempt
     ) -> None:
         node, chain = self._node, self._node.chain
-        if generators.index_of(chain.state, period.next, address) is not None:
+        if generators.has_committed(chain.state, period.next, address):
             self._log_commitment(address, period, attempt)
             return
         attempt.is_logged = False
         left = period.end - chain.height
-        is_generator = generators.index_of(chain.state, period, address) is not None
+        is_generator = generators.has_committed(chain.state, period, address)
         if not self.is_on:
             if is_generator and left <= max(1, period.length // LATE_SHARE):
                 self._warn(
@@ -189,7 +206,7 @@ class Committer:
             return
         if self.last_blocks is not None and left > self.last_blocks:
             return
-        if generators.index_of(node.pool.state(), period.next, address) is not None:
+        if generators.has_committed(node.pool.state(), period.next, address):
             # Somebody else has sent it.
             return
         if not isinstance(account, KeyPair):
@@ -251,7 +268,7 @@ class Committer:
         except SolitonError as error:
             self._warn(attempt, address, str(error))
             return
-        now = generators.index_of(node.chain.state, period, address) is not None
+        now = generators.has_committed(node.chain.state, period, address)
         _log.info(
             "%s commits to generation in blocks %d to %d by transaction %s%s",
             address_text(address), period.next.start, period.next.end,

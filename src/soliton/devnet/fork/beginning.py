@@ -18,13 +18,13 @@ import msgspec
 
 from soliton.chain.addresses import address_text
 from soliton.chain.features import IMPLEMENTED, Feature
-from soliton.chain.networks.model import Network
+from soliton.chain.networks.model import Functionality, Network
 from soliton.chain.networks.presets import load
 from soliton.crypto import base58
 from soliton.devnet.fork.chain import Fork
 from soliton.devnet.fork.history import History
 from soliton.devnet.fork.options import ForkOptions
-from soliton.devnet.fork.remote import PATIENCE_SECONDS, Remote
+from soliton.devnet.fork.remote import PATIENCE_SECONDS, Height, Remote
 from soliton.devnet.fork.since import Seen, Since
 from soliton.errors import InputError
 from soliton.ledger.edits import BalanceEdit, Edit
@@ -64,6 +64,15 @@ class _Features(msgspec.Struct, frozen=True, rename="camel"):
     voting_interval: int
     voting_threshold: int
     features: list[_Feature]
+
+
+class _Period(msgspec.Struct, frozen=True):
+    start: Height
+    end: Height
+
+
+class _Finality(msgspec.Struct, frozen=True, rename="camel"):
+    next_generation_period: _Period | None = None
 
 
 class _Rewards(msgspec.Struct, frozen=True, rename="camel"):
@@ -166,8 +175,25 @@ def _network(remote: Remote, chain_id: int, height: int) -> Network:
         blocks_for_feature_activation=_NEVER,
         double_features_periods_after_height=_NEVER,
     )
+    rules = _with_periods(remote, rules, height)
     terms = msgspec.structs.replace(preset.rewards, term=_NEVER, term_after_capped_reward=_NEVER)
     return msgspec.structs.replace(preset, chain_id=chain_id, functionality=rules, rewards=terms)
+
+
+def _with_periods(remote: Remote, rules: Functionality, height: int) -> Functionality:
+    """Return the rules with the generation periods of the node."""
+    start = rules.pre_activated_features.get(Feature.DETERMINISTIC_FINALITY)
+    if start is None or start > height:
+        return rules
+    _log.warning(
+        "commitments to generation are not read from %s: everybody may make blocks here, and a "
+        "deposit counts as leased out", remote.url,
+    )  # fmt: skip
+    found = remote.find("/blockchain/finality", _Finality)
+    coming = None if found is None else found.next_generation_period
+    if coming is None or coming.end < coming.start:
+        return rules
+    return msgspec.structs.replace(rules, generation_period_length=coming.end - coming.start + 1)
 
 
 def missing_funds(node: Node, balance: int) -> list[Edit]:

@@ -53,8 +53,8 @@ from soliton.storage import layout
 Records = dict[bytes, bytes | None]
 """Keys and values, ``None`` for entries that do not exist."""
 
-GENERATING: Final = b"g"
-"""The prefix of generating balances, which only the cache has."""
+GENERATING: Final = b"~"
+"""The prefix of generating balances, which only the cache has; no kind of a store's records."""
 NFT_PAGE: Final = 1_000
 MAX_NFT_PAGES: Final = 100
 I64: Final = struct.Struct(">q")
