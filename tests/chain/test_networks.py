@@ -111,7 +111,7 @@ def test_unknown_name_is_refused_with_the_names_there_are() -> None:
         ("zbs-mainnet", dict.fromkeys(range(1, 12), 0)),
         ("zbs-testnet", dict.fromkeys(range(1, 9), 0)),
         ("tn-mainnet", dict.fromkeys((1, 2, 3, 5, 6), 0)),
-        ("devnet", dict.fromkeys(range(1, 24), 0) | {7: -5, 14: 1}),
+        ("devnet", dict.fromkeys(range(1, 26), 0) | {7: -5, 14: 1}),
     ],
 )
 def test_pre_activated_features(name: str, features: dict[int, int]) -> None:

@@ -214,6 +214,7 @@ SPECIALISTS = {
     "ledger/script_subjects.py": "invoke_script",
     "ledger/wallet_calls.py": "ethereum invoke_script",
     "matcher": "exchange",
+    "node/committer.py": "commit_to_generation",
     "node/call_records.py": "ethereum invoke_script",
     "ride/functions/chain_data.py": "ethereum invoke_script transfer",
     "signer": "data",
@@ -221,10 +222,10 @@ SPECIALISTS = {
     "workshop": "invoke_script set_script",
 }
 """Who names types outside of their own modules: those that make one (the library's accounts with a
-method for each, a matcher exchanges, a signer data, the genesis block its transfers, a simulated
-client transfers, the workshop scripts and calls), those that are about one (Ethereum's interface,
-calls of dApps, the quick way of plain transfers), and the interfaces where they tell of some types
-what only the state knows.
+method for each, a matcher exchanges, a miner its commitments, a signer data, the genesis block its
+transfers, a simulated client transfers, the workshop scripts and calls), those that are about one
+(Ethereum's interface, calls of dApps, the quick way of plain transfers), and the interfaces where
+they tell of some types what only the state knows.
 But for the library, whose users then miss a method, none of them has to change for a new type.
 """
 SOURCES = Path(__file__).parents[2] / "src" / "soliton"

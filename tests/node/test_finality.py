@@ -445,7 +445,8 @@ def test_accounts_outside_of_the_set_count_nothing(tmp_path: Path) -> None:
 
 def test_activation_by_votes(tmp_path: Path) -> None:
     """Blocks 2 to 5 vote: finality is active from 10 on, and the first period ends at 16."""
-    features = {**DEVNET.functionality.pre_activated_features, 24: 0}
+    usual = DEVNET.functionality.pre_activated_features
+    features = {number: at for number, at in usual.items() if number != 25}
     chain = finality_chain(
         tmp_path,
         pre_activated_features=features,

@@ -51,10 +51,12 @@ def open_chain(tmp_path: Path) -> Iterator[OpenChain]:
 
 
 def _voting_network(**changes: object) -> Network:
-    """The devnet, where feature 23 is still to be voted for: 4 votes in windows of 5 blocks."""
+    """The devnet, where features from 23 on are still to be voted for: 4 votes in windows of 5
+    blocks.
+    """
     devnet = networks.load("devnet")
-    features = dict(devnet.functionality.pre_activated_features)
-    del features[BOOST]
+    usual = devnet.functionality.pre_activated_features
+    features = {number: at for number, at in usual.items() if number < BOOST}
     functionality = msgspec.structs.replace(
         devnet.functionality,
         pre_activated_features=features,

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soliton.crypto.keys import key_pair
+from soliton.node.versions import interface_version
 from soliton.wire import frames, handshake, messages
 from soliton.wire.connection import Broken, Connection, Dropped, HandshakeReceived, MessageReceived
 from soliton.wire.errors import CannotSend, PeerFault, Verdict
 from soliton.wire.handshake import MAX_BYTES, Handshake, PeerAddress
 from soliton.wire.kinds import BY_CODE, BY_RECORD, KINDS, Kind
-from soliton.wire.versions import Version, application_name, is_accepted
+from soliton.wire.versions import ANNOUNCED, Version, application_name, is_accepted
 from tests.wire.talk import R, connection, framed, greeting, heard, pieces
 
 ids = st.binary(min_size=32, max_size=32) | st.binary(min_size=64, max_size=64)
@@ -249,6 +250,13 @@ def test_whom_we_do_not_talk_to(first: bytes, verdict: Verdict) -> None:
 )  # fmt: skip
 def test_versions(family: str, version: tuple[int, int, int], accepted: bool) -> None:
     assert is_accepted(family, Version(*version)) is accepted
+
+
+def test_peers_accept_the_version_that_we_announce() -> None:
+    assert all(is_accepted(family, version) for family, version in ANNOUNCED.items())
+    # Source: wavesplatform/gowaves pkg/node/peers/peer_manager.go, for nodes that announce 1.5.
+    assert abs(ANNOUNCED["waves"].minor - 5) < 2
+    assert str(ANNOUNCED["waves"]) == interface_version("waves")
 
 
 @pytest.mark.parametrize(

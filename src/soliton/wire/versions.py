@@ -34,12 +34,13 @@ announces it, the Scala node 1.6. Earlier ones are on no chain that has endorsem
 """
 
 ANNOUNCED: Final[dict[str, Version]] = {
-    "waves": Version(1, 5, 7),
+    "waves": Version(1, 6, 6),
     "zbs": Version(0, 16, 3),
     "tn": Version(1, 2, 6),
 }
-"""The version that we announce in each family. Some nodes of Waves refuse a minor version that is
-more than one away from 1.5; those of the other families accept their own version and later ones.
+"""The version that we announce in each family. Go nodes of Waves, which announce 1.5, refuse a
+minor version that is more than one away from theirs; those of the other families accept their own
+version and later ones.
 """
 _APPLICATION_NAMES: Final[dict[str, str]] = {"waves": "waves", "zbs": "zbs", "tn": "TN"}
 

@@ -24,7 +24,7 @@ async def test_state_hashes(chain: PrivateChain) -> None:
     chain.mine()
     found: Any = (await chain.get("/debug/stateHash/2")).json()
     assert found == state_hash_json(chain.node.chain, 2)
-    assert found["height"] == 2 and found["version"] == "1.5.7"
+    assert found["height"] == 2 and found["version"] == "1.6.6"
     assert (await chain.get("/debug/stateHash/last")).json() == found
     assert (await chain.get("/debug/stateHash/4")).status == 404
     assert (await chain.get("/debug/stateHash/0")).status == 404

@@ -23,7 +23,7 @@ async def test_status(chain: PrivateChain) -> None:
 
 @pytest.mark.parametrize(
     ("network", "version"),
-    [("devnet", "Waves v1.5.7"), ("zbs-testnet", "Zbs v0.16.3"), ("tn-testnet", "TN v1.2.18")],
+    [("devnet", "Waves v1.6.6"), ("zbs-testnet", "Zbs v0.16.3"), ("tn-testnet", "TN v1.2.18")],
 )
 async def test_version_is_that_of_the_interface(
     network: str, version: str, tmp_path_factory: pytest.TempPathFactory

@@ -173,7 +173,7 @@ ISSUE: Final[dict[str, object]] = {
 
 _EMPTY_SECTION: Final = "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8"
 STATE_HASH: Final = {
-    "stateHash": "b8a646102afbe1cb5294201b9ff28e64403a2693bf8306316f768f419724d7c2",
+    "stateHash": "59dce60ebb214b20106acb9040ee146da64b101d01f1154ec6095d5a7878c613",
     "wavesBalanceHash": "88c3a2b9e2c757bc3c8d982228599513e0d03e384fe8f82f1b86169fc16fcb5e",
     "assetBalanceHash": _EMPTY_SECTION,
     "dataEntryHash": _EMPTY_SECTION,
@@ -183,13 +183,15 @@ STATE_HASH: Final = {
     "leaseStatusHash": _EMPTY_SECTION,
     "sponsorshipHash": _EMPTY_SECTION,
     "aliasHash": _EMPTY_SECTION,
+    "nextCommittedGeneratorsHash": _EMPTY_SECTION,
+    "committedGeneratorBalancesHash": _EMPTY_SECTION,
     "snapshotHash": "fmK5Kc7cYmaT4DpqBcaEvK5musAo3Uii19kdbPogzNo",
     "blockId": (
         "4taZZMuKsjTn4BCse2peTYsdcSacKLqntBer5Jve53CH55j8znj43xmD7j8dKoU9cGsXa8yhh8e1VpX9anQTe1gb"
     ),
     "baseTarget": 2000000000,
     "height": 1,
-    "version": "1.5.7",
+    "version": "1.6.6",
 }
 
 RIDE_SOURCE: Final = "{-# STDLIB_VERSION 6 #-}\ntrue"

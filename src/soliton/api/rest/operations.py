@@ -319,7 +319,7 @@ howMany         | natural  | Number of blocks          | 2
         _INFO_EXAMPLE),
     row("GET /debug/minerInfo key=debug", miner_info,
         "The earliest times at which the accounts of the node may mine", list[MiningInfo],
-        [{**_MINER, "timestamp": 1795174397440}]),
+        [{**_MINER, "timestamp": 1795174397440, "committedUntil": None, "committedToNext": False}]),
     row("GET /debug/configInfo?full key=debug", config_info, "The settings of the node", _OBJECT,
         {"waves": {"directory": "data"}}),
     row("POST /debug/print key=operate", print_message, "Write a text to the node's log",

@@ -121,7 +121,7 @@ _PEER: Final = {
     "peerName": "My node",
     "peerNonce": 75687,
     "applicationName": "wavesR",
-    "applicationVersion": "1.5.7",
+    "applicationVersion": "1.6.6",
 }
 
 ROUTES: Final = table("peers", "",
