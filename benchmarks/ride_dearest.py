@@ -1,38 +1,54 @@
 """What a script can make a node do for one unit of complexity: every function of every version of
-the language, at the dearest of many arguments, and every construct.
+the language at the dearest of many arguments, and every construct.
 
-Run ``.venv/bin/python benchmarks/ride_dearest.py``, optionally with ``--all`` for a line for each
-function and version, ``--version N`` and ``--function NAME``. Prints µs of CPU for each unit, the
-dearest first, and exits with 1 if a function costs more than ``MAX_MICROS``; then the dearest calls
-that fail, which end the script: they happen once in a run, and count as a whole.
+Run ``.venv/bin/python benchmarks/ride_dearest.py`` (about three minutes), optionally with ``--all``
+for all lines, ``--version N`` and ``--function NAME``. It prints four tables, the dearest first:
+
+- **functions**: µs of CPU for each unit. All are numbered functions with values as arguments, or
+  library functions that are written in the language. An implementation that several versions have
+  is measured once, and stands in the version where it costs least;
+- **calls that fail**: these end the script, so they happen once in a run, and count as a whole;
+- **constructs**: whole scripts, by the compiled code and by the exact evaluator, which runs a
+  script again that reaches its limit. Expressions are free, so what counts is the time for each;
+- **units full of expressions**: functions as large as a script may be, which cost one unit.
+
+``ride_dearest.txt`` has a recent result. It exits with 1 if something is beyond ``MAX_MICROS``,
+``MAX_NANOS`` or ``MAX_EXACT_NANOS``.
 
 Arguments are all combinations of values that are as large, as deep or as long as the limits of the
 language allow, or that make an algorithm slow (texts that match almost everywhere, numbers that are
-just too large). Each combination is called once, the dearest ones several times. The time is that
-of the call of a function with values: what the evaluator adds is the same for all, and shows in the
-constructs, which are whole scripts.
+just too large). As many are called as fit into ``SECONDS``, and the dearest of them several times.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import itertools
 import math
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from soliton.crypto import base58
 from soliton.crypto.groth16 import BLS12_381, BN254
+from soliton.ride import expressions
+from soliton.ride.compiler import compile_source
+from soliton.ride.compiler.library import ScriptKind
 from soliton.ride.environment import CallContext, Switches
 from soliton.ride.errors import EvaluationError
-from soliton.ride.expressions import LAST_VERSION
+from soliton.ride.evaluator_compiler import Program
+from soliton.ride.evaluator_library import load_library
+from soliton.ride.evaluator_machine import Machine
+from soliton.ride.expressions import LAST_VERSION, AnnotatedFunction, DApp, Func, Ref
 from soliton.ride.functions import catalogue
 from soliton.ride.functions.library import implementations
+from soliton.ride.script import parse_script
 from soliton.ride.values import (
     NIL,
     UNIT,
@@ -50,12 +66,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests.ride.static_environment import ADDRESS, StaticEnvironment
 
 MAX_MICROS = 200.0
-"""The bound for each function, on the machine of docs/dependencies.md."""
-KEPT = 12
+"""The bound of a unit of complexity in a function, on the machine of docs/dependencies.md."""
+MAX_NANOS = 1_000.0
+"""The bound of an expression in compiled code."""
+MAX_EXACT_NANOS = 10_000.0
+"""The bound of an expression in the exact evaluator."""
+KEPT = 8
 """So many of the dearest combinations are measured again."""
 REPEATS = 5
 MOST = 6_000
 """The limit of combinations for a function; others are chosen at random, always the same ones."""
+SECONDS = 0.4
+"""The time for the combinations of a function, and for the dearest of them."""
+OLD_KEYS = frozenset((108, 118, 303, 304, 305, 900, 1203, 1204, 1205, 1207, 1208))
+"""Functions whose rules depended on features, in versions that were there before."""
+LAST_OLD_VERSION = 4
 
 BIG_BYTES = bytes(range(256)) * 648
 TYPES: dict[str, list[Value]] = {
@@ -402,43 +427,119 @@ def seconds(call: Callable[[], object]) -> tuple[float, bool]:
     return time.thread_time() - start, True
 
 
-class Dearest:
-    """The dearest call of a function in a version."""
+Call = Callable[[Sequence[Value]], object]
 
-    def __init__(self, function: catalogue.Function, version: int, cost: int, new: bool) -> None:
-        self.name, self.version, self.cost = f"{function.name} ({function.key})", version, cost
-        self.new = new
-        self.micros = self.failed_micros = 0.0
-        self.shown = self.failed_shown = ""
+
+class Measured(NamedTuple):
+    """The dearest call that succeeds, and the dearest that fails, with their arguments."""
+
+    micros: float
+    shown: str
+    failed_micros: float
+    failed_shown: str
+
+
+class Dearest(NamedTuple):
+    """A function in the versions that have the same implementation."""
+
+    name: str
+    versions: str
+    cost: int
+    measured: Measured
 
     @property
     def for_unit(self) -> float:
         """µs for each unit of complexity."""
-        return self.micros / max(self.cost, 1)
+        return self.measured.micros / max(self.cost, 1)
 
 
-def dearest(function: catalogue.Function, version: int, cost: int, new: bool) -> Dearest | None:
-    """Try a function; ``None`` if it is no numbered one."""
-    assert isinstance(function.key, int)
-    implementation = implementations(version)[function.key]
-    switches = Switches() if new else Switches(code_points=False, new_pow_precision=False)
-    context = CallContext(StaticEnvironment(), version, switches, 10**9)
-    chance = random.Random(0)
+def measure(call: Call, candidates: Iterable[Sequence[Value]]) -> Measured:
+    """Try arguments, and measure the dearest ones again."""
     tried: dict[bool, list[tuple[float, int, Sequence[Value]]]] = {True: [], False: []}
-    for number, arguments in enumerate(arguments_of(function, chance)):
-        spent, ends = seconds(partial(implementation, arguments, context))
+    end = time.thread_time() + SECONDS
+    for number, arguments in enumerate(candidates):
+        spent, ends = seconds(partial(call, arguments))
         tried[ends].append((spent, number, arguments))
-    found = Dearest(function, version, cost, new)
+        if time.thread_time() > end:
+            break
+    found = {True: (0.0, ""), False: (0.0, "")}
     for ends, some in tried.items():
         some.sort(key=lambda each: each[:2], reverse=True)
+        end = time.thread_time() + SECONDS / 2
         for _, _, arguments in some[:KEPT]:
-            times = [seconds(partial(implementation, arguments, context)) for _ in range(REPEATS)]
-            micros, text = min(times)[0] * 1e6, ", ".join(map(shown, arguments))
-            if ends and micros > found.micros:
-                found.micros, found.shown = micros, text
-            elif not ends and micros > found.failed_micros:
-                found.failed_micros, found.failed_shown = micros, text
-    return found
+            times = [seconds(partial(call, arguments))[0]]
+            while len(times) < REPEATS and time.thread_time() < end:
+                times.append(seconds(partial(call, arguments))[0])
+            found[ends] = max(found[ends], (min(times) * 1e6, ", ".join(map(shown, arguments))))
+    return Measured(*found[True], *found[False])
+
+
+def numbered(version: int, function: catalogue.Function, switches: Switches) -> Call:
+    """The call of a numbered function."""
+    assert isinstance(function.key, int)
+    implementation = implementations(version)[function.key]
+    context = CallContext(StaticEnvironment(), version, switches, 10**9)
+    return lambda arguments: implementation(arguments, context)
+
+
+def written(version: int, key: str) -> Call:
+    """The call of a function that is written in the language, by its compiled code."""
+    library = load_library(version, ScriptKind.DAPP, ord("T"))
+    names = tuple(f"p{number}" for number in range(len(library.named[key].parameters)))
+    body = expressions.Call(key, tuple(map(Ref, names)))
+    program = Program(library, True, False)
+    entry = program.function(AnnotatedFunction("i", Func("go", names, body)), False)
+
+    def call(arguments: Sequence[Value]) -> object:
+        context = CallContext(StaticEnvironment(), version, Switches(), 10**9)
+        return entry.run(context, UNIT, tuple(arguments))
+
+    return call
+
+
+OLD = Switches(code_points=False, new_pow_precision=False, ecrecover_fix=False)
+
+
+def functions(only: int | None, name: str | None) -> list[Dearest]:
+    """Measure all functions of all versions."""
+    measured: dict[object, Measured] = {}
+    rows: dict[tuple[object, int], list[int]] = {}
+    names: dict[object, str] = {}
+    for version in range(1, LAST_VERSION + 1):
+        for function in catalogue.functions(version):
+            key = function.key
+            if only not in (None, version) or name not in (None, function.name):
+                continue
+            if key in catalogue.CALLS_OF_DAPPS:
+                continue
+            # A body in the language calls functions that have changed, so versions differ.
+            same = (key, implementations(version)[key] if isinstance(key, int) else version)
+            rules = [Switches()]
+            if key in OLD_KEYS and version <= LAST_OLD_VERSION:
+                rules.append(OLD)
+            for switches in rules:
+                identity = (*same, switches is OLD)
+                if identity not in measured:
+                    if isinstance(key, int):
+                        call = numbered(version, function, switches)
+                    elif key in load_library(version, ScriptKind.DAPP, ord("T")).named:
+                        call = written(version, key)
+                    else:
+                        continue
+                    gc.collect()
+                    chance = random.Random(0)
+                    measured[identity] = measure(call, arguments_of(function, chance))
+                    old = ", old rules" if switches is OLD else ""
+                    names[identity] = f"{function.name} ({key}{old})"
+                rows.setdefault((identity, function.costs[version]), []).append(version)
+    return [
+        Dearest(names[identity], _spans(versions), cost, measured[identity])
+        for (identity, cost), versions in rows.items()
+    ]
+
+
+def _spans(versions: list[int]) -> str:
+    return str(versions[0]) if len(versions) == 1 else f"{versions[0]}-{versions[-1]}"
 
 
 def shown(value: Value) -> str:
@@ -454,6 +555,159 @@ def shown(value: Value) -> str:
     return str(number) if abs(number) < 10**6 else f"{float(number):.0e}"
 
 
+# --- constructs -----------------------------------------------------------------------------------
+
+PLACES = 8
+"""How often a construct stands in a function."""
+CALLS = 60
+"""How often the function is called."""
+CONSTRUCTS: dict[str, tuple[int, str]] = {
+    "name of an argument": (1, "a"),
+    "number": (1, "5"),
+    "let": (1, "{ let x = a\n x }"),
+    "let, three names": (1, "{ let x = a\n let y = x\n x + y }"),
+    "if": (1, "(if (b) then a else 5)"),
+    "&& and ||": (1, "(if (b && !b || b) then a else 5)"),
+    "field": (1, "last.height"),
+    "match": (1, "match v { case x: Int => x case y: String => 5 case _ => a }"),
+    "match by value": (1, "match a { case 1 | 2 => 5 case x => x }"),
+    "string, comparison": (1, '(if ("abc" == s) then 1 else 2)'),
+    "string, concatenation": (1, "(s + s).size()"),
+    "bytes, literal": (1, "base64'" + "A" * 120 + "'.size()"),
+    "bytes, concatenation": (1, "(d + d).size()"),
+    "arithmetic": (1, "(a * 2 / 3 % 5 - a)"),
+    "list, literal": (3, "[a, a, a, a, a, a, a, a].size()"),
+    "list, element": (3, "l[0]"),
+    "list, ::": (3, "(a :: l).size()"),
+    "call of a function": (3, "one(a)"),
+    "call, ten arguments": (3, "ten(a, a, a, a, a, a, a, a, a, a)"),
+    "call, five levels": (3, "five(a)"),
+    "function in a function": (3, "{ func inner(x: Int) = x + a\n inner(a) }"),
+    "object": (3, 'DataEntry("k", a).key.size()'),
+    "fold": (3, "FOLD<3>(l, a, sum)"),
+    "tuple": (4, "(a, a)._1"),
+    "tuple of 22": (4, "(" + ", ".join("a" * 22) + ")._22"),
+    "tuple, unpacked": (4, "{ let (x, y) = (a, a)\n x }"),
+    "strict": (5, "{ strict x = a\n x }"),
+    "cast": (5, "(if (v.as[Int] == 1) then 1 else 2)"),
+    "exact cast": (5, "v.exactAs[Int]"),
+    "match of a tuple": (6, "match t { case (x, 5) => x case (_, y) => y case _ => a }"),
+}
+_VALUES = {
+    1: 'let v = if (height > 0) then 1 else "s"\nlet last = lastBlock\nlet s = "ab"\n'
+    "let d = base58'abc'\nlet b = height > 0\n",
+    3: "let l = [1, 2, 3]\nfunc one(x: Int) = x\nfunc two(x: Int) = one(x)\n"
+    "func three(x: Int) = two(x)\nfunc four(x: Int) = three(x)\nfunc five(x: Int) = four(x)\n"
+    f"func ten({', '.join(f'x{number}: Int' for number in range(10))}) = x0 + x9\n"
+    "func sum(x: Int, y: Int) = x + y\n",
+    4: "let t = (1, 5)\n",
+}
+
+
+class Construct(NamedTuple):
+    """µs for each unit of complexity, and ns for each expression."""
+
+    name: str
+    version: int
+    for_unit: float
+    nanos: float
+    exact_nanos: float
+
+
+def construct(name: str, version: int) -> Construct:
+    """Measure a construct in a version."""
+    since, text = CONSTRUCTS[name]
+    if version < 4:
+        text = text.replace('"k", a).key', '"k", a).key')
+    elif "DataEntry" in text:
+        text = text.replace("DataEntry", "IntegerEntry")
+    if version < 3:
+        text = text.replace("last.height", "height")
+    source = f"{{-# STDLIB_VERSION {version} #-}}\n"
+    source += "{-# CONTENT_TYPE EXPRESSION #-}\n" if version >= 3 else ""
+    source += "".join(lines for first, lines in _VALUES.items() if first <= version)
+    if version < 3:
+        source = source.replace("let last = lastBlock\n", "")
+    body = " + ".join([text] * PLACES)
+    if version >= 3:
+        source += f"func f(a: Int) = {body}\n" + " && ".join([f"(f(height) != {since})"] * CALLS)
+    else:
+        source += f"let a = height\n({body}) != 0"
+    compiled = compile_source(source, check_complexity=False).script
+    script = parse_script(compiled.source)
+    assert not isinstance(script.content, DApp)
+    library = load_library(version, ScriptKind.ACCOUNT, ord("T"))
+    entry = Program(library, True, False).expression(script.content)
+    content, limit = script.content, 10**9
+
+    def fast() -> CallContext:
+        context = CallContext(StaticEnvironment(), version, Switches(), limit)
+        entry.run(context)
+        return context
+
+    def exact() -> Machine:
+        machine = Machine(library, CallContext(StaticEnvironment(), version), limit)
+        machine.run(content)
+        return machine
+
+    spent = limit - fast().left
+    count = exact().entered
+    micros, exact_micros = (
+        min(seconds(run)[0] for _ in range(REPEATS if run is fast else 2)) * 1e6
+        for run in (fast, exact)
+    )
+    return Construct(
+        name, version, micros / spent, micros * 1e3 / count, exact_micros * 1e3 / count
+    )
+
+
+def constructs(only: int | None) -> list[Construct]:
+    """Measure all constructs in the first and the last version that has them, or in one."""
+    return [
+        construct(name, version)
+        for name, (since, _) in CONSTRUCTS.items()
+        for version in ((only,) if only is not None else (since, LAST_VERSION))
+        if version >= since
+    ]
+
+
+def full_units() -> Iterator[tuple[str, int, float, float]]:
+    """The largest functions that cost one unit: name, expressions, µs for each call, compiled and
+    exact.
+    """
+    shapes = {"choices": "if ({}) then b else a", "names": "{{ let x = {}\n x }}"}
+    for name, shape in shapes.items():
+        text = "a"
+        for _ in range(DEEP):
+            text = shape.format(text)
+        source = (
+            "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE EXPRESSION #-}\n{-# SCRIPT_TYPE CALL #-}\n"
+            f"func f(a: Boolean, b: Boolean) = {' && '.join([f'({text})'] * WIDE_COPIES)}\n"
+            f"if ({' && '.join(['f(true, true)'] * FULL_CALLS)}) then [] else []"
+        )
+        script = compile_source(source, check_complexity=False).script.content
+        assert not isinstance(script, DApp)
+        library = load_library(6, ScriptKind.ACCOUNT, ord("T"))
+        entry = Program(library, True, False).expression(script)
+        context = CallContext(StaticEnvironment(), 6, Switches(), 10**9)
+        fast = min(seconds(partial(entry.run, context))[0] for _ in range(3))
+        machine = Machine(library, CallContext(StaticEnvironment(), 6), 10**9)
+        exact = seconds(partial(machine.run, script))[0]
+        yield (
+            name,
+            machine.entered // FULL_CALLS,
+            *(each * 1e6 / FULL_CALLS for each in (fast, exact)),
+        )
+
+
+DEEP = 30
+WIDE_COPIES = 135
+FULL_CALLS = 10
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
 def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -462,35 +716,45 @@ def main() -> int:
     parser.add_argument("--function")
     options = parser.parse_args()
     sys.setrecursionlimit(10_000)
-    found = []
-    for version in range(1, LAST_VERSION + 1):
-        if options.version not in (None, version):
-            continue
-        costs = catalogue.costs(version)
-        for function in catalogue.functions(version):
-            if not isinstance(function.key, int) or function.key in catalogue.CALLS_OF_DAPPS:
-                continue
-            if options.function not in (None, function.name):
-                continue
-            for new in (True, False) if version <= 4 else (True,):
-                one = dearest(function, version, costs[function.key], new)
-                if one is not None:
-                    found.append(one)
+    gc.freeze()
+    gc.disable()
+    start = time.monotonic()
+    found = functions(options.version, options.function)
     found.sort(key=lambda each: each.for_unit, reverse=True)
-    print(f"{'function':<34}{'version':>8}{'µs':>10}{'cost':>7}{'µs/unit':>9}  arguments")
+    print(f"{'function':<44}{'version':>8}{'µs':>10}{'cost':>7}{'µs/unit':>9}  arguments")
     for each in found if options.all else found[:40]:
-        old = "" if each.new else " old"
         print(
-            f"{each.name:<34}{each.version}{old:<6}{each.micros:>10.1f}{each.cost:>7}"
-            f"{each.for_unit:>9.1f}  {each.shown}"
+            f"{each.name:<44}{each.versions:>8}{each.measured.micros:>10.1f}{each.cost:>7}"
+            f"{each.for_unit:>9.1f}  {each.measured.shown}"
         )
-    found.sort(key=lambda each: each.failed_micros, reverse=True)
-    print(f"\n{'calls that fail':<34}{'version':>8}{'µs':>10}  arguments")
+    beyond = [each.name for each in found if each.for_unit > MAX_MICROS]
+    found.sort(key=lambda each: each.measured.failed_micros, reverse=True)
+    print(f"\n{'calls that fail':<44}{'version':>8}{'µs':>10}  arguments")
     for each in found if options.all else found[:15]:
-        old = "" if each.new else " old"
-        micros, text = each.failed_micros, each.failed_shown
-        print(f"{each.name:<34}{each.version}{old:<6}{micros:>10.1f}  {text}")
-    return int(any(each.for_unit > MAX_MICROS for each in found))
+        if each.measured.failed_shown:
+            micros, text = each.measured.failed_micros, each.measured.failed_shown
+            print(f"{each.name:<44}{each.versions:>8}{micros:>10.1f}  {text}")
+    if options.function is None:
+        beyond += print_constructs(options.version)
+    print(f"\n{len(found)} rows in {time.monotonic() - start:.0f} s; beyond the bounds: {beyond}")
+    return int(bool(beyond))
+
+
+def print_constructs(only: int | None) -> list[str]:
+    """Print both tables of constructs; return what is beyond the bounds."""
+    found = sorted(constructs(only), key=lambda each: each.nanos, reverse=True)
+    print(f"\n{'construct':<44}{'version':>8}{'µs/unit':>10}{'ns/expr.':>10}{'exact ns':>10}")
+    for each in found:
+        print(
+            f"{each.name:<44}{each.version:>8}{each.for_unit:>10.2f}{each.nanos:>10.0f}"
+            f"{each.exact_nanos:>10.0f}"
+        )
+    print(f"\n{'units full of':<44}{'expressions':>12}{'µs/unit':>10}{'exact µs':>10}")
+    for name, count, micros, exact in full_units():
+        print(f"{name:<44}{count:>12}{micros:>10.0f}{exact:>10.0f}")
+    return [
+        each.name for each in found if each.nanos > MAX_NANOS or each.exact_nanos > MAX_EXACT_NANOS
+    ]
 
 
 if __name__ == "__main__":

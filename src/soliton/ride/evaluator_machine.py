@@ -188,7 +188,6 @@ class Machine:
     __slots__ = (
         "_calls",
         "_context",
-        "_entered",
         "_journal",
         "_library",
         "_limit",
@@ -197,6 +196,7 @@ class Machine:
         "_overhead",
         "_trace",
         "_watch",
+        "entered",
     )
 
     def __init__(
@@ -218,7 +218,8 @@ class Machine:
         self._overhead = 0 if self._new else 1
         self._open: list[LetNode] = []
         self._calls = 0
-        self._entered = 0
+        self.entered = 0
+        """The number of expressions that were evaluated."""
 
     def run(self, expression: Expression) -> tuple[Value, int]:
         """Return the value of an expression and the remaining complexity.
@@ -281,8 +282,8 @@ class Machine:
                 self._trace.note_error(let.name, error.message)
 
     def _enter(self, node: Node, limit: int, scope: MachineScope) -> Steps:
-        self._entered += 1
-        if self._watch is not None and self._entered % WATCHED_NODES == 0:
+        self.entered += 1
+        if self._watch is not None and self.entered % WATCHED_NODES == 0:
             self._watch()
         node = lifted_node(node)
         kind = type(node)

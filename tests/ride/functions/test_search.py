@@ -1,4 +1,6 @@
-"""Searching and splitting texts in linear time: the results are those of Python's own search."""
+"""Searching, splitting and replacing texts in linear time: the results are those of Python's own
+search, or of one in units.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,15 @@ import pytest
 
 from soliton.ride.environment import CallContext, Switches
 from soliton.ride.functions import text
-from soliton.ride.values import MAX_LIST_LENGTH, UNIT, RideList, Value, joined, weight
+from soliton.ride.values import (
+    MAX_LIST_LENGTH,
+    MAX_STRING_BYTES,
+    UNIT,
+    RideList,
+    Value,
+    joined,
+    weight,
+)
 from tests.ride.static_environment import StaticEnvironment
 
 _ALPHABETS = ("ab", "a", "\0a", "\0\1", "aé", "a冬", "a😀b", "😀")
@@ -45,6 +55,10 @@ def _check(whole: str, part: str, offset: int) -> None:
         parts = text.limited_split("split", 200_000, MAX_LIST_LENGTH, whole, part)
         assert isinstance(parts, RideList)
         assert list(parts.items) == whole.split(part)
+    if part and weight(whole) <= MAX_STRING_BYTES:
+        for new in ("", "b"):
+            assert text.replace_first(whole, part, new) == whole.replace(part, new, 1)
+            assert text.replace_all(whole, part, new) == whole.replace(part, new)
 
 
 @pytest.mark.parametrize(("whole", "part"), _DEAR)
@@ -83,6 +97,31 @@ def test_slices_in_code_units() -> None:
         assert _units(first) == units[:count]
         assert _units(rest) == units[count:]
         assert text.units_length(whole) == len(units)
+
+
+def test_searches_in_code_units() -> None:
+    """Texts with few and many lone halves take different ways."""
+    chance = random.Random(3)
+    context = CallContext(StaticEnvironment(), 4, Switches(code_points=False))
+    for _ in range(3_000):
+        alphabet = chance.choice(
+            (*_HALVES, "\ud83d" * 9 + "😀", "\ude00\ud83d\0\U0010ffff", "aaa😀\ud83d")
+        )
+        whole = joined("".join(chance.choices(alphabet, k=chance.randrange(40))))
+        part = joined("".join(chance.choices(alphabet, k=chance.randrange(1, 4))))
+        units, searched = _units(whole), _units(part)
+        places = [at for at in range(len(units)) if units[at : at + len(searched)] == searched]
+        offset = chance.randrange(len(units) + 1)
+        found = text.index_of_before(context, whole, part)
+        assert found == (places[0] if places else UNIT)
+        found = text.last_index_of_before(context, whole, part)
+        assert found == (places[-1] if places else UNIT)
+        later = [at for at in places if at >= offset]
+        found = text.index_of_from_before(context, whole, part, offset)
+        assert found == (later[0] if later else UNIT)
+        earlier = [at for at in places if at <= offset]
+        found = text.last_index_of_from_before(context, whole, part, offset)
+        assert found == (earlier[-1] if earlier else UNIT)
 
 
 def test_lone_halves_have_the_weight_of_a_question_mark() -> None:

@@ -33,7 +33,6 @@ from soliton.ride.values import (
     CaseObject,
     Value,
     type_name,
-    utf8,
     weight,
 )
 
@@ -141,7 +140,8 @@ def int_to_bytes(number: int) -> Value:
 
 def text_to_bytes(text: str) -> Value:
     """``toBytes`` of String."""
-    return checked_bytes(utf8(text))
+    # Values have no pairs of surrogates, which ``utf8`` would have to combine.
+    return checked_bytes(text.encode("utf-8", "replace"))
 
 
 def boolean_to_bytes(value: bool) -> Value:

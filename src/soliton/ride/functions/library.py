@@ -286,6 +286,18 @@ _UNCHECKED: Final[dict[int, Implementation]] = {
 }
 
 
+_ROWS: Final = {
+    (key, 1) if isinstance(key, int) else key: (bind, *row)
+    for bind, tables in (
+        (checked, (_NUMBERS, _TEXT, _DATA, _CRYPTOGRAPHY, _LISTS_OF_ENTRIES, _TEXT_OF_ADDRESS)),
+        (in_context, (_NUMBERS_IN_CONTEXT, _TEXT_IN_CONTEXT, _CRYPTOGRAPHY_IN_CONTEXT, _CHAIN)),
+    )
+    for table in tables
+    for key, row in table.items()
+}
+"""The rows of all tables by number and first version, with what binds them."""
+
+
 @cache
 def implementations(version: int) -> dict[int, Implementation]:
     """Return all numbered functions of a version. Shared; do not modify."""
@@ -296,17 +308,16 @@ def implementations(version: int) -> dict[int, Implementation]:
     }
     if "sqrtBigInt" in catalogue.costs(version):
         names[catalogue.POW_BIG_INT_TO_HALF] = "pow"
-    bound: dict[int, Implementation] = {}
     since: dict[int, int] = {}
-    tables = (
-        (checked, (_NUMBERS, _TEXT, _DATA, _CRYPTOGRAPHY, _LISTS_OF_ENTRIES, _TEXT_OF_ADDRESS)),
-        (in_context, (_NUMBERS_IN_CONTEXT, _TEXT_IN_CONTEXT, _CRYPTOGRAPHY_IN_CONTEXT, _CHAIN)),
-    )
-    for bind, group in tables:
-        for table in group:
-            for key, (kinds, body) in table.items():
-                number, first = (key, 1) if isinstance(key, int) else key
-                if number in names and since.get(number, 0) < first <= version:
-                    since[number] = first
-                    bound[number] = bind(names[number], kinds, body)
+    for number, first in _ROWS:
+        if number in names and since.get(number, 0) < first <= version:
+            since[number] = first
+    bound = {number: _bound(names[number], number, first) for number, first in since.items()}
     return bound | {key: body for key, body in _UNCHECKED.items() if key in names}
+
+
+@cache
+def _bound(name: str, number: int, first: int) -> Implementation:
+    """Return the implementation of a row, the same for all versions that have it."""
+    bind, kinds, body = _ROWS[number, first]
+    return bind(name, kinds, body)

@@ -14,6 +14,8 @@ impl/PureContext.scala``.
 
 from __future__ import annotations
 
+import sys
+from array import array
 from typing import Final
 
 from soliton.ride.environment import CallContext
@@ -31,7 +33,6 @@ from soliton.ride.values import (
     joined,
     kind_of,
     ride_list,
-    utf8,
     weighed_text,
     weight,
 )
@@ -42,13 +43,15 @@ _WIDE_HIGH: Final = "\U0001d800"
 _WIDE_LOW: Final = "\U0001dc00"
 _WIDE_END: Final = "\U0001e000"
 """The borders of both kinds of surrogates in ``_wide`` form."""
+_HIGH_BYTE, _LOW_BYTE = 0xD8, 0xDC
+"""The first bytes of the first surrogates of both kinds."""
 _ADDED_BY_PAIR: Final = 2
 """A surrogate pair has four bytes in UTF-8; two lone surrogates have one each."""
 
 
 def checked_text(text: str, limit: int = MAX_STRING_BYTES) -> str:
     """Return the string; raise ``EvaluationError`` if it exceeds the limit."""
-    size = len(text) if text.isascii() else len(utf8(text))
+    size = weight(text)
     if size > limit:
         raise EvaluationError(f"String size={size} exceeds {limit} bytes")
     return text
@@ -75,6 +78,13 @@ def _has_pairs(text: str) -> bool:
 
 def _split_units(text: str, count: int) -> tuple[str, str]:
     """Split a string after so many code units, which may split a character."""
+    if _is_well_formed(text):
+        data = text.encode("utf-16-le")
+        before, after = data[: 2 * count], data[2 * count :]
+        if before and _HIGH_BYTE <= before[-1] < _LOW_BYTE:
+            high, low = _unit(before[:-3:-1]), _unit(after[1::-1])
+            return before[:-2].decode("utf-16-le") + high, low + after[2:].decode("utf-16-le")
+        return before.decode("utf-16-le"), after.decode("utf-16-le")
     if not _has_pairs(text):
         return text[:count], text[count:]
     # One byte for each unit: of a character of two units, the two of its first byte in UTF-8.
@@ -84,8 +94,8 @@ def _split_units(text: str, count: int) -> tuple[str, str]:
     index = len(units) - long - half
     if not half:
         return text[:index], text[index:]
-    high, low = text[index].encode("utf-16-be")[:2], text[index].encode("utf-16-be")[2:]
-    return text[:index] + _unit(high), _unit(low) + text[index + 1 :]
+    both = text[index].encode("utf-16-be")
+    return text[:index] + _unit(both[:2]), _unit(both[2:]) + text[index + 1 :]
 
 
 def _unit(data: bytes) -> str:
@@ -96,25 +106,98 @@ def _wide(text: str) -> str:
     """Return the string with one character per UTF-16 code unit, each moved out of the plane of
     surrogates: for searching.
     """
-    data = text.encode("utf-16-le", "surrogatepass")
+    try:
+        data = text.encode("utf-16-le")
+    except UnicodeEncodeError:
+        lone = len(text) - len(text.encode("utf-8", "ignore").decode())
+        if lone * _CHARACTERS_FOR_ONE_LONE > len(text):
+            return _wide_of_surrogates(text)
+        data = text.encode("utf-16-le", "surrogatepass")
     wide = bytearray(2 * len(data))
     wide[0::4], wide[1::4] = data[0::2], data[1::2]
     wide[2::4] = b"\1" * (len(data) // 2)
     return wide.decode("utf-32-le")
 
 
+_CHARACTERS_FOR_ONE_LONE: Final = 3
+"""The encoder calls Python for each lone surrogate, which takes as long as the work of
+``_wide_of_surrogates`` for so many characters.
+"""
+
+
+def _wide_of_surrogates(text: str) -> str:
+    """Return what ``_wide`` does, for a text with many lone surrogates.
+
+    The text is handled in columns of bytes, which are combined as large integers, so that no work
+    is done for single characters.
+    """
+    points, count = array(_CHARACTERS, text).tobytes(), len(text)
+    low, high, plane = points[0::4], points[1::4], points[2::4]
+    units = bytearray(_TWO_POINTS * count)
+    units[2::8] = b"\1" * count
+    if plane.count(0) == count:
+        units[0::8], units[1::8] = low, high
+        return units.decode("utf-32-le").replace("\0", "")
+    # Of a character beyond the basic plane, the second unit follows; of others, a zero that is
+    # removed.
+    beyond = int.from_bytes(plane.translate(_IS_BEYOND), "little")
+    within = beyond ^ ((1 << 8 * count) - 1)
+    lows, highs = int.from_bytes(low, "little"), int.from_bytes(high, "little")
+    upper = int.from_bytes(plane.translate(_LOW_OF_PLANE), "little")
+    upper |= int.from_bytes(high.translate(_WITHOUT_TWO_BITS), "little") & beyond
+    first = int.from_bytes(plane.translate(_HIGH_OF_PLANE), "little") | highs & within
+    second = int.from_bytes(high.translate(_LOW_SURROGATE), "little") & beyond
+    units[0::8] = (upper | lows & within).to_bytes(count, "little")
+    units[1::8] = first.to_bytes(count, "little")
+    units[4::8] = (lows & beyond).to_bytes(count, "little")
+    units[5::8] = second.to_bytes(count, "little")
+    units[6::8] = plane.translate(_ONE_IF_BEYOND)
+    return units.decode("utf-32-le").replace("\0", "")
+
+
+_CHARACTERS: Final = "w" if sys.version_info >= (3, 13) else "u"
+"""The code of arrays of characters, of four bytes each."""
+_TWO_POINTS: Final = 8
+_IS_BEYOND: Final = bytes(255 * (plane > 0) for plane in range(256))
+_ONE_IF_BEYOND: Final = bytes(plane > 0 for plane in range(256))
+_LOW_OF_PLANE: Final = bytes(((plane - 1) << 6) & 255 if plane else 0 for plane in range(256))
+_HIGH_OF_PLANE: Final = bytes(0xD8 | (plane - 1) >> 2 & 3 if plane else 0 for plane in range(256))
+_WITHOUT_TWO_BITS: Final = bytes(byte >> 2 for byte in range(256))
+_LOW_SURROGATE: Final = bytes(0xDC | byte & 3 for byte in range(256))
+"""From bytes of a character to those of its two units in UTF-16."""
+
+
 def _narrow(wide: str) -> str:
     """Return the text of a part of ``_wide``."""
-    data = wide.encode("utf-32-le")
-    units = bytearray(len(data) // 2)
-    units[0::2], units[1::2] = data[0::4], data[1::4]
-    return units.decode("utf-16-le", "surrogatepass")
+    points = bytearray(wide.encode("utf-32-le"))
+    data = bytearray(len(points) // 2)
+    data[0::2], data[1::2] = points[0::4], points[1::4]
+    parts: list[str] = []
+    for _ in range(_FEW_LONE):
+        try:
+            return "".join([*parts, data.decode("utf-16-le")])
+        except UnicodeDecodeError as error:
+            end = error.start + 2
+            parts += (
+                data[: error.start].decode("utf-16-le"),
+                _unit(bytes(data[error.start : end][::-1])),
+            )
+            data = data[end:]
+    points[2::4] = bytes(len(wide))
+    units = array(_CHARACTERS)
+    units.frombytes(points)
+    return joined(units.tounicode())
+
+
+_FEW_LONE: Final = 4
+"""So many lone surrogates are handled one by one."""
 
 
 def _in_units(text: str, part: str) -> tuple[str, str]:
     """Return two strings with one character per code unit, to search one in the other."""
-    if _has_pairs(text) or _has_pairs(part):
+    if _has_pairs(text):
         return _wide(text), _wide(part)
+    # Without pairs in the text, a part that has some occurs nowhere, in characters as well.
     return text, part
 
 
@@ -334,24 +417,40 @@ def _replaced(text: str, target: str, replacement: str, limit: int) -> str:
     """Replace occurrences, which are found in code units. Whether the result, which could have a
     gigabyte, exceeds the limit is known before it is made.
     """
-    parts = (text, target, replacement)
-    if all(map(_is_well_formed, parts)) and (target or not _has_pairs(text)):
-        count = _occurrences(text, target, limit)
-        size = len(text.encode()) + count * (len(replacement.encode()) - len(target.encode()))
-        if size > MAX_STRING_BYTES:
-            raise _too_long(size)
-        return text.replace(target, replacement, limit)
-    units, old, new = map(_wide, parts)
-    count = _occurrences(units, old, limit)
+    # Without pairs, places in characters are those in units: none of them is half of a pair.
+    in_units = _has_pairs(text) and not (target and _is_well_formed(text + target))
+    pieces = _pieces(*((_wide(text), _wide(target)) if in_units else (text, target)), limit)
+    if len(pieces) == 1:
+        return checked_text(text)
+    new = _wide(replacement) if in_units else replacement
+    count = len(pieces) - 1
     size = _size_apart(text) + count * (_size_apart(replacement) - _size_apart(target))
     if size > MAX_STRING_BYTES:
-        raise _too_long(size + _bytes_of_pairs(units, old, new, limit))
-    return checked_text(_narrow(units.replace(old, new, limit)))
+        pieces = _pieces(_wide(text), _wide(target), limit)
+        raise _too_long(size + _bytes_of_pairs(pieces, _wide(replacement)))
+    result = new.join(pieces)
+    if in_units:
+        result = _narrow(result)
+    elif not (_is_well_formed(text) and _stays_apart(replacement)):
+        result = joined(result)
+    return checked_text(result)
 
 
-def _occurrences(text: str, target: str, limit: int) -> int:
-    count = text.count(target)
-    return count if limit < 0 else min(count, limit)
+def _stays_apart(text: str) -> bool:
+    """Whether two of these texts in a row have no surrogates that become a pair."""
+    return not (text and text[0] >= _FIRST_LOW_SURROGATE and text[-1] >= _FIRST_SURROGATE)
+
+
+def _pieces(text: str, target: str, limit: int) -> list[str]:
+    """Return what is between the occurrences of a target: all, or the first one. An empty one is
+    before each character and at the end.
+    """
+    if not target:
+        return ["", text] if limit >= 0 else ["", *text, ""]
+    if limit < 0:
+        return _split(text, target)
+    found = _find(text, target)
+    return [text] if found < 0 else [text[:found], text[found + len(target) :]]
 
 
 def _too_long(size: int) -> EvaluationError:
@@ -363,10 +462,8 @@ def _size_apart(text: str) -> int:
     return len(text.encode("utf-8", "replace")) - _ADDED_BY_PAIR * (units_length(text) - len(text))
 
 
-def _bytes_of_pairs(units: str, old: str, new: str, limit: int) -> int:
+def _bytes_of_pairs(pieces: list[str], new: str) -> int:
     """Return what the surrogate pairs of a replaced text in ``_wide`` form add to its size."""
-    without_old = ["", units] if limit >= 0 else ["", *units, ""]
-    pieces = units.split(old, limit) if old else without_old
     pairs = _pairs(new) * (len(pieces) - 1)
     last = ""
     for number, piece in enumerate(pieces):
