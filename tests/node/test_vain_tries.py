@@ -177,3 +177,33 @@ def test_too_much_work_in_vain_ends_with_an_event_and_a_line(
     assert "it does not apply" in str(event.reason)
     assert call.id.hex() in caplog.text
     assert call.id not in node.pool
+
+
+def test_rechecks_of_what_reads_the_height_end_with_an_event_and_a_line(
+    node: Node, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    dropped = _dropped(node)
+    first, second = _calls(node, clock, 2)
+    payment = transfer(node.chain, RICH, ANN, 1)
+    node.broadcast(payment)
+    pooled = node.pool._transactions
+    # Nobody mines it, and each block has another height.
+    _pass_blocks(node, clock, 3)
+    [work] = {pooled[call.id].rechecked for call in (first, second)}
+    assert work >= 3
+    assert pooled[payment.id].rechecked == 0
+    monkeypatch.setattr("soliton.node.pool.MAX_RECHECK_WORK", work + 1)
+    with caplog.at_level(logging.INFO):
+        _pass_blocks(node, clock, 3)
+    assert {event.transaction.id for event in dropped} == {first.id, second.id}
+    for event in dropped:
+        assert "run too often" in str(event.reason)
+        assert event.transaction.id.hex() in caplog.text
+    assert [*pooled] == [payment.id]
+
+
+def _pass_blocks(node: Node, clock: Clock, count: int) -> None:
+    for _ in range(count):
+        clock.time += 60_000
+        node.mine(RICH, empty=True)
+        node.pool.settle()

@@ -85,6 +85,11 @@ MAX_VAIN_WORK: Final = 200_000
 """So much work of scripts (``apply.ScriptWork``) a transaction may take for blocks that do not get
 it; then it is dropped. It is that of a hundred calls of the maximum complexity.
 """
+MAX_RECHECK_WORK: Final = 200_000
+"""So much work of scripts (``Effort.done``, of which a call of the maximum complexity has some
+2,000) the rechecks of a transaction may take; then it is dropped. What reads the height, or entries
+that others change, is rechecked after each block, for as long as it is valid.
+"""
 MAX_ATTEMPTS: Final = 4
 """A transaction is checked again if what it has read was changed by others while its scripts were
 left, so often.
@@ -96,6 +101,7 @@ _STEP_SECONDS: Final = 0.002
 _STEP_SENDERS: Final = 2_048
 """Queueing so many senders takes about two milliseconds."""
 
+_RECHECKED: Final = "Its scripts were run too often, since what they read goes on changing"
 _log = logging.getLogger(__name__)
 
 
@@ -373,7 +379,9 @@ class UtxPool:
             if pooled.scripted and len(self._scripted) >= self._max_scripted:
                 raise PoolFull("Transaction pool scripted txs size limit is reached")
             try:
-                applied = self._apply(pooled, recorder, verify, verified, traces)
+                applied = self._apply(
+                    pooled, recorder, self._effort(pooled), verify, verified, traces
+                )
                 refuse_failure(applied)
             except InputError:
                 if not left or self._is_current(recorder, version):
@@ -474,20 +482,17 @@ class UtxPool:
         self,
         pooled: PooledTransaction,
         recorder: ReadRecorder,
+        effort: Effort,
         verify: bool,
         verified: Collection[SignedMessage] = (),
         traces: Traces | None = None,
     ) -> Applied:
         transaction, environment = pooled.transaction, self.environment()
-        version_5 = environment.rules.has(Feature.BLOCK_V5)
-        of_type = rules_of(transaction.type_id)
-        fails = version_5 and of_type.may_fail
-        # Estimators before the third one take more steps for the same script.
-        sets_script = version_5 and of_type.pool.sets_script
+        fails = environment.rules.has(Feature.BLOCK_V5) and rules_of(transaction.type_id).may_fail
         context = Context(
             environment,
             limit=FAIL_FREE_COMPLEXITY if fails and not pooled.whole else None,
-            watch=Effort(MAX_ESTIMATION_STEPS if sets_script else None),
+            watch=effort,
             traces=traces,
             witness=recorder,
         )
@@ -499,6 +504,13 @@ class UtxPool:
             # Fetching may fail, so do it before anything is recorded.
             self._state.find(applied.changes.changes)
         return applied
+
+    def _effort(self, pooled: PooledTransaction) -> Effort:
+        """Return the bound of one check of a transaction."""
+        # Estimators before the third one take more steps for the same script.
+        is_bounded = self.environment().rules.has(Feature.BLOCK_V5)
+        sets_script = is_bounded and rules_of(pooled.transaction.type_id).pool.sets_script
+        return Effort(MAX_ESTIMATION_STEPS if sets_script else None)
 
     def environment(self) -> BlockEnvironment:
         """Return the environment of the next block, made now; cached except for the time."""
@@ -689,15 +701,16 @@ class UtxPool:
         """Apply an accepted transaction again, on changed state."""
         transaction, place = pooled.transaction, pooled.place
         recorder = ReadRecorder(self._state, place, transaction.id)
-        version = self._version
+        version, effort = self._version, self._effort(pooled)
         sent_by_script = has_script(transaction, transaction.sender_public_key, recorder)
         self._working += 1
         try:
-            applied = self._apply(pooled, recorder, verify=pooled.unproven)
+            applied = self._apply(pooled, recorder, effort, verify=pooled.unproven)
         except InputError as error:
             if self._by_place.get(place) is not pooled:
                 return
-            if not self._is_current(recorder, version):
+            is_over = pooled.rechecked + effort.done > MAX_RECHECK_WORK
+            if not (is_over or self._is_current(recorder, version)):
                 self._recheck((place,))
                 return
             # An earlier transaction may be dropped yet, and leave what this one needs.
@@ -709,7 +722,11 @@ class UtxPool:
             raise
         finally:
             self._working -= 1
+            pooled.rechecked += effort.done
         if self._by_place.get(place) is not pooled:
+            return
+        if pooled.rechecked > MAX_RECHECK_WORK:
+            self._drop(pooled, ScriptsTooLong(_RECHECKED))
             return
         if not self._is_current(recorder, version):
             self._recheck((place,))

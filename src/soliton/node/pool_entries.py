@@ -37,7 +37,8 @@ class PooledTransaction:
     often a miner found it invalid, the last time at the height ``missed_at``.
 
     ``vain`` is the work of its scripts for blocks that did not take it, ``failed`` the part of it
-    when it was invalid there, and ``needs`` the complexity that did not fit.
+    when it was invalid there, and ``needs`` the complexity that did not fit. ``rechecked`` is the
+    work of rechecks.
     """
 
     __slots__ = (
@@ -49,6 +50,7 @@ class PooledTransaction:
         "moved",
         "needs",
         "place",
+        "rechecked",
         "scripted",
         "transaction",
         "unproven",
@@ -66,7 +68,7 @@ class PooledTransaction:
         self.scripted = False
         self.issued = 0
         self.missed_at = self.misses = 0
-        self.vain = self.failed = self.needs = 0
+        self.vain = self.failed = self.needs = self.rechecked = 0
         self.moved = _NOTHING_MOVED
         self.entries: tuple[Value | Balance, ...] = ()
 
@@ -129,15 +131,18 @@ class Effort:
     leaves them for other work, and ends them after too much work.
     """
 
-    __slots__ = ("_left", "_steps")
+    __slots__ = ("_left", "_steps", "done")
 
     def __init__(self, estimation_steps: int | None = None) -> None:
         """``estimation_steps`` is a limit on the steps of an estimator."""
         self._steps = estimation_steps
         self._left = MAX_PAUSES if estimation_steps is None else estimation_steps // WATCHED_STEPS
+        self.done = 0
+        """How often it was called."""
 
     def __call__(self) -> None:
         self._left -= 1
+        self.done += 1
         if self._left < 0:
             if self._steps is None:
                 raise ScriptsTooLong("The scripts of the transaction take too long to run")
