@@ -60,7 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # The core does no input or output and knows neither clock nor chance: of what is not ours it takes
 # this and nothing else.
 PURE = {
-    *("__future__", "abc", "base64", "binascii", "bisect", "collections", "contextlib"),
+    *("__future__", "abc", "array", "base64", "binascii", "bisect", "collections", "contextlib"),
     *("dataclasses", "decimal", "difflib", "enum", "fractions", "functools", "google", "hashlib"),
     *("importlib", "ipaddress", "itertools", "keyword", "math", "msgspec", "operator", "re"),
     *("string", "struct", "tomllib", "types", "typing", "unicodedata"),
