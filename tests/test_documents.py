@@ -62,7 +62,7 @@ RUN_BY: dict[str, dict[str, tuple[int, str]]] = {
     },
     "docs/how-to/trade-with-ccxt.md": {"python": (2, "tests/matcher/ccxt/test_devnet.py")},
     "docs/how-to/try-and-wait.md": {"": (2, TOUR)},
-    "docs/how-to/use-the-library.md": {"python": (10, "tests/client/test_documents.py")},
+    "docs/how-to/use-the-library.md": {"python": (11, "tests/client/test_documents.py")},
     "docs/how-to/write-scripts.md": {
         "": (1, BY_HAND),
         "ride": (1, "tests/testing/test_pages.py"),

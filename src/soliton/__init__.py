@@ -24,6 +24,7 @@ _PLACES = {
     "matcher": "Matcher",
     "node": "Node Sent",
     "order": "Order",
+    "payments": "Payment PaymentsUndone",
     "signer": "Signer",
     "transaction": "Transaction",
 }

@@ -31,6 +31,8 @@ from soliton.client.matcher import Matcher as Matcher
 from soliton.client.node import Node as Node
 from soliton.client.node import Sent as Sent
 from soliton.client.order import Order as Order
+from soliton.client.payments import Payment as Payment
+from soliton.client.payments import PaymentsUndone as PaymentsUndone
 from soliton.client.signer import Signer as Signer
 from soliton.client.transaction import Transaction as Transaction
 

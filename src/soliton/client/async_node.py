@@ -21,6 +21,7 @@ from soliton.client.errors import NodeBroken, NodeTimeout, NodeUnreachable
 from soliton.client.events import Event, EventStream
 from soliton.client.making import Whom
 from soliton.client.node import ISSUE
+from soliton.client.payments import PaymentEvent, PaymentStream
 from soliton.client.records import Confirmations, Mined
 from soliton.client.routes import accounts as of_accounts
 from soliton.client.routes import assets as of_assets
@@ -163,6 +164,30 @@ class AsyncNode(AsyncRunner):
             except (NodeUnreachable, NodeTimeout, NodeBroken):
                 pass
             await self._pause(stream.lost())
+
+    async def payments(
+        self,
+        to: Whom | Iterable[Whom] | None = None,
+        *,
+        confirmations: Confirmations = 1,
+        after: str | PaymentEvent | None = None,
+        since: int | None = None,
+        exchanges: bool = False,
+    ) -> AsyncIterator[PaymentEvent]:
+        """Yield payments as they come, without end, each once, and what forks take back.
+
+        ``to`` is an account, several, or ``None`` for all. A payment is reported once its block has
+        so many blocks above it, at least one, or, with ``confirmations="finalized"``, once no fork
+        can replace it; then nothing is taken back. ``exchanges`` adds the proceeds of orders. Pass
+        a payment's ``cursor`` as ``after`` to resume after it, at any node; ``since`` is a starting
+        height, by default the next block. Raises ``InputError`` if a cursor is none of this chain.
+        """
+        stream = PaymentStream(
+            to, confirmations=confirmations, after=after, since=since, exchanges=exchanges
+        )
+        while True:
+            for event in await self._run(stream.batch(self._core)):
+                yield event
 
     def __repr__(self) -> str:
         return f"<AsyncNode {self.url}>"

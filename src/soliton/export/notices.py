@@ -12,18 +12,17 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from soliton.chain.payments import NEEDS_OUTCOME, SUCCEEDED, Paid, address_in, payments_in
 from soliton.export.sources import ChainBlock, ChainTransaction, Members
 
 ANY: Final = "any"
 """In place of an address: any dApp."""
 NATIVE: Final = "WAVES"
 """The name of the chain's coin in filters; in notices it is ``null``, as in the REST API."""
-COMPLETE: Final = frozenset((16, 18))
+COMPLETE: Final = NEEDS_OUTCOME
 """Types that need their outcome: sources have to include it."""
 
-_GENESIS, _PAYMENT, _TRANSFER, _EXCHANGE, _MASS_TRANSFER = 1, 2, 4, 7, 11
-_ALIAS_PREFIX: Final = "alias:"
-_SUCCEEDED: Final = "succeeded"
+_EXCHANGE: Final = 7
 
 
 class DataKeys(NamedTuple):
@@ -52,16 +51,6 @@ class Notice(NamedTuple):
     members: Members
 
 
-class _Paid(NamedTuple):
-    """A payment from one account to another."""
-
-    sender: str | None
-    recipient: str
-    asset: str | None
-    amount: int
-    more: Members
-
-
 def notices_of(
     block: ChainBlock, first: int, interests: Interests, address_of: Callable[[str], str]
 ) -> Iterator[Notice]:
@@ -86,23 +75,22 @@ def _events(
     transaction: ChainTransaction, interests: Interests, address_of: Callable[[str], str]
 ) -> Iterator[tuple[str, Members]]:
     members = transaction.members
-    if members.get("applicationStatus", _SUCCEEDED) != _SUCCEEDED:
+    if members.get("applicationStatus", SUCCEEDED) != SUCCEEDED:
         if interests.failed_invokes:
             yield from _failed(members, interests, address_of)
         return
     if interests.payments_to or interests.transfers_of:
-        for paid in _paid(members, address_of):
-            recipient = _address(paid.recipient, address_of)
-            matches = recipient in interests.payments_to
+        for paid in payments_in(members, address_of):
+            matches = paid.recipient in interests.payments_to
             if matches or (paid.asset or NATIVE) in interests.transfers_of:
                 yield (
                     "payment",
                     {
                         "from": paid.sender,
-                        "recipient": recipient,
+                        "recipient": paid.recipient,
                         "assetId": paid.asset,
                         "amount": paid.amount,
-                        **paid.more,
+                        **_more(paid),
                     },
                 )
     for account in transaction.data if interests.data else ():
@@ -117,19 +105,13 @@ def _matches(address: str, key: str, filtered: DataKeys) -> bool:
     return filtered.address == address and fnmatchcase(key, filtered.pattern)
 
 
-def _address(recipient: str, address_of: Callable[[str], str]) -> str:
-    if recipient.startswith(_ALIAS_PREFIX):
-        return address_of(recipient.rpartition(":")[2])
-    return recipient
-
-
 def _failed(
     members: Members, interests: Interests, address_of: Callable[[str], str]
 ) -> Iterator[tuple[str, Members]]:
     called = members.get("payload", members)
     if "dApp" not in called:
         return
-    d_app = _address(called["dApp"], address_of)
+    d_app = address_in(called["dApp"], address_of)
     if not interests.failed_invokes & {ANY, d_app}:
         return
     changes = called.get("stateChanges") or {}
@@ -161,39 +143,10 @@ def _filled(members: Members, accounts: frozenset[str]) -> Iterator[tuple[str, M
             )
 
 
-def _paid(members: Members, address_of: Callable[[str], str]) -> Iterator[_Paid]:
-    """Yield all payments of a successful transaction."""
-    type_id, payload = members["type"], members.get("payload")
-    sender = members.get("sender")
-    if type_id in (_GENESIS, _PAYMENT):
-        yield _Paid(sender, members["recipient"], None, members["amount"], {})
-    elif type_id == _TRANSFER:
-        memo = {"attachment": members.get("attachment")}
-        yield _Paid(sender, members["recipient"], members["assetId"], members["amount"], memo)
-    elif type_id == _MASS_TRANSFER:
-        for position, each in enumerate(members["transfers"]):
-            memo = {"attachment": members.get("attachment"), "position": position}
-            yield _Paid(sender, each["recipient"], members["assetId"], each["amount"], memo)
-    elif payload is not None and payload["type"] == "transfer":
-        yield _Paid(sender, payload["recipient"], payload["asset"], payload["amount"], {})
-    else:
-        called = members if payload is None else payload
-        if "dApp" in called:
-            yield from _paid_by_call(sender, called, address_of)
-
-
-def _paid_by_call(
-    sender: str | None, outermost: Members, address_of: Callable[[str], str]
-) -> Iterator[_Paid]:
-    """Yield the payments of a call, the script's transfers, and those of nested calls."""
-    waiting = [(sender, outermost)]
-    while waiting:
-        caller, call = waiting.pop()
-        d_app = _address(call["dApp"], address_of)
-        payments = call["payment"] if "payment" in call else call.get("payments")
-        for each in payments or ():
-            yield _Paid(caller, d_app, each["assetId"], each["amount"], {"by": "call"})
-        changes = call.get("stateChanges") or {}
-        for each in changes.get("transfers", ()):
-            yield _Paid(d_app, each["address"], each["asset"], each["amount"], {"by": "script"})
-        waiting += [(d_app, each) for each in reversed(changes.get("invokes", ()))]
+def _more(paid: Paid) -> Members:
+    """What a notice says of a payment besides the accounts and the amount."""
+    if paid.kind in ("call", "script"):
+        return {"by": paid.kind}
+    if paid.kind == "mass-transfer":
+        return {"attachment": paid.attachment, "position": paid.position}
+    return {"attachment": paid.attachment} if paid.kind == "transfer" else {}
