@@ -141,6 +141,20 @@ def test_nobody_commits_twice(tmp_path: Path) -> None:
     chain.store.close()
 
 
+def test_a_commitment_in_the_last_block_of_a_period(tmp_path: Path) -> None:
+    chain = finality_chain(tmp_path)
+    grow(chain, FIRST - 2)
+    last, late = commit(chain, ANN), commit(chain, CARL, FIRST)
+    grow(chain, FIRST - 1, first=[last])
+    words = f"Expected the next period start height {FIRST + PERIOD}, got {FIRST}"
+    assert refusal(chain, late) == words
+    grow(chain, FIRST)
+    generators = chain.generators_at(FIRST)
+    assert generators is not None
+    assert [each.address for each in generators.members] == [address_of(ANN)]
+    chain.store.close()
+
+
 def test_two_commitments_with_one_key_in_one_block(tmp_path: Path) -> None:
     chain = finality_chain(tmp_path)
     grow(chain, ACTIVATION)
