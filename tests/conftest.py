@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -161,8 +162,16 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many vectors of each file ran: a number that shrinks unnoticed is a lost test."""
+    """Say how many vectors of each file ran: a number that shrinks unnoticed is a lost test. The
+    table of what was skipped stands at the end.
+    """
+    tell_vectors(terminalreporter)
     tell_comparisons(terminalreporter)
+    tell_skips(terminalreporter)
+
+
+def tell_vectors(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many vectors ran."""
     rows = report.rows()
     if not rows:
         return
@@ -173,6 +182,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{name:<{width}}  ran {ran:>6}{told}")
     total = sum(ran for _, ran, _, _ in rows)
     terminalreporter.write_line(f"{'together':<{width}}  ran {total:>6}")
+
+
+def tell_skips(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests were skipped for want of what."""
+    reasons = Counter(
+        each.longrepr[2].removeprefix("Skipped: ")
+        for each in terminalreporter.stats.get("skipped", ())
+        if isinstance(each.longrepr, tuple)
+    )
+    if not reasons:
+        return
+    terminalreporter.section("skipped, and for want of what")
+    for reason, count in sorted(reasons.items(), key=lambda row: (-row[1], row[0])):
+        terminalreporter.write_line(f"{count:>5}  {reason}")
+    terminalreporter.write_line(f"{reasons.total():>5}  together")
 
 
 def tell_comparisons(terminalreporter: pytest.TerminalReporter) -> None:

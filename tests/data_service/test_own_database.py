@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests.e2e.programs import (
 )
 from tests.export.postgres import find_program
 from tests.ports import free_port
+from tests.stopping import lives
 
 pytestmark = pytest.mark.slow
 
@@ -100,14 +100,6 @@ def test_a_service_that_cannot_follow_any_more_ends(place: Path) -> None:
     finally:
         program.close()
     assert not list(place.iterdir())
-
-
-def lives(process_id: int) -> bool:
-    """Whether there is such a process, which has not ended."""
-    done = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(process_id)], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() not in ("", "Z")
 
 
 @pytest.fixture

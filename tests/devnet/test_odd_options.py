@@ -55,6 +55,16 @@ def test_an_address_of_ipv6(more: tuple[object, ...]) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this device")
+@pytest.mark.parametrize("arguments", [("--help",), ("devnet", *FREE), ("devnet", "--nodes", "0")])
+def test_an_output_that_is_full_for_errors_too(arguments: tuple[object, ...]) -> None:
+    """The exit code is all that is left to say it with."""
+    command = [str(each) for each in (PROGRAM, *arguments)]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(command, stdout=full, stderr=full, check=False)
+    assert ended.returncode in (1, 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this device")
 @pytest.mark.parametrize("arguments", [("--help",), ("devnet", *FREE)])
 def test_an_output_that_is_full(arguments: tuple[object, ...]) -> None:
     command = [str(each) for each in (PROGRAM, *arguments)]

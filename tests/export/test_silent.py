@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,7 +16,7 @@ from soliton.export.running import QUIET_SECONDS
 from tests.amounts import only_long
 from tests.e2e.programs import Program, devnet
 from tests.export.postgres import Server, server
-from tests.stopping import stop
+from tests.stopping import children_of, stop
 
 
 @contextmanager
@@ -25,8 +24,7 @@ def hanging(postgres: Server) -> Iterator[None]:
     """All its processes are held."""
     assert postgres.process is not None
     first = postgres.process.pid
-    done = subprocess.run(["pgrep", "-P", str(first)], capture_output=True, text=True, check=True)
-    held = [first, *map(int, done.stdout.split())]
+    held = [first, *children_of(first)]
     for each in held:
         stop(each)
     try:

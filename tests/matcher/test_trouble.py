@@ -430,6 +430,8 @@ async def test_a_command_that_cannot_be_applied_is_set_aside(
         with pytest.raises(MatcherError) as refused:
             await matcher.placing.place(unlucky, market=False)
         assert refused.value.kind is errors.COMMAND_OUTCOME_UNKNOWN
+        # The refusal arrives before the matcher has begun the replay, which sets the command aside.
+        await eventually(lambda: bool(matcher.quarantine.all()))
         await asyncio.wait_for(matcher.working(), 60)
         await eventually(lambda: matcher.status is ServiceStatus.WORKING)
         assert [(each.offset, POISON in each.reason) for each in matcher.quarantine.all()] == [

@@ -111,7 +111,8 @@ def test_what_it_says_to_run_runs(chain: Program, transfer: str, page: Page) -> 
     shell, script, program = page.run(
         "[...document.querySelectorAll('.snippets pre')].slice(0, 3).map(each => each.textContent)"
     )
-    assert json.loads(ran(["sh", "-c", shell]))["id"] == transfer
+    if shutil.which("curl"):
+        assert json.loads(ran(["sh", "-c", shell]))["id"] == transfer
     assert transfer in ran([sys.executable, "-c", program])
     told = "(async () => { const told = []; const console = { log: each => told.push(each) };"
     assert page.run(f"{told} {script}; return told[0].id; }})()") == transfer
@@ -140,7 +141,8 @@ def test_texts_of_strangers_stay_texts_in_what_it_says_to_run(chain: Program, pa
     try:
         here = f"http://127.0.0.1:{server.server_port}"
         made = {name: each.replace(chain.node_url, here) for name, each in found.items()}
-        ran(["sh", "-c", made["curl"]])
+        if shutil.which("curl"):
+            ran(["sh", "-c", made["curl"]])
         ran([sys.executable, "-c", made["Python"]])
         node = shutil.which("node")
         if node:

@@ -6,9 +6,12 @@ it is imported when its command runs, so that ``soliton --help`` is fast.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -302,16 +305,30 @@ def main() -> None:
     try:
         cli()
     except SolitonError as error:
-        click.echo(f"soliton: {error}{_advice(error)}", err=True)
-        sys.exit(1)
+        _fail(f"{error}{_advice(error)}")
     except OSError as error:
         # A full disk or too many open files, which the operator can mend.
         if error.errno is None:
             raise
         logging.getLogger(__name__).debug("the program ends", exc_info=True)
         place = f": {error.filename}" if error.filename else ""
-        click.echo(f"soliton: {error.strerror}{place}", err=True)
-        sys.exit(1)
+        _fail(f"{error.strerror}{place}")
+
+
+def _fail(reason: str) -> NoReturn:
+    """Print why the program ends, and end it with exit code 1, also where an output is full: what
+    is left in a buffer would fail again as the interpreter ends, which changes the code to 120.
+    """
+    with contextlib.suppress(OSError):
+        click.echo(f"soliton: {reason}", err=True)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+    sys.exit(1)
 
 
 def _advice(error: SolitonError) -> str:
