@@ -35,9 +35,14 @@ _CONFIG = click.option(
 )
 _OTHER_MODULES = ImportedLater(
     {
+        "account": "soliton.cli.ledger_commands:account",
         "api-key": "soliton.cli.keys:api_key",
+        "asset": "soliton.cli.ledger_commands:asset",
+        "balance": "soliton.cli.ledger_commands:balance",
+        "block": "soliton.cli.ledger_commands:block",
         "compare": "soliton.cli.compare:compare",
         "config": "soliton.cli.config:config",
+        "data": "soliton.cli.ledger_commands:data",
         "data-service": "soliton.cli.data_service:data_service",
         "devnet": "soliton.cli.devnet:devnet",
         "doctor": "soliton.cli.doctor:doctor",
@@ -48,6 +53,8 @@ _OTHER_MODULES = ImportedLater(
         "ride": "soliton.cli.ride_node:group",
         "signer": "soliton.cli.signer:signer",
         "status": "soliton.cli.status:status",
+        "transfer": "soliton.cli.ledger_commands:transfer",
+        "tx": "soliton.cli.ledger_commands:tx",
     }
 )
 

@@ -6,19 +6,18 @@ What lives here: options and printing. What does not: the work (``soliton.worksh
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from soliton.cli.keys import PASSWORD_VARIABLE, read_password
 from soliton.cli.quantities import WholeRange
 from soliton.cli.ride import SOURCE, libraries_of, reporting_errors, ride, source_text
+from soliton.cli.signing_key import read_chain_id, read_keys, signing_options
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
-    from soliton.crypto.keys import KeyPair
     from soliton.ride.faults import SourceText
     from soliton.ride.recording import Recording
     from soliton.workshop.remote import Remote
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
 
 group = ride
 """The commands, those of ``soliton.cli.ride`` among them."""
-_MAX_ACCOUNTS: Final = 200
-"""Those of a devnet, whose modules not every command imports."""
-SEED_VARIABLE: Final = "SOLITON_SEED"
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _NODE = click.option(
     "--node", "url", default="http://127.0.0.1:6869", show_default=True, help="The node."
 )
@@ -51,25 +46,10 @@ _CHAIN = click.option(
 )
 
 
-def _signing(command: _Command) -> _Command:
-    """Add the options that choose the signing key."""
-    for option in (
-        click.option("--password-file", type=click.Path(path_type=Path, exists=True),
-            help=f"Password of the key files, or {PASSWORD_VARIABLE}."),
-        click.option("--keys", "store", type=click.Path(path_type=Path, file_okay=False),
-            default=Path("~/.soliton/keys"), show_default=True, help="Directory of the key files."),
-        click.option("--key", "key", help="Sign with this key of the key files."),
-        click.option("--account", type=WholeRange(1, _MAX_ACCOUNTS),
-            help="Sign as this account of a devnet (with the default --seed)."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
 @ride.command()
 @SOURCE
 @_NODE
-@_signing
+@signing_options
 @_CHAIN
 @_FEE
 @_MAX_FEE
@@ -105,9 +85,9 @@ def deploy(
         compiled = compile_source(
             known.text, libraries=known.libraries, compact=compact, remove_unused=remove_unused
         )
-    keys = _keys(account, key, store, password_file)
+    keys = read_keys(account, key, store, password_file)
     with Remote(url) as remote, _printing_faults(remote, {source: known}):
-        sender = Sender(remote, keys, chain_id=_chain(chain_id), max_fee=max_fee)
+        sender = Sender(remote, keys, chain_id=read_chain_id(chain_id), max_fee=max_fee)
         script = compiled.script.source
         sent = send(remote, sender.set_script(script, fee))
         remember_source(remote, encode_base64(script), known)
@@ -119,7 +99,7 @@ def deploy(
 @click.argument("dapp")
 @click.argument("call")
 @_NODE
-@_signing
+@signing_options
 @_CHAIN
 @_FEE
 @_MAX_FEE
@@ -150,9 +130,9 @@ def invoke(
     from soliton.workshop.tracing import changes_lines
 
     parsed, paid = read_call(call), tuple(map(read_payment, payments))
-    keys = _keys(account, key, store, password_file)
+    keys = read_keys(account, key, store, password_file)
     with Remote(url) as remote, _printing_faults(remote, _source_texts(sources)):
-        sender = Sender(remote, keys, chain_id=_chain(chain_id), max_fee=max_fee)
+        sender = Sender(remote, keys, chain_id=read_chain_id(chain_id), max_fee=max_fee)
         transaction = sender.invoke(dapp, parsed, paid, fee)
         result = validate(remote, transaction) if dry_run else send(remote, transaction)
         state = "would be taken" if dry_run else f"at height {result['height']}"
@@ -189,7 +169,7 @@ def trace(transaction: str, url: str, sources: tuple[Path, ...]) -> None:
 @click.argument("target")
 @click.argument("call", required=False)
 @_NODE
-@_signing
+@signing_options
 @_CHAIN
 @click.option("--payment", "payments", multiple=True, help="AMOUNT or AMOUNT:ASSET.")
 @_SOURCES
@@ -219,9 +199,9 @@ def debug(
         if call is None:
             request: dict[str, object] = {"id": target}
         else:
-            keys = _keys(account, key, store, password_file)
+            keys = read_keys(account, key, store, password_file)
             paid = tuple(map(read_payment, payments))
-            sender = Sender(remote, keys, chain_id=_chain(chain_id))
+            sender = Sender(remote, keys, chain_id=read_chain_id(chain_id))
             signed = sender.invoke(target, read_call(call), paid)
             request = {"transaction": to_json(signed)}
         record = _recorded(remote, request)
@@ -278,39 +258,6 @@ def _lines(commands: list[str]) -> Iterator[str]:
 
 
 # --- keys, files, faults --------------------------------------------------------------------------
-
-
-def _keys(account: int | None, key: str | None, store: Path, password_file: Path | None) -> KeyPair:
-    import os
-
-    from soliton.crypto.keys import key_pair
-
-    if key is not None and account is not None:
-        raise InputError("one of: --key, --account")
-    if key is not None:
-        from soliton.keystore.files import FileStore
-
-        opened = FileStore(store.expanduser())
-        opened.public_key(key)
-        return opened.secret(key, read_password(opened.directory, password_file)).keys()
-    if account is not None:
-        from soliton.devnet.accounts import account_seed_phrase
-
-        return key_pair(account_seed_phrase(account))
-    seed = os.environ.get(SEED_VARIABLE)
-    if not seed:
-        raise InputError(f"who signs? --key NAME, --account NUMBER, or {SEED_VARIABLE}")
-    return key_pair(seed)
-
-
-def _chain(text: str | None) -> int | None:
-    from soliton.client.transaction import chain_number
-
-    if text is None:
-        return None
-    return chain_number(
-        int(text) if text.isascii() and text.isdecimal() and len(text) > 1 else text
-    )
 
 
 def _source_texts(paths: tuple[Path, ...]) -> dict[Path, SourceText]:
