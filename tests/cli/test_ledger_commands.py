@@ -46,7 +46,7 @@ def test_a_transfer_and_what_can_be_read(node: Node) -> None:
     before = node.balance(BOB)
     done = transfer("0.5 WAVES", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "would send 0.5 WAVES" in done.stdout and node.unconfirmed() == []
+    assert "not sent: 0.5 WAVES to" in done.stdout and node.unconfirmed() == []
     done = transfer("0.5", "--wait", "0", "--json", "--attachment", "thanks")
     assert done.returncode == 0, done.stderr
     sent = json.loads(done.stdout)
@@ -65,7 +65,7 @@ def test_assets_by_name_and_id(node: Node) -> None:
     assert first is not None
     done = transfer("1.25 Gold", "--wait", "0")
     assert done.returncode == 0, done.stderr
-    assert f"sent 1.25 Gold ({first})" in done.stdout
+    assert f"sent: 1.25 Gold ({first}) to " in done.stdout
     assert node.balance(BOB, first) == 125
     assert "1.25" in run_here("balance", BOB.address, "--all").stdout
     assert "quantity" in run_here("asset", first).stdout
@@ -113,6 +113,31 @@ def test_who_signs_and_for_which_chain(
     assert done.returncode == 1 and "--chain-id" in done.stderr
     assert transfer("1", "--account", "1", "--chain-id", "W").returncode == 1
     assert transfer("1", "--account", "1", "--dry-run").returncode == 0
+
+
+def test_aliases_and_leases(node: Node) -> None:
+    done = run_here("alias", "alice-the-first", "--wait", "0")
+    assert done.returncode == 0, done.stderr
+    assert node.address_by_alias("alice-the-first") == ALICE.address
+    done = run_here("lease", BOB.address, "12.5 WAVES", "--wait", "0", "--json")
+    assert done.returncode == 0, done.stderr
+    name = json.loads(done.stdout)["id"]
+    assert node.lease(name).amount == 1_250_000_000
+    assert run_here("lease-cancel", name, "--wait", "0").returncode == 0
+    assert node.lease(name).status == "canceled"
+    for words in (("lease", BOB.address, "1,5"), ("alias", "x"), ("lease-cancel", "7")):
+        done = run_here(*words)
+        assert done.returncode == 1 and done.stderr.startswith("soliton: "), words
+
+
+def test_a_node_does_not_decide_whose_an_alias_is(node: Node) -> None:
+    """What is signed has the alias, not the address that the node tells."""
+    bob = "soliton devnet account 2"
+    node.send(Account.from_seed(bob, "R").alias("bob-himself")).wait()
+    done = run_here("transfer", "alias:bob-himself", "0.25", "--wait", "0", "--json")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(run_here("tx", json.loads(done.stdout)["id"], "--json").stdout)
+    assert shown["recipient"] == "alias:R:bob-himself"
 
 
 def test_entries(node: Node) -> None:

@@ -1,4 +1,5 @@
-"""``soliton balance``, ``account``, ``tx``, ``block``, ``asset``, ``data`` and ``transfer``.
+"""``soliton balance``, ``account``, ``tx``, ``block``, ``asset``, ``data``, ``transfer``, ``alias``
+and ``lease``.
 
 They read and write the ledger through any node, Soliton's or the reference's.
 
@@ -8,23 +9,27 @@ What lives here: options, amounts with units, output. What does not: requests an
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import click
 import msgspec
 
+from soliton.cli.helping import printable
 from soliton.cli.quantities import CONFIRMATIONS, Confirmations
 from soliton.cli.signing_key import read_chain_id, read_keys, signing_options
 from soliton.cli.tables import facts, table
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
+    from soliton.client.account import Account
     from soliton.client.node import Node
     from soliton.client.records import AssetDetails
+    from soliton.client.transaction import Transaction
 
 COIN: Final = "WAVES"
 MAX_ROWS: Final = 1_000
@@ -267,57 +272,67 @@ def _unit(unit: str, node: Node, owner: str) -> AssetDetails:
     return named[0]
 
 
-@click.command()
-@click.argument("recipient", metavar="TO")
-@click.argument("amount")
-@_common
-@signing_options
-@click.option("--chain-id", help="The chain to sign for; required for a remote node.")
-@click.option("--attachment", default="", help="A text for the recipient.")
-@click.option("--dry-run", is_flag=True, help="Show what would happen, and send nothing.")
-@click.option(
-    "--wait", "depth", type=CONFIRMATIONS, metavar="N|finalized",
-    help="Wait for so many blocks above it, or until it is final.",
-)  # fmt: skip
-def transfer(
-    recipient: str,
-    amount: str,
-    url: str,
-    as_json: bool,
-    account: int | None,
-    key: str | None,
-    store: Path,
-    password_file: Path | None,
-    chain_id: str | None,
-    attachment: str,
-    dry_run: bool,
-    depth: Confirmations | None,
-) -> None:
-    """Send AMOUNT, such as "0.5 WAVES" or "10 USDT", to an address or alias:NAME.
+class Writing(NamedTuple):
+    """The options of a command that signs: the node, the key, what to wait for."""
 
-    The signing key: --key, --account, or the seed in SOLITON_SEED_FILE or SOLITON_SEED.
+    url: str
+    as_json: bool
+    account: int | None
+    key: str | None
+    store: Path
+    password_file: Path | None
+    chain_id: str | None
+    dry_run: bool
+    depth: Confirmations | None
+
+
+def _writing(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a command that signs, which gets them as ``how``."""
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:  # noqa: ANN401 - the options
+        how = Writing(**{name: given.pop(name) for name in Writing._fields})
+        command(how=how, **given)
+
+    for option in (
+        click.option("--wait", "depth", type=CONFIRMATIONS, metavar="N|finalized",
+            help="Wait for so many blocks above it, or until it is final."),
+        click.option("--dry-run", is_flag=True, help="Show what would happen, and send nothing."),
+        click.option("--chain-id", help="The chain to sign for; required for a remote node."),
+    ):  # fmt: skip
+        run = option(run)
+    return _common(signing_options(run))
+
+
+def _send(how: Writing, make: Callable[[Node, Account], tuple[Transaction, str]]) -> None:
+    """Make a transaction and send it, or say what it would do. ``make`` returns it with a sentence
+    for people that lacks its subject and its verb.
     """
     from soliton.client.account import Account
 
-    keys = read_keys(account, key, store, password_file)
-    with _opened(url, _expected(url, chain_id)) as node:
+    keys = read_keys(how.account, how.key, how.store, how.password_file)
+    with _opened(how.url, _expected(how.url, how.chain_id)) as node:
         sender = Account(keys, node.chain_id)
-        to = _address(node, recipient)
-        paid = read_sum(amount, node, sender.address)
-        made = sender.transfer(to, paid.units, paid.asset, attachment=attachment)
-        if dry_run:
+        made, text = make(node, sender)
+        if how.dry_run:
             found = node.validate(made)
-            shown = {"valid": found.valid, "error": found.error, "fee": made.fee}
-            text = f"would send {paid.shown} from {sender.address} to {to}"
-            _report(text, shown | {"id": made.id}, as_json=as_json)
+            shown = {"valid": found.valid, "error": found.error, "fee": made.fee, "id": made.id}
+            _report(f"not sent: {text} from {sender.address}", shown, as_json=how.as_json)
             if not found.valid:
                 raise InputError(f"the node would refuse it: {found.error}")
             return
         sent = node.send(made)
         result: dict[str, Any] = {"id": sent.id, "fee": sent.transaction.fee}
-        if depth is not None:
-            result["height"] = sent.wait(WAIT_SECONDS, depth).height
-    _report(f"sent {paid.shown} from {sender.address} to {to}", result, as_json=as_json)
+        if how.depth is not None:
+            result["height"] = sent.wait(WAIT_SECONDS, how.depth).height
+    _report(f"sent: {text} from {sender.address}", result, as_json=how.as_json)
+
+
+def _recipient(text: str, chain_id: int) -> str:
+    """The recipient as it is signed. The node does not decide whose an alias is."""
+    if text.startswith(_ALIAS):
+        return f"{_ALIAS}{chr(chain_id)}:{text.rpartition(':')[2]}"
+    return text
 
 
 def _expected(url: str, chain_id: str | None) -> int | None:
@@ -331,5 +346,67 @@ def _expected(url: str, chain_id: str | None) -> int | None:
 
 def _report(text: str, members: Mapping[str, Any], *, as_json: bool) -> None:
     if not as_json:
-        click.echo(text)
+        click.echo(printable(text))
     _show(members, as_json=as_json)
+
+
+@click.command()
+@click.argument("recipient", metavar="TO")
+@click.argument("amount")
+@_writing
+@click.option("--attachment", default="", help="A text for the recipient.")
+def transfer(recipient: str, amount: str, attachment: str, how: Writing) -> None:
+    """Send AMOUNT, such as "0.5 WAVES" or "10 USDT", to an address or alias:NAME.
+
+    The signing key: --key, --account, or the seed in SOLITON_SEED_FILE or SOLITON_SEED.
+    """
+
+    def make(node: Node, sender: Account) -> tuple[Transaction, str]:
+        to = _recipient(recipient, node.chain_id)
+        paid = read_sum(amount, node, sender.address)
+        made = sender.transfer(to, paid.units, paid.asset, attachment=attachment)
+        return made, f"{paid.shown} to {to}"
+
+    _send(how, make)
+
+
+@click.command()
+@click.argument("name")
+@_writing
+def alias(name: str, how: Writing) -> None:
+    """Create the alias NAME of the account, for ever.
+
+    The signing key: --key, --account, or the seed in SOLITON_SEED_FILE or SOLITON_SEED.
+    """
+    _send(how, lambda _node, sender: (sender.alias(name), f"alias {name}"))
+
+
+@click.command()
+@click.argument("recipient", metavar="TO")
+@click.argument("amount")
+@_writing
+def lease(recipient: str, amount: str, how: Writing) -> None:
+    """Lease AMOUNT, such as "1000 WAVES", to a generator: an address or alias:NAME.
+
+    The signing key: --key, --account, or the seed in SOLITON_SEED_FILE or SOLITON_SEED.
+    """
+
+    def make(node: Node, sender: Account) -> tuple[Transaction, str]:
+        to = _recipient(recipient, node.chain_id)
+        leased = read_sum(amount, node, sender.address)
+        if leased.asset is not None:
+            raise InputError(f"only {COIN} can be leased")
+        return sender.lease(to, leased.units), f"a lease of {leased.shown} to {to}"
+
+    _send(how, make)
+
+
+@click.command("lease-cancel")
+@click.argument("lease_id", metavar="ID")
+@_writing
+def lease_cancel(lease_id: str, how: Writing) -> None:
+    """Cancel the lease with an ID.
+
+    The signing key: --key, --account, or the seed in SOLITON_SEED_FILE or SOLITON_SEED.
+    """
+    _send(how, lambda _node, sender: (sender.cancel_lease(lease_id), f"the end of {lease_id}"))

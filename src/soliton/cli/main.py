@@ -36,6 +36,7 @@ _CONFIG = click.option(
 _OTHER_MODULES = ImportedLater(
     {
         "account": "soliton.cli.ledger_commands:account",
+        "alias": "soliton.cli.ledger_commands:alias",
         "api-key": "soliton.cli.keys:api_key",
         "asset": "soliton.cli.ledger_commands:asset",
         "balance": "soliton.cli.ledger_commands:balance",
@@ -47,6 +48,8 @@ _OTHER_MODULES = ImportedLater(
         "devnet": "soliton.cli.devnet:devnet",
         "doctor": "soliton.cli.doctor:doctor",
         "keys": "soliton.cli.keys:keys",
+        "lease": "soliton.cli.ledger_commands:lease",
+        "lease-cancel": "soliton.cli.ledger_commands:lease_cancel",
         "matcher": "soliton.cli.matcher:matcher",
         "notify": "soliton.cli.notify:notify",
         "peers": "soliton.cli.peers:peers",
