@@ -18,9 +18,16 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "nothing is left": lambda _: b"",
     "half is left": lambda value: value[: len(value) // 2],
     "all bits are set": lambda value: b"\xff" * len(value),
+    "all bits are clear": lambda value: bytes(len(value)),
     "one bit is another": lambda value: value[:1] + bytes(b ^ 8 for b in value[1:2]) + value[2:],
 }
-ROUTES = [route for route in ASKED if route.is_of("waves") and route.methods == ("GET",)]
+TRIES = ("/debug/validate", "/transactions/simulate", "/utils/script/evaluate/{address}")
+"""Routes that apply a transaction, or run a script, in a block that might be next."""
+ROUTES = [
+    route
+    for route in ASKED
+    if route.is_of("waves") and (route.methods == ("GET",) or route.path in TRIES)
+]
 
 
 class Damaged:
@@ -61,15 +68,22 @@ async def test_damage_is_named(
 ) -> None:
     chain = documented.chain
     damaged = Damaged(monkeypatch)
-    lines = [f"GET {documented.target(route)}" for route in ROUTES]
+    asked = [
+        (
+            f"{route.methods[0]} {documented.target(route)}",
+            b"" if route.body is None else documented.body(route.body, {}),
+        )
+        for route in ROUTES
+    ]
+    headers = {"x-api-key": KEY, "content-type": "application/json"}
     damaged.damage = DAMAGES[damage]
     named = 0
     for kind in layout.KINDS:
-        for line in lines:
+        for line, body in asked:
             damaged.kind = b""
             chain.node.chain._forget()
             damaged.kind = kind
-            answer = await call(chain.app, line, b"", {"x-api-key": KEY})
+            answer = await call(chain.app, line, body, headers)
             assert answer.status != 500, (kind, line, answer.body)
             named += answer.status == 503 and b'"error":5037' in answer.body
     damaged.kind = b""

@@ -24,7 +24,10 @@ from soliton.grpc_api.proto.blockchain_updates_pb2 import (
     GetBlockUpdatesRangeRequest,
     SubscribeRequest,
 )
+from soliton.grpc_api.views import Views
+from soliton.node.blockchain import Blockchain
 from soliton.node.grpc_settings import GrpcLimits, GrpcSettings
+from soliton.storage.errors import DamagedStore
 from soliton.web.shared_counters import LONG, ClientCounts, join, share
 from tests.api.chain import RICH, PrivateChain
 from tests.grpc_api.serving import Client, eventually, served
@@ -182,3 +185,18 @@ async def test_the_transactions_of_an_account_are_found_without_looking_at_all(
     side.close()
     assert answer == Unconfirmed([each.id for each in sent])
     assert from_public_key.cache_info().currsize == 0, "nobody's address was made"
+
+
+def test_a_view_of_a_damaged_chain_leaves_no_snapshot_open(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database would wait for it before it grows or closes."""
+
+    def damaged(_: Blockchain) -> None:
+        raise DamagedStore("approvals of features cannot be read")
+
+    store = chain.node.store
+    monkeypatch.setattr(Blockchain, "_read_approvals", damaged)
+    with pytest.raises(DamagedStore):
+        Views(chain.node.network, store, follows=False).current()
+    assert len(store.database.snapshots) == 0

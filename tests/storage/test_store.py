@@ -34,7 +34,13 @@ from soliton.ledger.state import (
 from soliton.storage import environment, indexes, layout
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.directories import stored_network
-from soliton.storage.errors import BelowProblem, RollbackTooDeep, StorageProblem, WrongStore
+from soliton.storage.errors import (
+    BelowProblem,
+    DamagedStore,
+    RollbackTooDeep,
+    StorageProblem,
+    WrongStore,
+)
 from soliton.storage.indexes import minimum_balance, minimum_effective_balance
 from soliton.storage.store import Store
 from tests.amounts import examples
@@ -418,6 +424,17 @@ def test_only_one_process_writes(store: Store, tmp_path: Path) -> None:
 
 
 # --- snapshots ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tip", [b"", bytes(4), bytes(5)])
+def test_a_damaged_height_leaves_no_snapshot_open(store: Store, tip: bytes) -> None:
+    """The database would wait for it before it grows or closes."""
+    store.append(block(1, {WAVES: {ADDRESSES[0]: 5}}))
+    store.flush()
+    store.database.write({layout.TIP: tip})
+    with pytest.raises(DamagedStore, match="a fact about the store itself"):
+        store.snapshot()
+    assert len(store.database.snapshots) == 0
 
 
 def test_a_snapshot_stays_as_it_was(store: Store) -> None:

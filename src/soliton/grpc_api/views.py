@@ -68,7 +68,13 @@ class Views:
             return current
         if len(self._open) >= MAX_VIEWS:
             any(self.free_views(each.tasks) for each in self._open)
-        made = View(Blockchain(self._network, self._store.snapshot()), moment)
+        store = self._store.snapshot()
+        try:
+            made = View(Blockchain(self._network, store), moment)
+        except BaseException:
+            # The store would wait for it for ever before it grows or closes.
+            store.close()
+            raise
         self._open.append(made)
         self._current = made
         if current is not None and current.users == 0:

@@ -446,6 +446,16 @@ def decode_height(raw: bytes) -> int:
     return int.from_bytes(raw, "big")
 
 
+def decode_tip(raw: bytes) -> int:
+    """Decode the height of a chain; raises ``ValueError`` if it has no block: then there is no
+    record.
+    """
+    height = decode_height(raw)
+    if not height:
+        raise ValueError("a chain of no blocks")
+    return height
+
+
 UndoRecord = list[tuple[bytes, bytes | None]]
 
 encode: Final = msgspec.msgpack.Encoder().encode

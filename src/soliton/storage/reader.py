@@ -52,7 +52,13 @@ class StoreReader:
         That thread must close it soon after ``revoked`` is set, because the store cannot grow
         before. Raises ``StoreBusy`` if too many are open.
         """
-        snapshot = StoreReader(self._db.snapshot(), self.below)
+        database = self._db.snapshot()
+        try:
+            snapshot = StoreReader(database, self.below)
+        except BaseException:
+            # The database would wait for it for ever before it grows or closes.
+            database.close()
+            raise
         if self._pending:
             snapshot._pending = dict(self._pending)
             snapshot._pending_history = {at: each[:] for at, each in self._pending_history.items()}
@@ -106,7 +112,7 @@ class StoreReader:
 
     def _tip(self) -> int:
         raw = self._raw(layout.TIP)
-        return 0 if raw is None else _decoded(layout.TIP, raw, layout.decode_height)
+        return 0 if raw is None else _decoded(layout.TIP, raw, layout.decode_tip)
 
     def _checked_height(self, key: bytes, height: int) -> int:
         """Return a height that a record names, which has to be one of the chain. The base layer of
