@@ -633,3 +633,16 @@ async def test_pages_of_foreign_origins_control_nothing(chain: Obedient, page: s
         await call(chain.app, "POST /eth", ask, {**headers, "Content-Type": "application/json"})
     ).json()
     assert "result" in reply
+
+
+@pytest.mark.parametrize("value", ["1", "0x1", "-1", "x", "9" * 40, "%20"])
+async def test_a_node_without_controls_says_so_whatever_the_path_has(
+    chain: Obedient, value: str
+) -> None:
+    context = replace(context_of(chain.node), no_controls="a network has none")
+    app = build_app(context)
+    for line in (f"POST /devnet/snapshots/{value}/revert", f"DELETE /devnet/snapshots/{value}"):
+        answer = await call(app, line)
+        refusal: Any = answer.json()
+        assert (answer.status, refusal["error"]) == (404, 4040), answer.body
+        assert "a network has none" in refusal["message"]

@@ -40,7 +40,7 @@ from soliton.ride.recording import Recording
 from soliton.storage.retrying import disable_retry
 from soliton.web.answers import Whole
 from soliton.web.cors import MAX_ORIGIN_BYTES, is_page_here
-from soliton.web.parameters import Kind
+from soliton.web.parameters import TEXT, Kind
 from soliton.web.request import header_text
 
 T = TypeVar("T")
@@ -449,8 +449,12 @@ def refused(reason: str) -> tuple[Route, ...]:
         msgspec.structs.replace(
             each,
             handler=refuse,
-            # The answer does not depend on the query and the body.
-            parameters=tuple(one for one in each.parameters if f"{{{one.name}}}" in each.path),
+            # The answer does not depend on the query and the body, nor on a value in the path.
+            parameters=tuple(
+                msgspec.structs.replace(one, kind=TEXT)
+                for one in each.parameters
+                if f"{{{one.name}}}" in each.path
+            ),
             body=None,
             errors=(errors.NO_CONTROLS,),
             documented=False,
