@@ -129,6 +129,10 @@ class Committer:
         """Returns the accounts that mine."""
         self.last_blocks: int | None = None
         """Accounts commit in so many last blocks of a period, ``None`` for all."""
+        self.only_with_others = False
+        """Whether accounts commit only where others do: without a commitment everybody may make
+        blocks.
+        """
         node.events.subscribe(self.on_event)
 
     def on_event(self, event: NodeEvent) -> None:
@@ -205,6 +209,8 @@ class Committer:
                 node.peering.relay(attempt.transaction_id)
             return
         if self.last_blocks is not None and left > self.last_blocks:
+            return
+        if self.only_with_others and not generators.count_committed(node.pool.state(), period.next):
             return
         if generators.has_committed(node.pool.state(), period.next, address):
             # Somebody else has sent it.

@@ -93,6 +93,7 @@ class LocalChain:
             overrides={
                 "rest-api.api-key-hash": api_key_hash_text(API_KEY),
                 "rest-api.max-block-age": 0,
+                "miner.commit-to-generation": True,
             },
         )
         network = network_with(settings.network, self.funding)
@@ -107,6 +108,8 @@ class LocalChain:
             node.mine(account)
 
         self.controls = Controls(node, account, clock, mode=INSTANT, prepare=prepare)
+        # Votes would make blocks final, which tests replace.
+        node.committer.only_with_others = True
         prepare()
         context = api_context(node, controls=self.controls)
         context = msgspec.structs.replace(
