@@ -19,7 +19,7 @@ from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.renewal import FINAL_DEPTH, Window, renewed
 from soliton.matcher.session import Session
 from soliton.matcher.settings import Settlement as SettlementSettings
-from soliton.matcher.settlement import Settlement
+from soliton.matcher.settlement import Correction, Settlement
 from soliton.matcher.time_slices import SLICE
 from tests.matcher.kit import (
     CHAIN_ID,
@@ -248,7 +248,7 @@ async def test_one_that_is_mined_but_not_executed_is_unsettled(
     assert setting.settlement.unsettled(10) == []
 
 
-async def test_a_failure_that_no_fork_can_undo_is_given_up(setting: Setting) -> None:
+async def test_a_failure_is_corrected_once_another_block_is_above_it(setting: Setting) -> None:
     first = transaction(1)
     setting.settlement.add(first)
     await eventually(lambda: len(setting.node.sent) >= 1)
@@ -256,24 +256,50 @@ async def test_a_failure_that_no_fork_can_undo_is_given_up(setting: Setting) -> 
     setting.node.mined, setting.node.failures = {first.id: 9}, {first.id: FAILED}
     await setting.settlement.reconcile()
     assert [each.given_up for each in setting.settlement.unsettled(10)] == [False]
+    await setting.follow()
+    assert setting.settlement.correction_of(first.id) == Correction(stands=False)
+    # However deep it is: it waits for the command that takes its execution back.
     setting.node.height = 9 + FINAL_DEPTH
     await setting.follow()
-    [found] = setting.settlement.unsettled(10)
-    assert found.given_up and FAILED in found.message
+    assert list(setting.settlement.to_correct) == [first.id]
+    assert setting.settlement.unsettled_counts() == (1, 0)
+    setting.settlement.corrected(first.id, False)
+    assert setting.settlement.unsettled_counts() == (0, 0) and setting.refused == [first.id]
     assert setting.database.pending() == {}
     await setting.settlement.reconcile()
-    assert setting.settlement.unsettled_counts() == (0, 1)
+    assert setting.settlement.correction_of(first.id) is None
+    # A deep fork has executed it.
+    setting.node.failures = {}
+    await setting.settlement.reconcile()
+    assert setting.settlement.correction_of(first.id) == Correction(stands=True)
+    setting.settlement.corrected(first.id, True)
+    assert setting.database.pending()[first.id].height == 9
 
 
-async def test_a_standby_does_not_take_a_failure_for_settled(setting: Setting) -> None:
+async def test_a_failure_in_the_last_block_may_be_that_of_a_fork(setting: Setting) -> None:
+    first = transaction(1)
+    setting.settlement.add(first)
+    await eventually(lambda: len(setting.node.sent) >= 1)
+    setting.node.height += 1
+    confirmed = ((first.id, setting.node.height),)
+    await setting.follow(confirmed=confirmed, failures={first.id: FAILED})
+    assert setting.settlement.correction_of(first.id) is None
+    setting.node.height += 1
+    await setting.follow()
+    assert setting.settlement.correction_of(first.id) == Correction(stands=False)
+
+
+async def test_a_standby_keeps_a_failure_until_it_is_taken_back(setting: Setting) -> None:
     setting.settlement.deactivate()
     first = transaction(1)
     setting.settlement.add(first)
     setting.node.height = FINAL_DEPTH + 10
     setting.node.mined, setting.node.failures = {first.id: 10}, {first.id: FAILED}
     await setting.settlement.forget_settled()
+    assert list(setting.database.pending()) == [first.id]
+    setting.settlement.corrected(first.id, False)
     assert setting.database.pending() == {}
-    assert [each.transaction_id for each in setting.database.unsettled()] == [first.id]
+    assert [each.is_taken_back for each in setting.database.unsettled()] == [True]
 
 
 async def test_one_whose_successor_failed_is_not_renewed(setting: Setting) -> None:
@@ -410,7 +436,9 @@ async def test_one_that_the_node_refused_for_what_it_says_is_given_up_when_its_t
     # It is on the chain after all.
     setting.node.mined[first.id] = 6
     await setting.settlement.reconcile()
-    assert setting.settlement.unsettled(10) == []
+    assert setting.settlement.correction_of(first.id) == Correction(stands=True)
+    setting.settlement.corrected(first.id, True)
+    assert setting.settlement.unsettled(10) == [] and first.id in setting.settlement.pending
 
 
 async def test_one_whose_orders_have_expired_is_given_up(setting: Setting) -> None:

@@ -16,6 +16,7 @@ from soliton.chain.orders import Order, Side
 from soliton.matching.events import (
     BookDeleted,
     Event,
+    ExecutionCorrected,
     OrderAdded,
     OrderCanceled,
     OrderCancelFailed,
@@ -49,6 +50,8 @@ def line_of(event: Event) -> Line:
             return "not found", order_id
         case BookDeleted():
             return ("deleted",)
+        case ExecutionCorrected():
+            raise AssertionError("this model knows no corrections")
 
 
 @dataclass

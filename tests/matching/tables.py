@@ -41,6 +41,7 @@ from soliton.matching.engine import Engine
 from soliton.matching.events import (
     BookDeleted,
     Event,
+    ExecutionCorrected,
     OrderAdded,
     OrderCanceled,
     OrderCancelFailed,
@@ -143,6 +144,8 @@ class Run:
                 return f"not found {self.names[order_id]}"
             case BookDeleted():
                 return "deleted"
+            case ExecutionCorrected():
+                raise AssertionError("tables have no corrections")
 
     def depth(self, line: str) -> str:
         """The depth in the form of the expectation."""

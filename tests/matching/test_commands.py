@@ -16,6 +16,8 @@ from soliton.matching.commands import (
     CancelOrder,
     CancelSource,
     Command,
+    CorrectedSide,
+    CorrectExecution,
     DeleteOrderBook,
     PlaceMarketOrder,
     PlaceOrder,
@@ -37,6 +39,10 @@ ORDERS = [
     )
     for version in (1, 2, 3, 4)
 ]
+BUYS = [
+    make_order(Side.BUY, 7, 2**63 - 1, version=version, pair=AssetPair(None, PRICE_ASSET))
+    for version in (1, 2, 3, 4)
+]
 COMMANDS: list[Command] = [
     *(PlaceOrder(order) for order in ORDERS),
     *(PlaceMarketOrder(order, 2**63 - 1, 0, 1) for order in ORDERS),
@@ -48,6 +54,16 @@ COMMANDS: list[Command] = [
     CancelOrder(AssetPair(PRICE_ASSET, None), blake2b256(b"id"), CancelSource.REQUEST, OWNER),
     CancelAllOrders(PAIR),
     DeleteOrderBook(AssetPair(None, PRICE_ASSET)),
+    *(
+        CorrectExecution(
+            *(2**63 - 1, 70_000, stands, 7, 2**63 - 1, 1, 2),
+            CorrectedSide(sell, True, False, stands, -5, 0, 1 << 130, 1, 2),
+            CorrectedSide(buy, False, True, True, 7, 3, 0, None, 2),
+            last_trade,
+        )
+        for sell, buy in zip(ORDERS, BUYS, strict=True)
+        for stands, last_trade in ((False, None), (True, (5, 6, Side.SELL)))
+    ),
 ]
 
 

@@ -22,6 +22,7 @@ from soliton.matching.commands import (
     CancelOrder,
     CancelSource,
     Command,
+    CorrectExecution,
     DeleteOrderBook,
     PlaceMarketOrder,
     PlaceOrder,
@@ -70,6 +71,8 @@ class Model:
                 if gone is None:
                     return []
                 return [*gone.cancel_all("OrderBookDeleted"), ("deleted",)]
+            case CorrectExecution():
+                raise AssertionError("this model knows no corrections")
 
     def place(self, offset: int, now: int, command: PlaceOrder | PlaceMarketOrder) -> list[Line]:
         """A placement, by the rules at its offset, looked up from the end."""

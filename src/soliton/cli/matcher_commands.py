@@ -181,6 +181,8 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
                     executions = audit.take(record)
                     if settlement is not None:
                         await settlement.take(record.offset, executions)
+                        for correction in audit.corrections:
+                            settlement.correct(record.offset, correction)
             _pass_quarantined(settings, engine)
             audit.finish()
             if settlement is not None:
@@ -199,9 +201,14 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
     )
     click.echo(f"executions     {counts.executions}")
     click.echo(f"cancellations  {counts.cancellations}")
+    if counts.corrections:
+        click.echo(f"corrections    {counts.corrections}")
     if settlement is not None:
         found = settlement.counts
-        click.echo(f"transactions   {found.confirmed} on the chain, {found.waiting} in the pool")
+        click.echo(
+            f"transactions   {found.confirmed} on the chain, {found.waiting} in the pool"
+            + (f", {found.taken_back} not executed and taken back" if found.taken_back else "")
+        )
     click.echo(f"books          {books_hash(engine)}")
     if settlement is not None and settlement.faults:
         _show_unsettled(settlement.faults)

@@ -213,6 +213,11 @@ class Accounts:
             account.canceling.discard(order.id)
             self._notify(owner, account.balances.release(order.id))
 
+    def corrected(self, order: ActiveOrder) -> None:
+        """Reserve what a resting order needs after a correction of an execution."""
+        owner = order.owner
+        self._notify(owner, self.get(owner).balances.correct(order))
+
     def expect(self, transaction: AnyTransaction) -> None:
         """Hold back what an exchange spends whose execution is recorded, but which the node does
         not have (any more).

@@ -27,6 +27,7 @@ from soliton.matching.commands import (
     CancelAllOrders,
     CancelOrder,
     Command,
+    CorrectExecution,
     DeleteOrderBook,
     PlaceMarketOrder,
     PlaceOrder,
@@ -36,6 +37,7 @@ from soliton.matching.engine import Engine
 from soliton.matching.events import (
     BookDeleted,
     Event,
+    ExecutionCorrected,
     OrderAdded,
     OrderCanceled,
     OrderCancelFailed,
@@ -109,6 +111,18 @@ class _Book(msgspec.Struct):
         self.side(order.order.side).remove(order.level, order_id)
 
 
+class _Executed(msgspec.Struct, gc=False):
+    """An execution, and whether it counts."""
+
+    taker_id: bytes
+    maker_id: bytes
+    amount: int
+    price: int
+    taker_fee: int
+    maker_fee: int
+    counts: bool = True
+
+
 class Counts(msgspec.Struct):
     """What was checked. ``unsigned`` orders have no valid signature, which an account's script may
     allow; the chain decides.
@@ -119,6 +133,7 @@ class Counts(msgspec.Struct):
     unsigned: int = 0
     executions: int = 0
     cancellations: int = 0
+    corrections: int = 0
 
 
 class Audit:
@@ -136,6 +151,12 @@ class Audit:
         self._signatures = signatures
         self._books: dict[AssetPair, _Book] = {}
         self._placed: set[bytes] = set()
+        self._executed: dict[tuple[int, int], _Executed] = {}
+        # What counts as filled of the orders that have executions.
+        self._filled: dict[bytes, int] = {}
+        self._begin = engine.last_offset
+        self.corrections: list[ExecutionCorrected] = []
+        """The corrections of the last record."""
         for book in engine.books():
             mine = self._books[book.pair] = _Book()
             for order in book.orders():
@@ -164,6 +185,9 @@ class Audit:
         return executions
 
     def _check_command(self, offset: int, command: Command) -> None:
+        self.corrections = []
+        if isinstance(command, CorrectExecution):
+            self._check_correction(offset, command)
         if not isinstance(command, PlaceOrder | PlaceMarketOrder):
             return
         order = command.order
@@ -176,6 +200,40 @@ class Audit:
         if self._signatures and not signature_is_valid(order):
             self.counts.unsigned += 1
 
+    def _check_correction(self, offset: int, command: CorrectExecution) -> None:
+        """It names an execution as it was, which is taken back once, or counts again after that."""
+        place = command.execution_offset, command.index
+        if command.execution_offset <= self._begin:
+            return
+        found = self._executed.get(place)
+        expected = _Executed(
+            *(command.taker.order.id, command.maker.order.id, command.amount, command.price),
+            *(command.taker_fee, command.maker_fee, not command.stands),
+        )
+        if found != expected:
+            raise RuleBroken(JOURNAL, offset, f"it corrects {found}, which is not {expected}")
+
+    def _correct(self, offset: int, book: _Book, event: ExecutionCorrected) -> None:
+        self.counts.corrections += 1
+        self.corrections.append(event)
+        sign = 1 if event.stands else -1
+        known = self._executed.get((event.execution_offset, event.index))
+        if known is not None:
+            known.counts = event.stands
+        for active, fee in ((event.taker, event.taker_fee), (event.maker, event.maker_fee)):
+            if active.id in self._filled or known is not None:
+                filled = self._filled.get(active.id, 0) + sign * event.amount
+                self._filled[active.id] = filled
+                if active.filled_amount != filled:
+                    raise RuleBroken(CONSERVATION, offset, "an order's executions do not add up")
+            resting = book.resting.get(active.id)
+            if resting is None:
+                continue
+            resting.amount -= sign * event.amount
+            resting.fee = max(0, min(active.order.matcher_fee, resting.fee - sign * fee))
+            if (resting.amount, resting.fee) != (active.amount, active.fee):
+                raise RuleBroken(CONSERVATION, offset, "an order's rest does not add up")
+
     def _follow(
         self, offset: int, command: Command, events: Sequence[Event]
     ) -> list[OrderExecuted]:
@@ -186,12 +244,18 @@ class Audit:
         done = False
         for event in events:
             match event:
+                case ExecutionCorrected():
+                    self._correct(offset, book, event)
                 case OrderAdded(order=order):
+                    if taker is not None and not done:
+                        self._keep(offset, book, taker)
+                    done = False
                     taker = _Resting(order.order, 0, order.amount, order.fee)
                 case OrderExecuted():
                     if taker is None or done:
                         raise RuleBroken(PRIORITY, offset, "an execution without a taker")
                     self._execute(offset, book, taker, event)
+                    self._note_executed(offset, len(executions), event)
                     executions.append(event)
                     done = event.taker_is_done
                 case OrderCanceled(order=order):
@@ -211,6 +275,15 @@ class Audit:
         if taker is not None and not done:
             self._keep(offset, book, taker)
         return executions
+
+    def _note_executed(self, offset: int, index: int, event: OrderExecuted) -> None:
+        self._executed[offset, index] = _Executed(
+            *(event.taker.id, event.maker.id, event.amount, event.price),
+            *(event.taker_fee, event.maker_fee),
+        )
+        for active in (event.taker, event.maker):
+            # An order of before the beginning may have had other executions.
+            self._filled[active.id] = active.filled_amount
 
     def _check_command_was_done(
         self, offset: int, command: Command, book: _Book, *, arrived: bool

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Final
 
-from soliton.chain.addresses import address_text, from_public_key
+from soliton.chain.addresses import Address, address_text, from_public_key
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
@@ -159,6 +159,15 @@ class Broadcasting:
             return
         if not await self._is_nowhere(transaction.id, sent):
             return
+        self._rate(lacking)
+        self._state.give_up(
+            transaction,
+            f"the node has rejected it for too long, at last: {sent.message}",
+            lacking,
+        )
+
+    def _rate(self, lacking: Sequence[Address]) -> None:
+        """Note a default of each of these accounts."""
         for trader in lacking:
             known = self._database.default_of(trader)
             pause_ms = self._settings.max_pending_ms
@@ -169,9 +178,6 @@ class Broadcasting:
                 "for %d s",
                 *(address_text(trader), default.count, (default.until - default.last) // 1_000),
             )
-        self._state.give_up(
-            transaction, f"the node has rejected it for too long, at last: {sent.message}"
-        )
 
     def _note_failure(self, answer: BroadcastAnswer, sent: Sent) -> None:
         """Record a failure. Only the 1st, 2nd, 4th, 8th... of each kind are logged, since thousands
@@ -278,7 +284,11 @@ class Broadcasting:
             new, inclusion = found.transaction, found.inclusion
             inclusion = inclusion if inclusion.height <= self._state.height else NOWHERE
         elif sent.refused:
-            self._state.give_up(old, f"its time is over, and the node said: {sent.message}")
+            lacking = await without_funds(old, self._node, self._decimals)
+            if transaction_id in self._state.off_chain and before == self._state.rollbacks:
+                self._rate(lacking)
+                reason = f"its time is over, and the node said: {sent.message}"
+                self._state.give_up(old, reason, lacking)
             return
         elif timestamp >= expires(old):
             self._state.give_up(old, "its time is over, and its orders have expired")

@@ -30,6 +30,7 @@ from soliton.matching.engine import Engine
 from soliton.matching.events import (
     BookDeleted,
     Event,
+    ExecutionCorrected,
     OrderAdded,
     OrderCanceled,
     OrderExecuted,
@@ -68,21 +69,26 @@ class Effects:
         database: OrdersDatabase,
         *,
         settle: Callable[[AnyTransaction], None],
+        corrected: Callable[[bytes, bool], None],
         sender_public_key: bytes,
         base_fee: int,
     ) -> None:
-        """``settle`` receives the unsigned exchange transactions."""
+        """``settle`` receives the unsigned exchange transactions; ``corrected`` the id of the
+        transaction of a corrected execution, and whether the execution stands.
+        """
         self.engine = engine
         self._session = session
         self._chain = chain
         self._database = database
         self._settle = settle
+        self._corrected = corrected
         self._sender = sender_public_key
         self._base_fee = base_fee
         self.books = database.books()
         self._listeners: list[Listener] = []
         self.expirations = Expirations()
         self._impossible: list[Unsettled] = []
+        self._corrections: list[tuple[bytes, bool]] = []
 
     def subscribe(self, listener: Listener) -> None:
         """Notify a listener of everything from now on."""
@@ -117,6 +123,8 @@ class Effects:
             self._database.put_unsettled(found)
         for transaction in made:
             self._settle(transaction)
+        for transaction_id, stands in self._corrections:
+            self._corrected(transaction_id, stands)
         for listener in self._listeners:
             try:
                 listener.on_events(offset, timestamp, events)
@@ -127,7 +135,8 @@ class Effects:
     def _keep(self, events: list[Event], timestamp: int) -> list[AnyTransaction]:
         """Store the effects of a command; returns its exchange transactions."""
         made: list[AnyTransaction] = []
-        self._impossible = []
+        reopened: set[bytes] = set()
+        self._impossible, self._corrections = [], []
         index = 0
         for event in events:
             match event:
@@ -138,10 +147,15 @@ class Effects:
                     index += 1
                 case OrderAdded(order=order):
                     self._added(order, timestamp)
+                    if order.id in reopened:
+                        self._database.note_return(order.id)
                 case OrderCanceled(order=order):
                     self._finalize(order, event.status)
                     if self._session.accounts is not None:
                         self._session.accounts.canceled(order)
+                case ExecutionCorrected():
+                    self._correct(event)
+                    reopened |= {event.maker.id, event.taker.id}
                 case BookDeleted(pair=pair):
                     self.books.pop(pair, None)
                     self._database.put_book(pair, None)
@@ -199,6 +213,19 @@ class Effects:
         if event.maker_is_done:
             self._finalize(maker, OrderStatus.FILLED)
         return transaction
+
+    def _correct(self, event: ExecutionCorrected) -> None:
+        pair, place = event.taker.pair, (event.execution_offset, event.index)
+        trade = self._database.trade(pair, *place, taken_back=event.stands)
+        if trade is not None:
+            self._database.correct_trade(pair, trade, stands=event.stands)
+            if trade.transaction_id is not None:
+                self._corrections.append((trade.transaction_id, event.stands))
+        for order in (event.maker, event.taker):
+            if order.id not in event.resting:
+                self._database.reopen(order.id)
+            elif self._session.accounts is not None:
+                self._session.accounts.corrected(order)
 
     def _make(self, event: OrderExecuted) -> AnyTransaction | None:
         """The exchange transaction; ``None``, with a log entry, if it cannot be made: the execution

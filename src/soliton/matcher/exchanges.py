@@ -34,6 +34,7 @@ NATIVE: Final = Asset("WAVES", 8, scripted=False)
 
 _FIXED_PRICE_VERSION: Final = 3
 _PARAMETER_ORDER_VERSION: Final = 3
+_PARAMETERS: Final = 2
 
 
 class ExchangeContext(msgspec.Struct, frozen=True):
@@ -122,3 +123,12 @@ def with_parameters(
         return order
     more = tuple(number.to_bytes(8, "big") for number in (amount, price))
     return msgspec.structs.replace(order, proofs=order.proofs + more)
+
+
+def without_parameters(order: Order, matching: MatchingSettings, offset: int) -> Order:
+    """The order as it was placed: the inverse of ``with_parameters``."""
+    if order.version < _PARAMETER_ORDER_VERSION or not matching.passes_parameters_at(
+        offset, order.sender_public_key
+    ):
+        return order
+    return msgspec.structs.replace(order, proofs=order.proofs[:-_PARAMETERS])

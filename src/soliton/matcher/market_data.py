@@ -13,7 +13,7 @@ from typing import Final
 from soliton.matcher.effects import Listener
 from soliton.matcher.service import Matcher
 from soliton.matching.candles import Candles
-from soliton.matching.events import Event, OrderExecuted
+from soliton.matching.events import Event, ExecutionCorrected, OrderExecuted
 from soliton.matching.pairs import AssetPair
 
 SLICE: Final = 200
@@ -23,13 +23,14 @@ SLICE: Final = 200
 class MarketData(Listener):
     """The candles of each pair, loaded at the first request."""
 
-    __slots__ = ("_candles", "_core", "_loading", "_meanwhile", "executions")
+    __slots__ = ("_candles", "_core", "_loading", "_meanwhile", "_outdated", "executions")
 
     def __init__(self, core: Matcher) -> None:
         self._core = core
         self._candles: dict[AssetPair, Candles] = {}
         self._loading: dict[AssetPair, asyncio.Task[Candles]] = {}
         self._meanwhile: dict[AssetPair, list[OrderExecuted]] = {}
+        self._outdated: set[AssetPair] = set()
         self.executions = 0
 
     async def candles(self, pair: AssetPair) -> Candles:
@@ -44,28 +45,38 @@ class MarketData(Listener):
         return await asyncio.shield(task)
 
     async def _load(self, pair: AssetPair) -> Candles:
-        candles = Candles()
-        seen: tuple[int, int] | None = None
         meanwhile = self._meanwhile[pair] = []
         try:
             while True:
-                trades = self._core.database.trades_after(pair, seen, SLICE)
-                for trade in trades:
-                    candles.add(trade.timestamp, trade.price, trade.amount)
-                    seen = trade.offset, trade.index
-                if len(trades) < SLICE:
+                self._outdated.discard(pair)
+                meanwhile.clear()
+                candles = await self._read(pair, meanwhile)
+                if pair not in self._outdated:
                     break
-                await asyncio.sleep(0)
-            for event in meanwhile:
-                if seen is None or event.offset > seen[0]:
-                    candles.add(event.timestamp, event.price, event.amount)
             self._candles[pair] = candles
         finally:
             del self._meanwhile[pair], self._loading[pair]
+            self._outdated.discard(pair)
+        return candles
+
+    async def _read(self, pair: AssetPair, meanwhile: list[OrderExecuted]) -> Candles:
+        candles = Candles()
+        seen: tuple[int, int] | None = None
+        while True:
+            trades = self._core.database.trades_after(pair, seen, SLICE)
+            for trade in trades:
+                candles.add(trade.timestamp, trade.price, trade.amount)
+                seen = trade.offset, trade.index
+            if len(trades) < SLICE:
+                break
+            await asyncio.sleep(0)
+        for event in meanwhile:
+            if seen is None or event.offset > seen[0]:
+                candles.add(event.timestamp, event.price, event.amount)
         return candles
 
     def on_events(self, offset: int, timestamp: int, events: Sequence[Event]) -> None:
-        """Add executions to the candles of their pair."""
+        """Add executions to the candles of their pair; drop those of a corrected one."""
         del offset, timestamp
         for event in events:
             if isinstance(event, OrderExecuted):
@@ -76,3 +87,9 @@ class MarketData(Listener):
                     candles.add(event.timestamp, event.price, event.amount)
                 elif pair in self._meanwhile:
                     self._meanwhile[pair].append(event)
+            elif isinstance(event, ExecutionCorrected):
+                # Candles cannot be subtracted from: the next request reads the executions again.
+                pair = event.maker.pair
+                self._candles.pop(pair, None)
+                if pair in self._meanwhile:
+                    self._outdated.add(pair)

@@ -20,6 +20,8 @@ prefix    key                                     value
 ``s``     transaction id                          unless irreversibly mined: ``PendingRecord``
 ``u``     ids of a buying and a selling order     an execution that was given up: ``Unsettled``
 ``d``     pair, offset, index                     an execution, ``Trade``
+``v``     pair, offset, index                     an execution that was taken back, ``Trade``
+``n``     order id                                how often it has returned to its book
 ``f``     address                                 defaults of the account, ``Default``
 ``r``     asset                                   rate, eight bytes
 ``b``     pair                                    creation time of the book
@@ -66,6 +68,8 @@ _TRANSACTION: Final = b"x"
 _PENDING: Final = b"s"
 _UNSETTLED: Final = b"u"
 _TRADE: Final = b"d"
+_TAKEN_BACK: Final = b"v"
+_RETURNS: Final = b"n"
 _DEFAULT: Final = b"f"
 _RATE: Final = b"r"
 _BOOK: Final = b"b"
@@ -205,6 +209,31 @@ class OrdersDatabase(KeyValues):
             ids = ((self._get(key) or b"") if known is None else known) + info.id
             self._step[key] = self._lists[key] = ids[-self._kept :] if self._kept else b""
 
+    def reopen(self, order_id: bytes) -> None:
+        """Remove the final state of an order, if it has one, and the order from the lists."""
+        info = self.order(order_id)
+        if info is None:
+            return
+        self._step[_INFO + order_id] = None
+        for key in (
+            _HISTORY + info.owner,
+            _PAIR_HISTORY + info.owner + pair_to_bytes(info.pair),
+        ):
+            known = self._lists.get(key)
+            ids = (self._get(key) or b"") if known is None else known
+            pieces = (ids[at : at + ID_BYTES] for at in range(0, len(ids), ID_BYTES))
+            self._step[key] = self._lists[key] = b"".join(
+                each for each in pieces if each != order_id
+            )
+
+    def returns_of(self, order_id: bytes) -> int:
+        """How often an order has returned to its book after an execution was taken back."""
+        return int.from_bytes(self._get(_RETURNS + order_id) or b"", "big")
+
+    def note_return(self, order_id: bytes) -> None:
+        """Count a return of an order to its book."""
+        self._step[_RETURNS + order_id] = (self.returns_of(order_id) + 1).to_bytes(4, "big")
+
     def order(self, order_id: bytes) -> OrderInfo | None:
         """A finalised order."""
         if len(order_id) != ID_BYTES:
@@ -243,10 +272,46 @@ class OrdersDatabase(KeyValues):
             for order_id in (trade.taker_order_id, trade.maker_order_id):
                 self._step[_ORDER_TRANSACTION + order_id + place] = trade.transaction_id
 
-    def trade(self, pair: AssetPair, offset: int, index: int) -> Trade | None:
-        """The execution with an index among those of the command at an offset."""
-        value = self._get(_TRADE + pair_to_bytes(pair) + _place_key(offset, index))
+    def trade(
+        self, pair: AssetPair, offset: int, index: int, *, taken_back: bool = False
+    ) -> Trade | None:
+        """The execution with an index among those of the command at an offset; or, if it was taken
+        back, only with ``taken_back``.
+        """
+        prefix = _TAKEN_BACK if taken_back else _TRADE
+        value = self._get(prefix + pair_to_bytes(pair) + _place_key(offset, index))
         return None if value is None else _decode_trade(value)
+
+    def correct_trade(self, pair: AssetPair, trade: Trade, *, stands: bool) -> None:
+        """Take an execution back, or count one again that was taken back."""
+        key = pair_to_bytes(pair) + _place_key(trade.offset, trade.index)
+        self._step[(_TAKEN_BACK if stands else _TRADE) + key] = None
+        self._step[(_TRADE if stands else _TAKEN_BACK) + key] = _encode(trade)
+
+    def trade_of(self, transaction: AnyTransaction) -> tuple[Trade, bool] | None:
+        """The execution that a transaction settles, and whether it counts, or was taken back."""
+        body = transaction.payload
+        if not isinstance(body, Exchange):
+            return None
+        prefix = pair_to_bytes(pair_of(body.order1))
+        # The taker of an execution has few, since all of them are of one command.
+        for order in (body.order1, body.order2):
+            start = _ORDER_TRANSACTION + order.id
+            for key, found in self._scan(start, limit=MAX_TRANSACTIONS_PER_ORDER):
+                if found == transaction.id:
+                    place = key[len(start) :]
+                    for kind in (_TRADE, _TAKEN_BACK):
+                        value = self._get(kind + prefix + place)
+                        if value is not None:
+                            return _decode_trade(value), kind == _TRADE
+        return None
+
+    def last_trade_besides(self, pair: AssetPair, place: Place) -> Trade | None:
+        """The latest execution of a pair, not counting the one at a place."""
+        for trade in reversed(self.trades(pair, 2)):
+            if (trade.offset, trade.index) != place:
+                return trade
+        return None
 
     def trades(self, pair: AssetPair, limit: int, since: int | None = None) -> list[Trade]:
         """Executions of a pair, the oldest first: the last ones, or the first ones at or after a
@@ -321,6 +386,11 @@ class OrdersDatabase(KeyValues):
     def settle(self, transaction_id: bytes) -> None:
         """Remove a transaction from the pending ones: it is deep in the chain, or given up."""
         self._fresh[_PENDING + transaction_id] = None
+
+    def watch_again(self, transaction_id: bytes, created: int) -> None:
+        """Record that a transaction that was given up must be settled again."""
+        if self._get(_PENDING + transaction_id) is None:
+            self._fresh[_PENDING + transaction_id] = _encode(PendingRecord(created))
 
     def replace_transaction(
         self, old: AnyTransaction, new: AnyTransaction, order_ids: Iterable[bytes]

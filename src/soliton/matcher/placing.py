@@ -63,7 +63,7 @@ from soliton.matching.commands import PlaceMarketOrder, PlaceOrder
 from soliton.matching.errors import MatcherError
 from soliton.matching.events import Event
 from soliton.matching.model import limit_order, market_order
-from soliton.matching.pairs import pair_of
+from soliton.matching.pairs import asset_text, pair_of
 from soliton.matching.placement import PlacementContext, PlacementSettings
 from soliton.matching.rates import Rates
 from soliton.matching.validation import AcceptedFees, check_order, check_pair
@@ -189,6 +189,15 @@ class Placing:
             raise
         account.placing |= names
         return applied
+
+    def check_again(self, order: Order) -> AcceptedFees:
+        """Check whether an order that was placed before would be accepted now, apart from its
+        signature and balances. Raises ``MatcherError``.
+        """
+        if not self._chain.knows(order):
+            raise MatcherError(errors.ASSET_NOT_FOUND, assetId=asset_text(order.amount_asset))
+        self._check_defaults(from_public_key(order.sender_public_key, order.chain_id))
+        return self._check(order)
 
     def _check_defaults(self, owner: Address) -> None:
         default = self._database.default_of(owner)

@@ -123,6 +123,10 @@ class Unsettled(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """An execution that is not on the chain. ``amount`` is in the pair's amount asset;
     ``timestamp`` (ms) is that of its transaction, if it has one. ``given_up`` is true if the
     matcher no longer tries to settle it; ``message`` is the last error.
+
+    ``responsible`` are the accounts because of which it is not settled, as far as is known, and
+    ``None`` if an older version has given it up: then it stays as it is. ``is_taken_back`` is true
+    after ``CorrectExecution``.
     """
 
     pair: AssetPair
@@ -133,6 +137,8 @@ class Unsettled(msgspec.Struct, frozen=True, gc=False, array_like=True):
     timestamp: int
     given_up: bool
     message: str
+    responsible: tuple[Address, ...] | None = None
+    is_taken_back: bool = False
 
 
 class Offsets(msgspec.Struct, frozen=True):

@@ -101,6 +101,7 @@ class Replica:
             self.chain,
             self.database,
             settle=self.signer.sign,
+            corrected=self.settlement.corrected,
             sender_public_key=account.public_key,
             base_fee=settings.trading.exchange_base_fee,
         )

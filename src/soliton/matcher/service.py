@@ -15,6 +15,7 @@ import msgspec
 
 from soliton.matcher.canceling import Canceling
 from soliton.matcher.clock import compare_clocks, keep_time
+from soliton.matcher.corrections import Corrections
 from soliton.matcher.journal import Journal
 from soliton.matcher.journal.snapshots import SnapshotStore
 from soliton.matcher.node_client import NodeClient
@@ -83,7 +84,8 @@ class Matcher:
         self.placing = Placing(replica, self._watch, self.placement, self.rates)
         self.canceling = Canceling(replica)
         self.queries = Queries(replica, self.placement, self.rates)
-        self._serving = Serving(replica, self._watch, self.canceling)
+        corrections = Corrections(replica, self.placing)
+        self._serving = Serving(replica, self._watch, self.canceling, corrections)
         self._main: asyncio.Task[None] | None = None
 
     @property

@@ -12,6 +12,7 @@ from collections.abc import Coroutine
 
 from soliton.matcher.accounts import Accounts
 from soliton.matcher.canceling import Canceling
+from soliton.matcher.corrections import Corrections
 from soliton.matcher.node_follower import follow_node, load_accounts, until_answered
 from soliton.matcher.node_watch import NodeWatch
 from soliton.matcher.records import ServiceStatus
@@ -24,10 +25,13 @@ _log = logging.getLogger(__name__)
 class Serving:
     """Use from one event loop; one ``run`` at a time."""
 
-    def __init__(self, replica: Replica, watch: NodeWatch, canceling: Canceling) -> None:
+    def __init__(
+        self, replica: Replica, watch: NodeWatch, canceling: Canceling, corrections: Corrections
+    ) -> None:
         self._replica = replica
         self._watch = watch
         self._canceling = canceling
+        self._corrections = corrections
         self._tasks: list[asyncio.Task[None]] = []
 
     async def run(self) -> None:
@@ -56,7 +60,11 @@ class Serving:
             # Balances of another chain would cancel orders.
             await until_answered(self._watch.check_chain)
             session.accounts = accounts
-            self._start(self._canceling.expire(), *replica.broadcasting.tasks())
+            self._start(
+                self._canceling.expire(),
+                self._corrections.run(),
+                *replica.broadcasting.tasks(),
+            )
             for account in accounts.all():
                 accounts.check(account)
             session.status = ServiceStatus.WORKING

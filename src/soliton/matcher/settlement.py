@@ -4,7 +4,9 @@ A transaction is sent when it is made, and again at an interval while the node d
 its pool or on the chain. A confirmed transaction is tracked until its block is too deep for a fork;
 if its block is rolled back, it is sent again. A transaction that is too late is renewed
 (``renewal``), unless the node has rejected it for its content: then, and if no node will ever
-accept it, it is given up. The accounts' reserves are released then, and the operator can list it.
+accept it, it is given up. The accounts' reserves are released then, and its execution is taken
+back (``corrections``), as is that of a transaction that the chain includes without executing it.
+One that is mined after all counts again.
 
 What lives here: the state of each transaction. What does not: making them (``exchanges``), and
 sending them (``broadcasting``).
@@ -18,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -39,6 +42,7 @@ from soliton.matching.pairs import pair_of
 NOWHERE: Final = Inclusion(0)
 """A transaction that is in no block."""
 _OTHER: Final = "was made again, but another one of its execution was sent"
+_TAKEN_BACK: Final = "its execution was taken back"
 _UNANSWERED: Final = "the node was not asked yet, or has not answered"
 
 _log = throttled(logging.getLogger(__name__))
@@ -77,6 +81,16 @@ class Sent(msgspec.Struct):
         return PendingRecord(self.created, self.height, self.failure, self.rebuilt, self.fee)
 
 
+class Correction(msgspec.Struct, frozen=True):
+    """What to do about an execution whose outcome on the chain is not what was counted: to take it
+    back, or (``stands``) to count it again. ``responsible`` are the accounts because of which it
+    was not mined; ``None`` if it failed on the chain.
+    """
+
+    stands: bool
+    responsible: tuple[Address, ...] | None = None
+
+
 class Settlement:
     """All transactions that are not irreversibly on the chain. Use from one event loop."""
 
@@ -101,6 +115,12 @@ class Settlement:
         self._rebuilt: dict[OrderPair, AnyTransaction] = {}
         # Anybody may still send these, as long as they can be mined.
         self._given_up: dict[bytes, Unsettled] = {}
+        # Those of them that were mined after all, with their heights.
+        self._mined_late: dict[bytes, int] = {}
+        self.to_correct: dict[bytes, None] = {}
+        """Transactions whose executions may need a correction, in order."""
+        self.correction_due = asyncio.Event()
+        """Set while there are such."""
         self.to_send: deque[bytes] = deque()
         self.wake = asyncio.Event()
         self.owed = 0
@@ -128,9 +148,10 @@ class Settlement:
 
     def unsettled(self, limit: int) -> list[Unsettled]:
         """Up to ``limit`` executions whose transactions the chain has not executed, and which are
-        not in the node's pool: first those that were given up, then those that failed.
+        not in the node's pool: first those that were given up, then those that failed. Executions
+        that were taken back are not among them.
         """
-        found = self._database.unsettled()[:limit]
+        found = [each for each in self._database.unsettled() if not each.is_taken_back][:limit]
         for transaction_id, sent in self._failed.items():
             if len(found) >= limit:
                 break
@@ -148,13 +169,16 @@ class Settlement:
     def unsettled_counts(self) -> tuple[int, int]:
         """The numbers of unsettled executions that are waiting, and that were given up."""
         waiting = sum(not sent.in_pool for sent in self.off_chain.values())
-        return waiting + len(self._failed), len(self._database.unsettled())
+        given_up = sum(not each.is_taken_back for each in self._database.unsettled())
+        return waiting + len(self._failed), given_up
 
     def deactivate(self) -> None:
         """Only record transactions: another matcher sends them, or none can yet."""
         self.is_active = False
         self.pending, self._at, self._failed, self._rebuilt = {}, {0: {}}, {}, {}
-        self._given_up = {}
+        self._given_up, self._mined_late = {}, {}
+        self.to_correct.clear()
+        self.correction_due.clear()
         self.owed = 0
         self.to_send.clear()
         self._found.clear()
@@ -169,6 +193,7 @@ class Settlement:
         for each in self._database.unsettled():
             if each.transaction_id is not None:
                 self._given_up[each.transaction_id] = each
+                self._note_due(each.transaction_id)
         for transaction_id, record in pending.items():
             sent = Sent(
                 *(record.created, None, record.height), rebuilt=record.rebuilt, fee=record.fee
@@ -203,14 +228,94 @@ class Settlement:
         if not group and sent.height:
             del self._at[sent.height]
 
-    def give_up(self, transaction: AnyTransaction, reason: str) -> None:
-        """Stop settling a transaction that is not on the chain."""
+    def give_up(
+        self, transaction: AnyTransaction, reason: str, responsible: Sequence[Address] = ()
+    ) -> None:
+        """Stop settling a transaction that is not on the chain, because of these accounts."""
         self.unwatch(transaction.id)
         self._database.settle(transaction.id)
-        found = self._given_up[transaction.id] = described(transaction, reason, given_up=True)
+        found = described(transaction, reason, given_up=True, responsible=tuple(responsible))
+        self._given_up[transaction.id] = found
         self._database.put_unsettled(found)
         _log.error("the exchange %s is given up: %s", base58.encode(transaction.id), reason)
         self._session.given_up(transaction.id)
+        self._note_due(transaction.id)
+
+    # --- corrections ------------------------------------------------------------------------------
+
+    def _note_due(self, transaction_id: bytes) -> None:
+        if self.correction_of(transaction_id) is not None:
+            self.to_correct[transaction_id] = None
+            self.correction_due.set()
+
+    def correction_of(self, transaction_id: bytes) -> Correction | None:
+        """What to do about the execution of a transaction; ``None`` if it is as it was counted, or
+        may still become so. A failure in the last block may be that of a fork.
+        """
+        sent = self.pending.get(transaction_id)
+        if sent is not None:
+            is_sure = sent.failure and 0 < sent.height < self.height
+            return Correction(stands=False) if is_sure else None
+        known = self._given_up.get(transaction_id)
+        if known is None or known.responsible is None:
+            return None
+        if transaction_id in self._mined_late:
+            return Correction(stands=True)
+        return None if known.is_taken_back else Correction(False, known.responsible)
+
+    def corrected(self, transaction_id: bytes, stands: bool) -> None:
+        """The execution of a transaction was taken back, or counts (again). Another matcher of the
+        account may have decided on it.
+        """
+        self.to_correct.pop(transaction_id, None)
+        transaction = self._database.transaction(transaction_id)
+        if transaction is None:
+            return
+        if stands:
+            self._count_again(transaction)
+            return
+        known, sent = self._given_up.get(transaction_id), self.pending.get(transaction_id)
+        message = _TAKEN_BACK if known is None else known.message
+        responsible = () if known is None else known.responsible
+        if sent is not None:
+            message = sent.message
+        self.unwatch(transaction_id)
+        self._database.settle(transaction_id)
+        found = described(
+            transaction, message, given_up=True, responsible=responsible, is_taken_back=True
+        )
+        self._database.put_unsettled(found)
+        if self.is_active:
+            self._given_up[transaction_id] = found
+        self._session.given_up(transaction_id)
+
+    def _count_again(self, transaction: AnyTransaction) -> None:
+        """Watch a transaction again that was mined after it was given up: a fork may drop it."""
+        found = self._given_up.pop(transaction.id, None)
+        self._database.put_unsettled(found or described(transaction, "", given_up=True), gone=True)
+        self._database.watch_again(transaction.id, transaction.timestamp)
+        if not self.is_active or transaction.id in self.pending:
+            return
+        height = self._mined_late.pop(transaction.id, 0)
+        sent = Sent(transaction.timestamp, None, height, fee=transaction.fee)
+        self.watch(transaction.id, sent)
+        self._database.note_seen(transaction.id, sent.record)
+        if not height:
+            self.queue(transaction.id, sent)
+
+    def _note_mined_late(self, known: Unsettled, height: int) -> None:
+        """A transaction that was given up is on the chain."""
+        assert known.transaction_id is not None, "it has a transaction"
+        _log.warning(
+            "the exchange %s was given up, but block %d has it",
+            *(base58.encode(known.transaction_id), height),
+        )
+        if known.responsible is None:
+            self._given_up.pop(known.transaction_id, None)
+            self._database.put_unsettled(known, gone=True)
+            return
+        self._mined_late[known.transaction_id] = height
+        self._note_due(known.transaction_id)
 
     async def forget_settled(self) -> None:
         """Drop transactions that another matcher has settled: those that are too old to be mined
@@ -224,8 +329,8 @@ class Settlement:
         found = await self._node.inclusions(old)
         if not self.is_active:
             for transaction_id, inclusion in found.items():
-                if 0 < inclusion.height <= final:
-                    self._finish(transaction_id, inclusion)
+                if 0 < inclusion.height <= final and not inclusion.failure:
+                    self._database.settle(transaction_id)
 
     async def reconcile(self) -> None:
         """Query the state of all transactions and send the missing ones; raises
@@ -255,8 +360,8 @@ class Settlement:
                 self.note_inclusion(transaction_id, sent, inclusion)
         for each in given_up:
             inclusion = found.get(each.transaction_id or b"", NOWHERE)
-            if inclusion.height and not inclusion.failure:
-                self._database.put_unsettled(each, gone=True)
+            if 0 < inclusion.height <= self.height and not inclusion.failure:
+                self._note_mined_late(each, inclusion.height)
         await self._find_earlier()
         await self._forget_deep()
 
@@ -348,17 +453,15 @@ class Settlement:
             sent = self.pending.get(transaction_id)
             failure = update.failures.get(transaction_id, "")
             if transaction_id in self._given_up and not failure:
-                _log.warning(
-                    "the exchange %s was given up, but block %d has it",
-                    *(base58.encode(transaction_id), height),
-                )
-                self._database.put_unsettled(self._given_up.pop(transaction_id), gone=True)
+                self._note_mined_late(self._given_up[transaction_id], height)
             if sent is not None and (sent.height, sent.failure) != (height, failure):
                 self.note_inclusion(transaction_id, sent, Inclusion(height, failure))
         for transaction_id in update.vanished:
             self._see_in_pool(transaction_id, present=False)
         if update.missed and self.is_active:
             await self.reconcile()
+        for transaction_id in self._failed:
+            self._note_due(transaction_id)
         if higher:
             await self._forget_deep()
 
@@ -379,6 +482,9 @@ class Settlement:
             self.owed += sent.owed
 
     async def _roll_back(self, stayed: int) -> None:
+        for transaction_id, height in list(self._mined_late.items()):
+            if height > stayed:
+                del self._mined_late[transaction_id]
         heights = sorted(height for height in self._at if height > stayed)
         lost = [each for height in heights for each in self._at[height].items()]
         async for transaction_id, sent in in_slices(lost):
@@ -446,16 +552,10 @@ class Settlement:
         heights = [height for height in self._at if 0 < height <= deepest]
         gone = [each for height in heights for each in self._at[height].items()]
         async for transaction_id, sent in in_slices(gone):
-            if 0 < sent.height <= deepest:
+            # One that failed is waited for until its execution is taken back.
+            if 0 < sent.height <= deepest and not sent.failure:
                 self.unwatch(transaction_id)
-                self._finish(transaction_id, Inclusion(sent.height, sent.failure))
-
-    def _finish(self, transaction_id: bytes, inclusion: Inclusion) -> None:
-        """Stop settling a transaction that can no longer be rolled back."""
-        self._database.settle(transaction_id)
-        failed = self._database.transaction(transaction_id) if inclusion.failure else None
-        if failed is not None:
-            self._database.put_unsettled(described(failed, _failed_in(inclusion), given_up=True))
+                self._database.settle(transaction_id)
 
     def queue(self, transaction_id: bytes, sent: Sent) -> None:
         """Send a transaction as soon as possible, unless the chain must be searched before."""
@@ -469,7 +569,14 @@ def _failed_in(inclusion: Inclusion) -> str:
     return f"block {inclusion.height} has it, but it was not executed: {inclusion.failure}"
 
 
-def described(transaction: AnyTransaction, message: str, *, given_up: bool) -> Unsettled:
+def described(
+    transaction: AnyTransaction,
+    message: str,
+    *,
+    given_up: bool,
+    responsible: tuple[Address, ...] | None = None,
+    is_taken_back: bool = False,
+) -> Unsettled:
     """The record of an exchange that the chain has not executed."""
     body = transaction.payload
     assert isinstance(body, Exchange), "only exchanges are settled"
@@ -482,4 +589,6 @@ def described(transaction: AnyTransaction, message: str, *, given_up: bool) -> U
         timestamp=transaction.timestamp,
         given_up=given_up,
         message=message,
+        responsible=responsible,
+        is_taken_back=is_taken_back,
     )

@@ -17,7 +17,8 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
-from soliton.matching.events import OrderExecuted
+from soliton.matcher.records import Place
+from soliton.matching.events import ExecutionCorrected, OrderExecuted
 from soliton.matching.pairs import AssetPair
 
 BATCH: Final = 100
@@ -42,22 +43,27 @@ class SettlementCounts(msgspec.Struct):
     confirmed: int = 0
     """On the chain, and executed."""
     waiting: int = 0
+    taken_back: int = 0
+    """Not executed on the chain, and taken back."""
     unknown: int = 0
     """Executions after the last command in the orders database."""
 
 
 class _Lookup(msgspec.Struct):
-    """An execution whose transaction is to be looked up on the node."""
+    """An execution whose transaction is to be looked up on the node. ``is_taken_back`` is true if
+    the database has it as one that does not count.
+    """
 
     offset: int
     index: int
     event: OrderExecuted
     transaction_id: bytes
+    is_taken_back: bool = False
 
 
 class SettlementAudit(msgspec.Struct):
-    """``take`` the executions of each command in order, then ``finish``. Without a node, only the
-    existence of the transactions is checked.
+    """``take`` each command's executions and ``correct`` its corrections, in order, then
+    ``finish``. Without a node, only the existence of the transactions is checked.
     """
 
     database: OrdersDatabase
@@ -66,6 +72,19 @@ class SettlementAudit(msgspec.Struct):
     faults: list[Fault] = []
     """All unsettled executions, in the order of the journal."""
     _lookups: list[_Lookup] = []
+    _in_journal: dict[Place, Fault] = {}
+    _in_database: dict[Place, Fault] = {}
+
+    def correct(self, offset: int, event: ExecutionCorrected) -> None:
+        """Note a correction by the command at an offset."""
+        if offset > self.database.offset:
+            return
+        place = event.execution_offset, event.index
+        if event.stands:
+            self._in_journal.pop(place, None)
+        else:
+            why = "the journal takes it back, the database does not"
+            self._in_journal[place] = Fault(*place, event.taker.pair, event.amount, why)
 
     async def take(self, offset: int, executions: Sequence[OrderExecuted]) -> None:
         """Check the executions of the command at an offset. Raises ``NodeUnavailable``."""
@@ -76,7 +95,8 @@ class SettlementAudit(msgspec.Struct):
         for index, event in enumerate(executions):
             found = self._transaction_of(offset, index, event)
             if isinstance(found, bytes):
-                self._lookups.append(_Lookup(offset, index, event, found))
+                is_taken_back = (offset, index) in self._in_database
+                self._lookups.append(_Lookup(offset, index, event, found, is_taken_back))
             else:
                 self._note(offset, index, event, found)
         if len(self._lookups) >= BATCH:
@@ -85,6 +105,12 @@ class SettlementAudit(msgspec.Struct):
     async def finish(self) -> None:
         """Look up the remaining transactions. Raises ``NodeUnavailable``."""
         await self._look_up()
+        for place, fault in self._in_journal.items():
+            if self.database.trade(fault.pair, *place, taken_back=True) is None:
+                self.faults.append(fault)
+        self.faults += [
+            fault for place, fault in self._in_database.items() if place not in self._in_journal
+        ]
         self.faults.sort(key=lambda each: (each.offset, each.index))
 
     def _note(self, offset: int, index: int, event: OrderExecuted, why: str) -> None:
@@ -92,9 +118,14 @@ class SettlementAudit(msgspec.Struct):
 
     def _transaction_of(self, offset: int, index: int, event: OrderExecuted) -> bytes | str:
         """The id of an execution's transaction, or why there is none."""
-        trade = self.database.trade(event.taker.pair, offset, index)
+        pair = event.taker.pair
+        trade = self.database.trade(pair, offset, index)
         if trade is None:
-            return "it is not in the database"
+            trade = self.database.trade(pair, offset, index, taken_back=True)
+            if trade is None:
+                return "it is not in the database"
+            why = "the database takes it back, the journal does not"
+            self._in_database[offset, index] = Fault(offset, index, pair, event.amount, why)
         recorded = (trade.taker_order_id, trade.maker_order_id, trade.amount, trade.price)
         if recorded != (event.taker.id, event.maker.id, event.amount, event.price):
             return "it is another in the database"
@@ -115,11 +146,17 @@ class SettlementAudit(msgspec.Struct):
         pending = self.database.pending()
         for each in lookups:
             inclusion = found.get(each.transaction_id)
+            is_executed = inclusion is not None and inclusion.height and not inclusion.failure
+            if each.is_taken_back and not is_executed:
+                self.counts.taken_back += 1
+                continue
             if inclusion is None:
                 waits = each.transaction_id in pending
                 why = "waits to be sent" if waits else "was given up"
             elif inclusion.failure:
                 why = f"is in block {inclusion.height}, but not executed: {inclusion.failure}"
+            elif each.is_taken_back:
+                why = f"is in block {inclusion.height}, but was taken back"
             elif inclusion.height:
                 self.counts.confirmed += 1
                 continue

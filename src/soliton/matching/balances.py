@@ -134,6 +134,10 @@ class AccountBalances:
         _subtract(self._reserved, reserve)
         return frozenset(reserve)
 
+    def correct(self, order: ActiveOrder) -> Touched:
+        """Replace the state of an active order, and its reserve."""
+        return self.release(order.order.id) | self.place(order)
+
     def executed(
         self, transaction_id: bytes | None, states: Collection[tuple[ActiveOrder, bool]]
     ) -> None:

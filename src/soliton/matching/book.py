@@ -197,6 +197,21 @@ class BookSide:
         if self.changed is not None:
             self.changed.add(level.rank)
 
+    def replace(self, level: Level, order: ActiveOrder) -> None:
+        """Replace an order of a level by its corrected state, in its place."""
+        if self.kept is not None:
+            self.keep(level)
+        order_id, later = order.order.id, level.later
+        level.amount += order.amount - level.get(order_id).amount
+        if level.first.order.id == order_id:
+            level.first = order
+        elif isinstance(later, dict):
+            later[order_id] = order
+        else:
+            level.later = tuple(order if each.order.id == order_id else each for each in later)
+        if self.changed is not None:
+            self.changed.add(level.rank)
+
     def keep(self, level: Level) -> None:
         """Save a level's orders for the snapshot before the level changes for the first time."""
         assert self.kept is not None, "no snapshot is being written"
@@ -329,6 +344,13 @@ class OrderBook:
         order = active.order
         side = self.bids if order.side is Side.BUY else self.asks
         self.index[order.id] = side.put(level_price, active)
+
+    def correct(self, corrected: ActiveOrder, timestamp: int) -> None:
+        """Replace a resting order by its corrected state; it keeps its place."""
+        level = self.index[corrected.order.id]
+        side = self.bids if level.rank > 0 else self.asks
+        side.replace(level, corrected)
+        self.changed_at = timestamp
 
     def _match(
         self,

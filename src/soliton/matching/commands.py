@@ -21,7 +21,7 @@ from soliton.chain import orders, protobuf
 from soliton.chain.addresses import ADDRESS_LENGTH, Address, check_address
 from soliton.chain.errors import FormatError
 from soliton.chain.layouts import DIGEST_LENGTH, take
-from soliton.chain.orders import Order
+from soliton.chain.orders import Order, Side
 from soliton.chain.proto import order_pb2
 from soliton.chain.values import MAX_I64
 from soliton.matching.pairs import AssetPair, pair_of, pair_to_bytes, read_pair
@@ -101,9 +101,66 @@ class DeleteOrderBook(msgspec.Struct, frozen=True, gc=False):
     pair: AssetPair
 
 
-Command = PlaceOrder | PlaceMarketOrder | CancelOrder | CancelAllOrders | DeleteOrderBook
+class CorrectedSide(msgspec.Struct, frozen=True, gc=False):
+    """One order of an execution that is corrected.
 
-_PLACE, _PLACE_MARKET, _CANCEL, _CANCEL_ALL, _DELETE, _PLACE_MARKET_WHOLE = range(1, 7)
+    ``rests`` is true if it was in its book when the command was made. Then the book knows what
+    remains of it; otherwise ``amount``, ``fee`` and ``price_nominator`` are its last state, as in
+    ``ActiveOrder``. Where two executions exceed the order for a while, ``amount`` is negative.
+    ``goes_on`` is true if it may trade again: it stays in its book, or returns there.
+    """
+
+    order: Order
+    is_market: bool
+    rests: bool
+    goes_on: bool
+    amount: int
+    fee: int
+    price_nominator: int
+    percent_min_fee: int | None = None
+    percent_const_min_fee: int | None = None
+
+
+class CorrectExecution(msgspec.Struct, frozen=True, gc=False):
+    """Take back an execution that the chain has not executed; or, if ``stands`` is true, count one
+    again that was taken back, since the chain has executed it after all.
+
+    ``execution_offset`` and ``index`` (among the executions of that command) identify it;
+    ``last_trade`` is the latest other execution of the book (price, amount, the taker's side).
+    """
+
+    execution_offset: int
+    index: int
+    stands: bool
+    amount: int
+    price: int
+    taker_fee: int
+    maker_fee: int
+    taker: CorrectedSide
+    maker: CorrectedSide
+    last_trade: tuple[int, int, Side] | None = None
+
+    @property
+    def pair(self) -> AssetPair:
+        """The pair of its book."""
+        return pair_of(self.taker.order)
+
+
+Command = (
+    PlaceOrder
+    | PlaceMarketOrder
+    | CancelOrder
+    | CancelAllOrders
+    | DeleteOrderBook
+    | CorrectExecution
+)
+
+_PLACE, _PLACE_MARKET, _CANCEL, _CANCEL_ALL, _DELETE, _PLACE_MARKET_WHOLE, _CORRECT = range(1, 8)
+_SUM_BYTES: Final = 32
+"""The length of the sum of amounts times prices, which exceeds 64 bits."""
+_MAX_SUM: Final = 1 << 192
+"""Far above the sum of 2^63 executions of the greatest amount and price."""
+_MAX_INDEX: Final = 0xFFFF_FFFF
 
 
 def encode(command: Command) -> bytes:
@@ -125,6 +182,8 @@ def encode(command: Command) -> bytes:
             return bytes((FORMAT_VERSION, _CANCEL_ALL)) + pair_to_bytes(command.pair)
         case DeleteOrderBook():
             return bytes((FORMAT_VERSION, _DELETE)) + pair_to_bytes(command.pair)
+        case CorrectExecution():
+            return bytes((FORMAT_VERSION, _CORRECT)) + _write_correction(command)
 
 
 def decode(data: bytes) -> Command:
@@ -151,6 +210,8 @@ def decode(data: bytes) -> Command:
             return CancelAllOrders(_read_only_pair(data))
         case 5:
             return DeleteOrderBook(_read_only_pair(data))
+        case 7:
+            return _read_correction(data, 2)
         case _:
             raise FormatError(f"a command of kind {kind}")
 
@@ -231,6 +292,92 @@ def _read_cancel(data: bytes) -> CancelOrder:
     _expect_end(data, offset + ADDRESS_LENGTH)
     check_address(owner, owner[1])
     return CancelOrder(pair, order_id, source, Address(owner))
+
+
+def _write_correction(command: CorrectExecution) -> bytes:
+    if not 0 <= command.index <= _MAX_INDEX:
+        raise FormatError(f"execution {command.index} of a command")
+    amounts = (command.amount, command.price, command.taker_fee, command.maker_fee)
+    pieces = [
+        _units(command.execution_offset),
+        command.index.to_bytes(4, "big"),
+        bytes((command.stands,)),
+        *map(_units, amounts),
+    ]
+    if command.last_trade is None:
+        pieces.append(b"\0")
+    else:
+        price, amount, side = command.last_trade
+        pieces += (b"\1", _units(price), _units(amount), bytes((side,)))
+    return b"".join((*pieces, _write_side(command.taker), _write_side(command.maker)))
+
+
+def _write_side(side: CorrectedSide) -> bytes:
+    if not -MAX_I64 <= side.amount <= MAX_I64:
+        raise FormatError(f"{side.amount} units")
+    order = write_order(side.order)
+    return b"".join(
+        (
+            bytes((side.is_market + 2 * side.rests + 4 * side.goes_on,)),
+            side.amount.to_bytes(8, "big", signed=True),
+            _units(side.fee),
+            side.price_nominator.to_bytes(_SUM_BYTES, "big"),
+            _write_fees(side.percent_min_fee, side.percent_const_min_fee),
+            len(order).to_bytes(2, "big"),
+            order,
+        )
+    )
+
+
+def _read_correction(data: bytes, offset: int) -> CorrectExecution:
+    execution_offset, offset = _read_units(data, offset), offset + 8
+    index, offset = int.from_bytes(take(data, offset, 4), "big"), offset + 4
+    stands, offset = _read_flags(data, offset, 1), offset + 1
+    amount, price, taker_fee, maker_fee = (
+        _read_units(data, at) for at in range(offset, offset + 32, 8)
+    )
+    offset += 32
+    last_trade = None
+    has_trade, offset = _read_flags(data, offset, 1), offset + 1
+    if has_trade:
+        side = Side(_read_flags(data, offset + 16, 1))
+        last_trade = _read_units(data, offset), _read_units(data, offset + 8), side
+        offset += 17
+    taker, offset = _read_side(data, offset)
+    maker, offset = _read_side(data, offset)
+    _expect_end(data, offset)
+    if pair_of(taker.order) != pair_of(maker.order) or taker.order.side is maker.order.side:
+        raise FormatError("two orders that cannot match")
+    return CorrectExecution(
+        *(execution_offset, index, bool(stands), amount, price, taker_fee, maker_fee),
+        *(taker, maker, last_trade),
+    )
+
+
+def _read_side(data: bytes, offset: int) -> tuple[CorrectedSide, int]:
+    flags, offset = _read_flags(data, offset, 7), offset + 1
+    amount, offset = int.from_bytes(take(data, offset, 8), "big", signed=True), offset + 8
+    fee, offset = _read_units(data, offset), offset + 8
+    nominator = int.from_bytes(take(data, offset, _SUM_BYTES), "big")
+    if nominator > _MAX_SUM:
+        raise FormatError(f"a sum of amounts times prices of {nominator}")
+    least, const, offset = _read_fees(data, offset + _SUM_BYTES)
+    length, offset = int.from_bytes(take(data, offset, 2), "big"), offset + 2
+    order = read_order(take(data, offset, length))
+    if amount > order.amount or fee > order.matcher_fee:
+        raise FormatError("more remains of an order than it had")
+    side = CorrectedSide(
+        *(order, bool(flags & 1), bool(flags & 2), bool(flags & 4), amount, fee, nominator),
+        *(least, const),
+    )
+    return side, offset + length
+
+
+def _read_flags(data: bytes, offset: int, most: int) -> int:
+    flags = take(data, offset, 1)[0]
+    if flags > most:
+        raise FormatError(f"flags {flags}")
+    return flags
 
 
 def _read_only_pair(data: bytes) -> AssetPair:

@@ -21,10 +21,12 @@ from soliton.matching.commands import (
     CancelOrder,
     CancelSource,
     Command,
+    CorrectExecution,
     DeleteOrderBook,
     PlaceMarketOrder,
     PlaceOrder,
 )
+from soliton.matching.corrections import correct
 from soliton.matching.events import BookDeleted, CancelReason, Event, OrderCancelFailed
 from soliton.matching.model import ActiveOrder, limit_order, market_order
 from soliton.matching.pairs import Asset, AssetPair
@@ -85,6 +87,8 @@ class Engine:
                 return book.cancel_all(CancelReason.REQUEST_EXECUTED, timestamp)
             case DeleteOrderBook(pair=pair):
                 return self._delete(pair, timestamp)
+            case CorrectExecution():
+                return self._correct(command, offset, timestamp)
 
     def skip(self, offset: int, timestamp: int) -> None:
         """Advance past a command that is not applied."""
@@ -120,6 +124,12 @@ class Engine:
             return []
         events = book.cancel_all(CancelReason.ORDER_BOOK_DELETED, timestamp)
         events.append(BookDeleted(pair, timestamp))
+        return events
+
+    def _correct(self, command: CorrectExecution, offset: int, timestamp: int) -> list[Event]:
+        events, returning = correct(command, self.book(command.pair), timestamp)
+        for active in returning:
+            events += self._place(active, offset, timestamp)
         return events
 
     # --- reading ----------------------------------------------------------------------------------

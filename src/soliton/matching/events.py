@@ -31,6 +31,7 @@ class CancelReason(Enum):
     BECAME_UNMATCHABLE = "BecameUnmatchable"
     BECAME_INVALID = "BecameInvalid"
     INSUFFICIENT_BALANCE = "InsufficientBalance"
+    NOT_SETTLED = "NotSettled"
 
 
 class OrderAdded(msgspec.Struct, frozen=True, gc=False):
@@ -113,6 +114,9 @@ class OrderCanceled(msgspec.Struct, frozen=True, gc=False):
         not cancelled, if part of it was executed or it was a market order.
         """
         unmatchable = self.reason is CancelReason.BECAME_UNMATCHABLE
+        if self.reason is CancelReason.NOT_SETTLED and self.order.is_market:
+            # It never had a remainder that could wait.
+            unmatchable = self.order.filled_amount > 0
         if unmatchable and (self.order.filled_amount > 0 or self.order.is_market):
             return OrderStatus.FILLED
         return OrderStatus.CANCELLED
@@ -133,4 +137,32 @@ class BookDeleted(msgspec.Struct, frozen=True, gc=False):
     timestamp: int
 
 
-Event = OrderAdded | OrderExecuted | OrderCanceled | OrderCancelFailed | BookDeleted
+class ExecutionCorrected(msgspec.Struct, frozen=True, gc=False):
+    """An execution was taken back, or counts again (``stands``); see ``CorrectExecution``.
+
+    ``taker`` and ``maker`` have their states after it. An order that is not in ``resting`` leaves
+    its final state, if it had one: its ``OrderCanceled`` (with its new final state) or its
+    ``OrderAdded`` (it returns to its book) follows.
+    """
+
+    taker: ActiveOrder
+    maker: ActiveOrder
+    resting: frozenset[bytes]
+    execution_offset: int
+    index: int
+    amount: int
+    price: int
+    taker_fee: int
+    maker_fee: int
+    stands: bool
+    timestamp: int
+
+
+Event = (
+    OrderAdded
+    | OrderExecuted
+    | OrderCanceled
+    | OrderCancelFailed
+    | BookDeleted
+    | ExecutionCorrected
+)

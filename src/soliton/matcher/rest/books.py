@@ -47,6 +47,7 @@ from soliton.matching.errors import MatcherError
 from soliton.matching.events import (
     BookDeleted,
     Event,
+    ExecutionCorrected,
     OrderAdded,
     OrderCanceled,
     OrderCancelFailed,
@@ -66,7 +67,12 @@ _BLACKLISTED_CLASSES: Final = (2, 5)
 def pair_of_event(event: Event) -> AssetPair | None:
     """The pair of an event's book; ``None`` for a failed cancellation."""
     match event:
-        case OrderAdded(order=order) | OrderCanceled(order=order) | OrderExecuted(taker=order):
+        case (
+            OrderAdded(order=order)
+            | OrderCanceled(order=order)
+            | OrderExecuted(taker=order)
+            | ExecutionCorrected(taker=order)
+        ):
             return order.pair
         case BookDeleted(pair=pair):
             return pair

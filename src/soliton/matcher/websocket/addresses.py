@@ -26,7 +26,13 @@ from soliton.matcher.service import Matcher
 from soliton.matcher.websocket.connection import Connection
 from soliton.matcher.websocket.messages import encode, next_update_id, numbered
 from soliton.matcher.websocket.numbers import amount_text, price_text
-from soliton.matching.events import Event, OrderAdded, OrderCanceled, OrderExecuted
+from soliton.matching.events import (
+    Event,
+    ExecutionCorrected,
+    OrderAdded,
+    OrderCanceled,
+    OrderExecuted,
+)
 from soliton.matching.pairs import asset_text
 
 WITHOUT_NFTS: Final = "-nft"
@@ -162,6 +168,16 @@ class AddressFeed:
                         change = self._change(info)
                         change.only_status = False
                         change.matches.append((event, is_taker))
+            case ExecutionCorrected():
+                for order in (event.taker, event.maker):
+                    info = describe(order, order.status)
+                    if info.owner == self._address:
+                        self._assets |= order.reservable_balance().keys()
+                        change = self._change(info)
+                        change.only_status = False
+                        change.matches = [
+                            match for match in change.matches if not _is_of(event, match[0])
+                        ]
             case _:
                 pass
 
@@ -310,6 +326,12 @@ class AddressFeed:
     async def _pair_decimals(self, info: OrderInfo) -> tuple[int, int]:
         pair = info.pair
         return await self._decimals.of(pair.amount_asset), await self._decimals.of(pair.price_asset)
+
+
+def _is_of(event: ExecutionCorrected, executed: OrderExecuted) -> bool:
+    """Whether an execution that was not sent yet is the one that was taken back."""
+    both = {event.taker.id, event.maker.id}
+    return not event.stands and {executed.taker.id, executed.maker.id} == both
 
 
 def _identity(info: OrderInfo) -> dict[str, str]:

@@ -25,14 +25,19 @@ from soliton.matcher.websocket.addresses import Decimals
 from soliton.matcher.websocket.connection import Connection
 from soliton.matcher.websocket.messages import encode
 from soliton.matcher.websocket.numbers import amount_text, price_text
-from soliton.matching.events import Event, OrderCanceled, OrderExecuted
+from soliton.matching.events import (
+    Event,
+    ExecutionCorrected,
+    OrderCanceled,
+    OrderExecuted,
+)
 from soliton.matching.model import ActiveOrder, OrderStatus
 from soliton.matching.pairs import asset_text
 
 MAX_REMEMBERED: Final = 10_000
 """The number of events buffered for reconnecting clients, and sent after one interval."""
 
-_Reported = OrderExecuted | OrderCanceled
+_Reported = OrderExecuted | OrderCanceled | ExecutionCorrected
 
 
 class InternalFeed:
@@ -58,8 +63,8 @@ class InternalFeed:
         self._connections.discard(connection)
 
     def on_event(self, offset: int, event: Event) -> None:
-        """Buffer executions and cancellations."""
-        if isinstance(event, OrderExecuted | OrderCanceled):
+        """Buffer executions, cancellations and corrections."""
+        if isinstance(event, OrderExecuted | OrderCanceled | ExecutionCorrected):
             self._events.append((offset, event))
 
     async def flush(self) -> None:
@@ -86,6 +91,9 @@ class InternalFeed:
             if isinstance(event, OrderExecuted):
                 orders.append(await self._full(event.maker, event, event.maker_fee))
                 orders.append(await self._full(event.taker, event, event.taker_fee))
+            elif isinstance(event, ExecutionCorrected):
+                orders.append(await self._full(event.maker, event, 0))
+                orders.append(await self._full(event.taker, event, 0))
             else:
                 orders.append(await self._full(event.order, event, 0))
         offset, newest = events[0]

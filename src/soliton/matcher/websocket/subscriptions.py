@@ -43,7 +43,13 @@ from soliton.matcher.websocket.tokens import SIGNATURE, check_token
 from soliton.matching import errors
 from soliton.matching.arithmetic import decimal_text
 from soliton.matching.errors import MatcherError
-from soliton.matching.events import Event, OrderAdded, OrderCanceled, OrderExecuted
+from soliton.matching.events import (
+    Event,
+    ExecutionCorrected,
+    OrderAdded,
+    OrderCanceled,
+    OrderExecuted,
+)
 from soliton.matching.pairs import AssetPair, asset_text, parse_asset
 
 _DELETED_RATE: Final = "-1"
@@ -227,7 +233,7 @@ class Subscriptions(Listener):
         match event:
             case OrderAdded(order=order) | OrderCanceled(order=order):
                 orders = [order]
-            case OrderExecuted():
+            case OrderExecuted() | ExecutionCorrected():
                 orders = [event.taker, event.maker]
             case _:
                 return
