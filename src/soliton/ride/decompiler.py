@@ -106,6 +106,10 @@ def decompile(script: Script) -> str:
         mark = f"{NOT_A_SOURCE}: {error}"
         text = _decompiled(script, mark, loose=True)
     verdict = _verdict(script, text)
+    if verdict is not None and not mark:
+        other = _decompiled(script, items=True)
+        if other != text and _verdict(script, other) is None:
+            return other
     if verdict is None:
         return _decompiled(script, loose=bool(mark)) if mark else text
     # Why there is no source says more than what is wrong with the text.
@@ -132,16 +136,18 @@ def _without_offsets(source: bytes) -> str:
     return _OFFSET.sub("$t0", source[:-_CHECKSUM_BYTES].decode("latin-1"))
 
 
-def _decompiled(script: Script, mark: str = "", *, loose: bool = False) -> str:
-    """Return the text with a ``mark`` at the top; ``loose`` allows text that is no valid source."""
+def _decompiled(script: Script, mark: str = "", *, loose: bool = False, items: bool = False) -> str:
+    """Return the text with a ``mark`` at the top; ``loose`` allows text that is no valid source,
+    ``items`` selects other guesses of types.
+    """
     content = script.content
     if isinstance(content, DApp):
         content = with_original_names(content)
-        guesses = Guesses(content, script.version, ScriptKind.DAPP)
+        guesses = Guesses(content, script.version, ScriptKind.DAPP, items=items)
         writer = _Writer(script.version, guesses, loose)
         return f"{_head(script.version, 'DAPP', 'ACCOUNT', mark)}{writer.dapp(content)}"
     kind = _kind(script.version, content)
-    guesses = Guesses(content, script.version, kind)
+    guesses = Guesses(content, script.version, kind, items=items)
     writer = _Writer(script.version, guesses, loose)
     if guesses.result.key not in (BOOLEAN.key, ANY.key):
         if guesses.result.key == UNIT.key:

@@ -4,8 +4,9 @@ What lives here: guesses that let most decompiled scripts compile again. What do
 source (``soliton.ride.decompiler``).
 
 A parameter gets the type that library functions require of it, else the types that cases test, else
-the types of the arguments. Arguments and results depend on one another, so the tree is traversed in
-several rounds. Trees may have any depth.
+the types of the arguments. The same is recorded for the items of tuples and lists that parameters
+are, which gives the types of these. Arguments and results depend on one another, so the tree is
+traversed in several rounds. Trees may have any depth.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from soliton.ride.expressions import (
     Ref,
     StringConst,
 )
-from soliton.ride.functions.catalogue import EQUAL, IS_INSTANCE_OF
+from soliton.ride.functions.catalogue import EQUAL, GET_ELEMENT, IS_INSTANCE_OF
 from soliton.ride.meta import ArgumentType, argument_types, read_meta
 from soliton.ride.types import (
     ANY,
@@ -68,6 +69,11 @@ from soliton.ride.types import (
 )
 
 _ROUNDS: Final = 8
+_MAX_PATH: Final = 6
+"""The depth to which items of items are recorded."""
+_TUPLE_FIELD: Final = re.compile("_([1-9]|1[0-9]|2[0-2])")
+_ITEM: Final = ""
+"""The part of a list that all of its elements are."""
 _CAST_NAME: Final = "@"
 _CAST: Final = re.compile(r"Couldn't cast (.+) to .+", re.DOTALL)
 _MAX_CONDITION: Final = 100
@@ -76,7 +82,9 @@ _PLAIN: Final = (Plain, ListOf, TupleOf, UnionOf, Record)
 
 
 class Evidence(msgspec.Struct):
-    """What is known of a parameter. ``listed``: it is passed on as a list."""
+    """What is known of a parameter. ``listed``: it is passed on as a list. ``parts`` has what is
+    known of the items of a tuple by field, or of the elements of a list.
+    """
 
     described: Type | None = None
     demanded: Type | None = None
@@ -86,6 +94,7 @@ class Evidence(msgspec.Struct):
     given: Type = NOTHING
     fields: set[str] = set()
     type: Type = NOTHING
+    parts: dict[str, Evidence] = {}
 
 
 class _Function(msgspec.Struct):
@@ -99,7 +108,13 @@ _Names = Mapping[str, "Evidence | Type"]
 class Guesses:
     """The guessed parameter types of all functions of a script."""
 
-    def __init__(self, content: Expression | DApp, version: int, kind: ScriptKind) -> None:
+    def __init__(
+        self, content: Expression | DApp, version: int, kind: ScriptKind, *, items: bool = False
+    ) -> None:
+        """``items`` selects guesses that also follow the items of tuples and lists: what one way
+        does not find, the other may.
+        """
+        self._items = items
         self.library: Final[Library] = library(version, kind)
         self._signatures = _by_key(self.library)
         self._functions: dict[int, _Function] = {}
@@ -199,16 +214,15 @@ class Guesses:
             case Ref(name):
                 return _named(self._names, name, expected)
             case GetField(subject, field):
-                if isinstance(subject, Ref):
-                    evidence = self._names.get(subject.name)
-                    if isinstance(evidence, Evidence):
-                        evidence.fields.add(field)
+                evidence = self._place(subject)
+                if evidence is not None:
+                    evidence.fields.add(field)
                 owner = yield self._visit(subject, None)
-                if owner is NOTHING:
-                    # Not known yet; a later round may find it.
-                    return NOTHING
-                found = field_type(owner, field)
-                return ANY if found is None or found is NOTHING else found
+                # If it is not known yet, a later round may find it.
+                found = NOTHING if owner is NOTHING else field_type(owner, field)
+                if owner is not NOTHING and (found is None or found is NOTHING):
+                    found = ANY
+                return self._of_part(node, found or NOTHING, expected)
             case If(condition, then, otherwise):
                 yield self._visit(condition, BOOLEAN)
                 before = self._bind(_narrowed(condition, self.library))
@@ -236,8 +250,11 @@ class Guesses:
                 self._in_scope[declaration.name] = outer
             return result
         value: Evidence | Type = yield self._visit(declaration.value, None)
-        if isinstance(declaration.value, Ref):
-            value = self._names.get(declaration.value.name, value)
+        if isinstance(value, Evidence) or isinstance(declaration.value, Ref) or _is_vague(value):
+            place = self._place(declaration.value)
+            if place is None and isinstance(declaration.value, Ref):
+                value = self._names.get(declaration.value.name, value)
+            value = value if place is None else place
             if isinstance(value, Evidence) and declaration.name == _CAST_NAME:
                 self._record_cast(value, node.body)
         before = self._bind({declaration.name: value})
@@ -257,7 +274,7 @@ class Guesses:
         known = self._in_scope.get(node.function) if isinstance(node.function, str) else None
         if known is not None:
             for argument, evidence in zip(node.arguments, known.parameters, strict=False):
-                type_ = yield self._visit(argument, evidence.demanded)
+                type_ = yield self._visit(argument, evidence.demanded or _shape(evidence))
                 evidence.given = common(evidence.given, type_, merge_tuples=False)
             return known.result
         signature = self._signatures.get(node.function)
@@ -268,22 +285,61 @@ class Guesses:
         for argument, parameter in zip(node.arguments, parameters, strict=True):
             types.append((yield self._visit(argument, parameter)))
         if node.function in (EQUAL, "!="):
-            _compare(node.arguments, types, self._names)
+            self._compare(node.arguments, types)
         if node.function == IS_INSTANCE_OF and len(node.arguments) == 2:
             self._record_test(*node.arguments)
-        return _result(signature, types)
+        result = _result(signature, types)
+        return self._of_part(node, result, expected) if node.function == GET_ELEMENT else result
+
+    def _place(self, node: Expression) -> Evidence | None:
+        """Return what is known of a parameter, or of an item of one; ``None`` for anything else."""
+        path: list[str] = []
+        while len(path) <= (_MAX_PATH if self._items else 0):
+            match node:
+                case Ref(name):
+                    found = self._names.get(name)
+                    if not isinstance(found, Evidence):
+                        return None
+                    for step in reversed(path):
+                        found = found.parts.setdefault(step, Evidence())
+                    return found
+                case GetField(subject, field) if _TUPLE_FIELD.fullmatch(field):
+                    path.append(field)
+                    node = subject
+                case Call(function, (subject, _)) if function == GET_ELEMENT:
+                    path.append(_ITEM)
+                    node = subject
+                case _:
+                    return None
+        return None
+
+    def _of_part(self, node: Expression, found: Type, expected: Type | None) -> Type:
+        """Return the type of an item, which is recorded with what is expected of it."""
+        if not _is_vague(found):
+            return found
+        place = self._place(node)
+        if place is None:
+            return found
+        known = _demanded(place, expected)
+        return found if known is NOTHING else known
+
+    def _compare(self, arguments: tuple[Expression, ...], types: list[Type]) -> None:
+        for argument, other in zip(arguments, reversed(types), strict=True):
+            evidence = self._place(argument)
+            if evidence is not None:
+                evidence.compared = other
 
     def _record_lists(self, arguments: tuple[Expression, ...], signature: Signature) -> None:
         for argument, parameter in zip(arguments, signature.arguments, strict=False):
-            if isinstance(argument, Ref) and isinstance(parameter, GenericList):
-                evidence = self._names.get(argument.name)
-                if isinstance(evidence, Evidence):
+            if isinstance(parameter, GenericList):
+                evidence = self._place(argument)
+                if evidence is not None:
                     evidence.listed = True
 
     def _record_test(self, subject: Expression, type_name: Expression) -> None:
-        if isinstance(subject, Ref) and isinstance(type_name, StringConst):
-            evidence = self._names.get(subject.name)
-            if isinstance(evidence, Evidence):
+        if isinstance(type_name, StringConst):
+            evidence = self._place(subject)
+            if evidence is not None:
                 evidence.tested[type_name.value] = _type_named(type_name.value, self.library)
 
     # --- deciding ---
@@ -291,18 +347,29 @@ class Guesses:
     def _forget_arguments(self) -> None:
         """Forget the arguments of an earlier round, when less was known of their types."""
         for function in self._functions.values():
-            for evidence in function.parameters:
-                evidence.given, evidence.compared = NOTHING, None
+            for parameter in function.parameters:
+                for evidence in _with_parts(parameter):
+                    evidence.given, evidence.compared = NOTHING, None
 
     def _decide(self) -> None:
         for function in self._functions.values():
-            for evidence in function.parameters:
-                type_ = self._decided(evidence)
-                if type_.key != evidence.type.key:
-                    evidence.type = type_
-                    self._changed = True
+            for parameter in function.parameters:
+                # Items come before what they are items of.
+                for evidence in reversed(_with_parts(parameter)):
+                    type_ = self._decided(evidence)
+                    if type_.key != evidence.type.key:
+                        evidence.type = type_
+                        self._changed = True
 
     def _decided(self, evidence: Evidence) -> Type:
+        """Return the type that is known, with the items of tuples and lists that are not."""
+        known = self._known_type(evidence)
+        shape = _shape(evidence)
+        return (
+            known if shape is None or evidence.described is not None else _filled_up(known, shape)
+        )
+
+    def _known_type(self, evidence: Evidence) -> Type:
         if evidence.described is not None:
             return evidence.described
         if evidence.demanded is not None:
@@ -313,7 +380,7 @@ class Guesses:
             )
         for type_ in (evidence.given, evidence.compared):
             if type_ is not None and type_ is not NOTHING and type_ is not ANY:
-                return _with_fields(_merged(type_), evidence)
+                return _with_fields(_merged(type_, unions=self._items), evidence)
         if evidence.fields:
             records = [each for each in self.library.types.values() if isinstance(each, Record)]
             fitting = [
@@ -333,24 +400,23 @@ def _with_fields(type_: Type, evidence: Evidence) -> Type:
     return type_
 
 
-def _merged(type_: Type) -> Type:
-    """Merge a union of tuples that differ only in unknown items; return other types unchanged."""
+def _merged(type_: Type, *, unions: bool) -> Type:
+    """Merge a union of tuples that differ only in unknown items, or in any if their items may be
+    ``unions``; return other types unchanged.
+    """
     if not isinstance(type_, UnionOf):
         return type_
     tuples = [each for each in type_.members if isinstance(each, TupleOf)]
     if len(tuples) < len(type_.members) or len({len(each.items) for each in tuples}) != 1:
         return type_
-    items = []
-    for same in zip(*(each.items for each in tuples), strict=True):
-        item = _narrowest(same)
-        if item is None:
-            return type_
-        items.append(item)
+    items = [_narrowest(same) for same in zip(*(each.items for each in tuples), strict=True)]
+    if not unions and any(isinstance(each, UnionOf) for each in items):
+        return type_
     return tuple_of(items)
 
 
-def _narrowest(types: tuple[Type, ...]) -> Type | None:
-    """Return the type of which the others say less; ``None`` if there are several."""
+def _narrowest(types: tuple[Type, ...]) -> Type:
+    """Return the type of which the others say less, or a union."""
     known = {each.key: each for each in types if not _is_vague(each)}
     if not known:
         return next((each for each in types if isinstance(each, ListOf)), ANY)
@@ -359,7 +425,7 @@ def _narrowest(types: tuple[Type, ...]) -> Type | None:
         for each in known.values()
         if not any(covers(each, other) for other in known.values() if other is not each)
     ]
-    return narrow[0] if len(narrow) == 1 else None
+    return narrow[0] if len(narrow) == 1 else union_of(known.values())
 
 
 def _is_vague(type_: Type) -> bool:
@@ -379,6 +445,11 @@ def _named(names: _Names, name: str, expected: Type | None) -> Type:
     found = names.get(name, ANY)
     if not isinstance(found, Evidence):
         return found
+    return _demanded(found, expected)
+
+
+def _demanded(found: Evidence, expected: Type | None) -> Type:
+    """Record what is expected of a parameter or an item, and return its type."""
     if (
         expected is not None
         and expected is not ANY
@@ -388,12 +459,39 @@ def _named(names: _Names, name: str, expected: Type | None) -> Type:
     return found.described or found.demanded or found.type
 
 
-def _compare(arguments: tuple[Expression, ...], types: list[Type], names: _Names) -> None:
-    for argument, other in zip(arguments, reversed(types), strict=True):
-        if isinstance(argument, Ref):
-            evidence = names.get(argument.name)
-            if isinstance(evidence, Evidence):
-                evidence.compared = other
+def _with_parts(evidence: Evidence) -> list[Evidence]:
+    """Return a parameter and all of its items, each after what it is an item of."""
+    found = [evidence]
+    for each in found:
+        found += each.parts.values()
+    return found
+
+
+def _shape(evidence: Evidence) -> Type | None:
+    """Return the tuple or list that the items make, ``None`` without any."""
+    item = evidence.parts.get(_ITEM)
+    if item is not None:
+        return list_of(ANY if item.type is NOTHING else item.type)
+    numbers = [int(field[1:]) for field in evidence.parts]
+    if not numbers:
+        return None
+    parts = (evidence.parts.get(f"_{number}") for number in range(1, max(2, *numbers) + 1))
+    return tuple_of(ANY if part is None or part.type is NOTHING else part.type for part in parts)
+
+
+def _filled_up(known: Type, shape: Type) -> Type:
+    """Return a type with those items of a shape of which it says nothing."""
+    if _is_vague(shape):
+        return known
+    if _is_vague(known) and not (isinstance(known, ListOf) and isinstance(shape, TupleOf)):
+        return shape
+    if isinstance(known, ListOf) and isinstance(shape, ListOf):
+        return list_of(_filled_up(known.inner, shape.inner))
+    if isinstance(known, TupleOf) and isinstance(shape, TupleOf):
+        more = [ANY] * (len(known.items) - len(shape.items))
+        pairs = zip(known.items, [*shape.items, *more], strict=False)
+        return tuple_of(_filled_up(one, other) for one, other in pairs)
+    return known
 
 
 def _narrowed(condition: Expression, known: Library) -> dict[str, Type]:
