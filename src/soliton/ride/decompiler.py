@@ -20,11 +20,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+import msgspec
+
 from soliton.crypto import base58
 from soliton.ride.compiler.cases import Bound, FoundCase, Parts, find_cases
 from soliton.ride.compiler.compaction import with_original_names
 from soliton.ride.compiler.compile import compile_source
-from soliton.ride.compiler.guessing import Guesses, callable_type, type_text
+from soliton.ride.compiler.guessing import Follow, Guesses, callable_type, type_text
 from soliton.ride.compiler.library import ScriptKind, library
 from soliton.ride.compiler.literals import KEYWORDS_SINCE_V8, MAX_ENCODED_CHARS, NAME
 from soliton.ride.compiler.operators import LEVEL_OF, NOT_ITSELF
@@ -60,7 +62,7 @@ from soliton.ride.functions.catalogue import (
 )
 from soliton.ride.functions.printing import plain_text
 from soliton.ride.meta import argument_types, read_meta
-from soliton.ride.script import Script, nodes
+from soliton.ride.script import Script, make_script, nodes
 from soliton.ride.types import ANY, BOOLEAN, UNIT, fields_of
 
 NOT_A_SOURCE: Final = "no source compiles to this script, this is the nearest text"
@@ -74,6 +76,7 @@ MAX_NESTING: Final = 500
 _MAX_REASON_CHARS: Final = 300
 _CHECKSUM_BYTES: Final = 4
 _OFFSET: Final = re.compile(r".\$t0[0-9]+", re.DOTALL)
+_HIDDEN_NAME: Final = re.compile(r"\$t0[0-9]+")
 _INDENT: Final = "  "
 _MAX_BASE58_BYTES: Final = 128
 _CONS: Final = 1100
@@ -107,9 +110,10 @@ def decompile(script: Script) -> str:
         text = _decompiled(script, mark, loose=True)
     verdict = _verdict(script, text)
     if verdict is not None and not mark:
-        other = _decompiled(script, items=True)
-        if other != text and _verdict(script, other) is None:
-            return other
+        for follow in (Follow.ITEMS, Follow.LISTS):
+            other = _decompiled(script, follow=follow)
+            if other != text and _verdict(script, other) is None:
+                return other
     if verdict is None:
         return _decompiled(script, loose=bool(mark)) if mark else text
     # Why there is no source says more than what is wrong with the text.
@@ -121,33 +125,41 @@ def _verdict(script: Script, text: str) -> str | None:
     content = script.content
     compact = isinstance(content, DApp) and bool(read_meta(content.meta).original_names)
     try:
-        compiled = compile_source(text, compact=compact, check_complexity=False).script.source
+        compiled = compile_source(text, compact=compact, check_complexity=False).script
     except RideError as error:
         reason = " ".join(str(error).split())
         return f"{NOT_COMPILED}: {reason[:_MAX_REASON_CHARS]}"
-    same = _without_offsets(compiled) == _without_offsets(script.source)
+    same = _without_offsets(compiled) == _without_offsets(script)
     return None if same else OTHER_SCRIPT
 
 
-def _without_offsets(source: bytes) -> str:
+def _without_offsets(script: Script) -> tuple[str, object]:
     """Return a script without its checksum, the offsets in names of hidden variables, and the
-    lengths of these names.
+    lengths of these names; and its metadata without the offsets.
     """
-    return _OFFSET.sub("$t0", source[:-_CHECKSUM_BYTES].decode("latin-1"))
+    content, source, meta = script.content, script.source, None
+    if isinstance(content, DApp):
+        meta = read_meta(content.meta)
+        names = [re.sub(_HIDDEN_NAME, "$t0", name) for name in meta.original_names]
+        meta = msgspec.structs.replace(meta, original_names=tuple(names))
+        source = make_script(script.version, msgspec.structs.replace(content, meta=b"")).source
+    return _OFFSET.sub("$t0", source[:-_CHECKSUM_BYTES].decode("latin-1")), meta
 
 
-def _decompiled(script: Script, mark: str = "", *, loose: bool = False, items: bool = False) -> str:
+def _decompiled(
+    script: Script, mark: str = "", *, loose: bool = False, follow: Follow = Follow.NAMES
+) -> str:
     """Return the text with a ``mark`` at the top; ``loose`` allows text that is no valid source,
-    ``items`` selects other guesses of types.
+    ``follow`` selects the guesses of types.
     """
     content = script.content
     if isinstance(content, DApp):
         content = with_original_names(content)
-        guesses = Guesses(content, script.version, ScriptKind.DAPP, items=items)
+        guesses = Guesses(content, script.version, ScriptKind.DAPP, follow)
         writer = _Writer(script.version, guesses, loose)
         return f"{_head(script.version, 'DAPP', 'ACCOUNT', mark)}{writer.dapp(content)}"
     kind = _kind(script.version, content)
-    guesses = Guesses(content, script.version, kind, items=items)
+    guesses = Guesses(content, script.version, kind, follow)
     writer = _Writer(script.version, guesses, loose)
     if guesses.result.key not in (BOOLEAN.key, ANY.key):
         if guesses.result.key == UNIT.key:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import Enum
 from typing import Final
 
 import msgspec
@@ -81,6 +82,14 @@ _MAX_CONDITION: Final = 100
 _PLAIN: Final = (Plain, ListOf, TupleOf, UnionOf, Record)
 
 
+class Follow(Enum):
+    """What the guesses follow beside names: one way finds what another does not."""
+
+    NAMES = "names"
+    ITEMS = "items of tuples and lists"
+    LISTS = "these, and lists of anything"
+
+
 class Evidence(msgspec.Struct):
     """What is known of a parameter. ``listed``: it is passed on as a list. ``parts`` has what is
     known of the items of a tuple by field, or of the elements of a list.
@@ -109,12 +118,13 @@ class Guesses:
     """The guessed parameter types of all functions of a script."""
 
     def __init__(
-        self, content: Expression | DApp, version: int, kind: ScriptKind, *, items: bool = False
+        self,
+        content: Expression | DApp,
+        version: int,
+        kind: ScriptKind,
+        follow: Follow,
     ) -> None:
-        """``items`` selects guesses that also follow the items of tuples and lists: what one way
-        does not find, the other may.
-        """
-        self._items = items
+        self._follow = follow
         self.library: Final[Library] = library(version, kind)
         self._signatures = _by_key(self.library)
         self._functions: dict[int, _Function] = {}
@@ -274,7 +284,9 @@ class Guesses:
         known = self._in_scope.get(node.function) if isinstance(node.function, str) else None
         if known is not None:
             for argument, evidence in zip(node.arguments, known.parameters, strict=False):
-                type_ = yield self._visit(argument, evidence.demanded or _shape(evidence))
+                type_ = yield self._visit(
+                    argument, evidence.demanded or self._whole_shape(evidence)
+                )
                 evidence.given = common(evidence.given, type_, merge_tuples=False)
             return known.result
         signature = self._signatures.get(node.function)
@@ -294,7 +306,7 @@ class Guesses:
     def _place(self, node: Expression) -> Evidence | None:
         """Return what is known of a parameter, or of an item of one; ``None`` for anything else."""
         path: list[str] = []
-        while len(path) <= (_MAX_PATH if self._items else 0):
+        while len(path) <= (0 if self._follow is Follow.NAMES else _MAX_PATH):
             match node:
                 case Ref(name):
                     found = self._names.get(name)
@@ -312,6 +324,17 @@ class Guesses:
                 case _:
                     return None
         return None
+
+    def _whole_shape(self, evidence: Evidence) -> Type | None:
+        """Return the tuple or list that the items make if the types of all are known. What was
+        given in an earlier round may have more items.
+        """
+        shape = _shape(evidence)
+        if shape is None or evidence.type.key != shape.key:
+            return None
+        items = shape.items if isinstance(shape, TupleOf) else (shape,)
+        is_open = _is_anything if self._follow is Follow.LISTS else _is_vague
+        return None if any(map(is_open, items)) else shape
 
     def _of_part(self, node: Expression, found: Type, expected: Type | None) -> Type:
         """Return the type of an item, which is recorded with what is expected of it."""
@@ -380,7 +403,9 @@ class Guesses:
             )
         for type_ in (evidence.given, evidence.compared):
             if type_ is not None and type_ is not NOTHING and type_ is not ANY:
-                return _with_fields(_merged(type_, unions=self._items), evidence)
+                return _with_fields(
+                    _merged(type_, unions=self._follow is not Follow.NAMES), evidence
+                )
         if evidence.fields:
             records = [each for each in self.library.types.values() if isinstance(each, Record)]
             fitting = [
@@ -428,6 +453,10 @@ def _narrowest(types: tuple[Type, ...]) -> Type:
     return narrow[0] if len(narrow) == 1 else union_of(known.values())
 
 
+def _is_anything(type_: Type) -> bool:
+    return type_ in (ANY, NOTHING)
+
+
 def _is_vague(type_: Type) -> bool:
     while isinstance(type_, ListOf):
         type_ = type_.inner
@@ -471,12 +500,18 @@ def _shape(evidence: Evidence) -> Type | None:
     """Return the tuple or list that the items make, ``None`` without any."""
     item = evidence.parts.get(_ITEM)
     if item is not None:
-        return list_of(ANY if item.type is NOTHING else item.type)
+        return list_of(_item_type(item))
     numbers = [int(field[1:]) for field in evidence.parts]
     if not numbers:
         return None
     parts = (evidence.parts.get(f"_{number}") for number in range(1, max(2, *numbers) + 1))
-    return tuple_of(ANY if part is None or part.type is NOTHING else part.type for part in parts)
+    return tuple_of(map(_item_type, parts))
+
+
+def _item_type(part: Evidence | None) -> Type:
+    if part is not None and part.type is not NOTHING:
+        return part.type
+    return list_of(ANY) if part is not None and part.listed else ANY
 
 
 def _filled_up(known: Type, shape: Type) -> Type:
