@@ -66,7 +66,7 @@ def again(script: Script) -> str:
 
 
 def without_offsets(source: bytes) -> bytes:
-    return re.sub(rb".\$t0[0-9]+", b"$t0", source[:-4])
+    return re.sub(rb".\$t0[0-9]+", b"$t0", source[:-4], flags=re.DOTALL)
 
 
 def vector_scripts() -> list[Script]:
