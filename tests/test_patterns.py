@@ -114,6 +114,8 @@ PATTERNS: dict[str, tuple[Text, ...] | str] = {
     ),
     "ride/compiler/parser.py:_OPERATOR": runs("|", "||", "=", ":"),
     "ride/compiler/parser.py:_UNARY_MINUS": (*runs("-", "- "), lambda n: "-" + " " * n + "1"),
+    "ride/compiler/guessing.py:_TUPLE_FIELD": runs("_", "_1", "1", "_22"),
+    "ride/decompiler.py:_HIDDEN_NAME": runs("a$t0", "$t0", "1", "$"),
     "ride/decompiler.py:_OFFSET": runs("a$t0", "$t0", "1", "$"),
     "ride/decompiler.py:_SPECIAL": runs("\\", '"', "\n"),
     "ride/formatter.py:_BLANK": runs(*BLANKS),

@@ -140,7 +140,7 @@ def _without_offsets(script: Script) -> tuple[str, object]:
     content, source, meta = script.content, script.source, None
     if isinstance(content, DApp):
         meta = read_meta(content.meta)
-        names = [re.sub(_HIDDEN_NAME, "$t0", name) for name in meta.original_names]
+        names = [_HIDDEN_NAME.sub("$t0", name) for name in meta.original_names]
         meta = msgspec.structs.replace(meta, original_names=tuple(names))
         source = make_script(script.version, msgspec.structs.replace(content, meta=b"")).source
     return _OFFSET.sub("$t0", source[:-_CHECKSUM_BYTES].decode("latin-1")), meta

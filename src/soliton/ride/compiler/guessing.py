@@ -70,6 +70,10 @@ from soliton.ride.types import (
 )
 
 _ROUNDS: Final = 8
+_SHAPES_FROM: Final = 3
+"""From this round on, arguments have to be what the items of a parameter make: by then it is mostly
+known what is given.
+"""
 _MAX_PATH: Final = 6
 """The depth to which items of items are recorded."""
 _TUPLE_FIELD: Final = re.compile("_([1-9]|1[0-9]|2[0-2])")
@@ -135,15 +139,15 @@ class Guesses:
         if isinstance(content, DApp):
             self._record_described(content)
         self._changed = True
-        for _ in range(_ROUNDS):
-            self._changed = False
+        for number in range(_ROUNDS):
+            self._changed, self._round = False, number
             self._forget_arguments()
             if isinstance(content, DApp):
                 self._walk_dapp(content)
             else:
                 self.result = run(self._visit(content, None))
             self._decide()
-            if not self._changed:
+            if not self._changed and (number >= _SHAPES_FROM or follow is Follow.NAMES):
                 break
 
     def parameter_types(self, function: Func) -> tuple[Type, ...]:
@@ -329,7 +333,7 @@ class Guesses:
         """Return the tuple or list that the items make if the types of all are known. What was
         given in an earlier round may have more items.
         """
-        shape = _shape(evidence)
+        shape = _shape(evidence) if self._round >= _SHAPES_FROM else None
         if shape is None or evidence.type.key != shape.key:
             return None
         items = shape.items if isinstance(shape, TupleOf) else (shape,)
@@ -432,7 +436,13 @@ def _merged(type_: Type, *, unions: bool) -> Type:
     if not isinstance(type_, UnionOf):
         return type_
     tuples = [each for each in type_.members if isinstance(each, TupleOf)]
-    if len(tuples) < len(type_.members) or len({len(each.items) for each in tuples}) != 1:
+    if len(tuples) < len(type_.members):
+        return type_
+    if unions:
+        # A shorter one comes of an earlier round, when fewer items were known.
+        longest = max(len(each.items) for each in tuples)
+        tuples = [each for each in tuples if len(each.items) == longest]
+    if len({len(each.items) for each in tuples}) != 1:
         return type_
     items = [_narrowest(same) for same in zip(*(each.items for each in tuples), strict=True)]
     if not unions and any(isinstance(each, UnionOf) for each in items):
