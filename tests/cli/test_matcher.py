@@ -102,6 +102,12 @@ def test_init_knows_the_machine(
     assert more.rest_api.workers == 3
 
 
+def test_init_tells_what_coins_the_address_needs(tmp_path: Path) -> None:
+    text = call("init", "--network", "waves-testnet", "--data-dir", tmp_path).output
+    assert re.search(r"^address +3\w{34}$", text, re.MULTILINE)
+    assert re.search(r"^coins +.*WAVES: 0\.003 .* 0\.3 for the first 100;", text, re.MULTILINE)
+
+
 def test_init_prints_the_key_once(tmp_path: Path) -> None:
     path = tmp_path / "m.conf"
     text = call("init", "--network", "waves-testnet", "--config", path, "--data-dir", tmp_path)

@@ -29,12 +29,15 @@ from soliton.matcher.account_file import write_account_seed
 from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.audit import Audit
 from soliton.matcher.errors import ExecutionsUnsettled, MatcherSettingsError, RecoveryFailed
+from soliton.matcher.exchanges import NATIVE
+from soliton.matcher.fee_funds import LOW_EXCHANGES
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.quarantine import Quarantine
 from soliton.matcher.recovery import check_ends
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_snapshots, reading
+from soliton.matching.arithmetic import decimal_text, denormalize_amount
 from soliton.matching.commands import decode
 from soliton.matching.engine import Engine
 from soliton.matching.pairs import asset_text
@@ -115,6 +118,13 @@ def run_init(network: str, data_dir: Path | None, config: Path | None, node_url:
     click.echo(f"address     {address_text(from_public_key(public_key, chosen.chain_id))}")
     click.echo(f"public key  {base58.encode(public_key)}")
     click.echo(f"API key     {api_key}   (kept nowhere: write it down)")
+    fee = settings.trading.exchange_base_fee
+    least = decimal_text(denormalize_amount(LOW_EXCHANGES * fee, NATIVE.decimals))
+    each = decimal_text(denormalize_amount(fee, NATIVE.decimals))
+    click.echo(
+        f"coins       the address needs {chosen.coin}: {each} for each exchange, more if scripted; "
+        f"send {least} for the first {LOW_EXCHANGES}; without coins nothing is matched"
+    )
     click.echo(f"start it    soliton matcher run --config {path}")
 
 
