@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import errno
 import gc
 import os
 import socket
@@ -443,3 +444,23 @@ async def test_what_a_connection_was_goes_without_a_search_for_cycles(
         assert Counter(left()) == before
     finally:
         gc.enable()
+
+
+async def test_who_has_gone_when_told_why_leaves_nothing(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The transports of asyncio raise then."""
+
+    def gone(_: asyncio.Transport) -> None:
+        raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+
+    plug = await asyncio.to_thread(handshake, server.port)
+    (connection,) = server._shared.connections
+    assert isinstance(connection, WebSocket)
+    monkeypatch.setattr(type(connection._transport), "write_eof", gone)
+    # A frame that is not masked breaks the rules.
+    await asyncio.to_thread(rest_of, plug, b"\x81\x01x")
+    async with asyncio.timeout(60):
+        while server._shared.connections:  # noqa: ASYNC110 - as long as it takes
+            await asyncio.sleep(0.01)
+    assert caplog.records == []

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, cast
 from soliton.turns import Debts, Intake, Rounds
 from soliton.web.limits import ServerLimits
 from soliton.web.request import Request
+from soliton.web.transports import end_writing
 from soliton.web.types import WhenLost
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ class WebSocket(asyncio.Protocol):
             transport.close()
         elif not transport.is_closing():
             self._ignored = 0
-            transport.write_eof()
+            end_writing(transport)
             transport.resume_reading()
             self._give_time(CLOSE_SECONDS, transport.abort)
 

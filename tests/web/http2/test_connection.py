@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -261,3 +262,26 @@ def test_what_is_short_takes_turns_with_what_is_long() -> None:
         return done
 
     assert "".join(asyncio.run(run())) == "xaybcd"
+
+
+async def test_who_has_gone_when_told_why_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The transports of asyncio raise then."""
+
+    def gone(_: asyncio.Transport) -> None:
+        raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+
+    async with serving() as (server, connect):
+        client = await connect()
+        await client.next(SETTINGS)
+        (connection,) = server.shared.connections
+        monkeypatch.setattr(type(connection._transport), "write_eof", gone)
+        # Its input waits for a turn, so nobody else is there to close it.
+        monkeypatch.setattr(Http2Connection, "is_late", lambda _: True)
+        client.writer.write(frame(PING, 0, 0, b"short"))
+        assert await client.is_closed() < SOON / 2
+        async with asyncio.timeout(SOON):
+            while server.shared.connections:  # noqa: ASYNC110 - as long as it takes
+                await asyncio.sleep(0.01)
+    assert caplog.records == []

@@ -20,6 +20,7 @@ from soliton.web.http2.machine import Handler, Machine
 from soliton.web.http2.requests import Head
 from soliton.web.peers import host_of
 from soliton.web.shared_counters import CONNECTIONS, SharedCounters
+from soliton.web.transports import end_writing
 
 TURN_SECONDS: Final = 0.0005
 """Of a connection whose input, or calls, wait for their turn: others wait for theirs."""
@@ -287,7 +288,7 @@ class Http2Connection(asyncio.Protocol):
         self._input = b""
         is_told_why = self.machine.is_over and self.machine.has_begun
         if is_told_why and not self._transport.is_closing():
-            self._transport.write_eof()
+            end_writing(self._transport)
             if self._holds:
                 self._transport.resume_reading()
         else:
