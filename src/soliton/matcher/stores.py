@@ -48,8 +48,8 @@ def _kafka_journal(settings: MatcherSettings) -> KafkaJournal:
         import aiokafka  # noqa: F401 - only whether it is there
     except ImportError:
         raise WrongJournal(
-            "events-queue.type = kafka needs the package aiokafka: install soliton[kafka], or run "
-            "`make setup-kafka` in a checkout"
+            "events-queue.type = kafka needs the package aiokafka: pip install aiokafka, or "
+            "`make setup EXTRAS=kafka` in a checkout"
         ) from None
     from soliton.matcher.journal.candidate import KafkaSettings, Role
     from soliton.matcher.journal.kafka import KafkaJournal

@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--matcher", action="store_true", help="the matcher, not the node")
     arguments = parser.parse_args()
     if not SCHEMATHESIS.exists():
-        print("Schemathesis is not there: make fuzzing-rest")
+        print("Schemathesis is not there: make clients")
         return 2
     outcome = run(
         arguments.examples,

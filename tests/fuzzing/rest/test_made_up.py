@@ -12,7 +12,7 @@ FEWEST = times(0, 200)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SCHEMATHESIS.exists(), reason="no Schemathesis: make fuzzing-rest")
+@pytest.mark.skipif(not SCHEMATHESIS.exists(), reason="no Schemathesis: make clients")
 def test_made_up_requests_find_nothing() -> None:
     outcome = run(times(1, 2), times(4, 60), seed=1)
     print(f"made-up requests: {outcome.cases} cases")
@@ -22,7 +22,7 @@ def test_made_up_requests_find_nothing() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SCHEMATHESIS.exists(), reason="no Schemathesis: make fuzzing-rest")
+@pytest.mark.skipif(not SCHEMATHESIS.exists(), reason="no Schemathesis: make clients")
 def test_made_up_requests_to_the_matcher_find_nothing() -> None:
     outcome = run(1, times(4, 30), seed=1, matcher=True)
     print(f"made-up requests to the matcher: {outcome.cases} cases")

@@ -1,7 +1,7 @@
 """A real Kafka broker in a process of its own: one node in KRaft mode, on free ports.
 
-``make kafka`` fetches it. Where it is missing, ``unavailable`` says why, and tests are skipped with
-these words.
+``make clients`` fetches it. Where it is missing, ``unavailable`` says why, and tests are skipped
+with these words.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def unavailable() -> str | None:
     if shutil.which("java") is None:
         return "no Kafka broker: there is no java"
     if not (JARS / ".installed").exists():
-        return "no Kafka broker: `make kafka` fetches it, with Maven"
+        return "no Kafka broker: `make clients` fetches it, with Maven"
     return None
 
 

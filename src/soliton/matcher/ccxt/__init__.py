@@ -7,7 +7,7 @@
 ``soliton.matcher.ccxt.asynchronous`` has the same for asyncio.
 
 What lives here: the synchronous class. What does not: its methods (``steps``). Needs the package
-``ccxt`` (the extra ``soliton[ccxt]``), which the matcher itself does not.
+``ccxt`` (the extra ``ccxt``), which the matcher itself does not.
 
 Source: https://docs.ccxt.com, the manual of the unified interface.
 """
