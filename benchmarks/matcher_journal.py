@@ -1,8 +1,8 @@
 """The journals of a matcher: how long one command waits, and how many there can be.
 
 Run ``.venv/bin/python benchmarks/matcher_journal.py``. For the files of one's own with each policy,
-and for Kafka where ``make clients`` has fetched a broker (one node on this machine): milliseconds for
-one command at a time, commands a second from 32 callers at once, and commands a second when the
+and for Kafka where ``make clients`` has fetched a broker (one node on this machine): milliseconds
+for one command at a time, commands a second from 32 callers at once, and commands a second when the
 journal is followed from its start. For Kafka also the seconds from a master's death to the first
 command that the standby stores, with a lease of 2 s.
 """
