@@ -15,7 +15,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import lmdb
 import msgspec
 
 from soliton.chain import blocks, networks
@@ -28,6 +27,7 @@ from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
 from soliton.steps import run_steps
 from soliton.storage import layout
+from soliton.storage.database import Database
 from soliton.storage.store import Store
 
 BLOCKS = 12
@@ -46,13 +46,11 @@ def account(number: int) -> Address:
 def fill(directory: Path, count: int) -> None:
     """Write balances for ``count`` accounts straight into a store."""
     row = layout.ROWS[WAVES]
-    environment = lmdb.open(str(directory), map_size=8 << 30, sync=False)
+    database = Database(directory, durable=False, exclusive=True)
     for start in range(0, count, CHUNK):
         numbers = range(start, min(start + CHUNK, count))
-        items = sorted((row.prefix + account(number), row.encode(10**9)) for number in numbers)
-        with environment.begin(write=True) as transaction, transaction.cursor() as cursor:
-            cursor.putmulti(items)
-    environment.close()
+        database.write({row.prefix + account(number): row.encode(10**9) for number in numbers})
+    database.close()
 
 
 def block_ms(count: int) -> float:

@@ -36,8 +36,7 @@ class Damaged:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.kind = b""
         self.damage: Callable[[bytes], bytes] = bytes
-        for name in ("get", "view"):
-            monkeypatch.setattr(Database, name, self._one(getattr(Database, name)))
+        monkeypatch.setattr(Database, "get", self._one(Database.get))
         for name in ("scan", "scan_back"):
             monkeypatch.setattr(Database, name, self._several(getattr(Database, name)))
 

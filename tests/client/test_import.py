@@ -33,7 +33,7 @@ def test_the_library_loads_no_server() -> None:
     assert "soliton.client.node" in found
     servers = {f"soliton.{name}" for name in SERVERS}
     assert {".".join(name.split(".")[:2]) for name in found} & servers == set()
-    assert {"lmdb", "click", "rich", "uvloop", "pytest"} & found == set()
+    assert {"rocksdict", "click", "rich", "uvloop", "pytest"} & found == set()
 
 
 def test_a_blocking_node_loads_no_event_loop() -> None:

@@ -8,7 +8,6 @@ import asyncio
 import time
 from pathlib import Path
 
-import lmdb
 import msgspec
 import pytest
 
@@ -36,6 +35,7 @@ from tests.matcher.kit import (
     running,
     settings_in,
 )
+from tests.storage.rows import change_rows, read_rows
 
 WALLET = bytes(range(1, 33))
 WALLET_KEY = secp256k1.public_key(WALLET)
@@ -160,10 +160,9 @@ async def test_what_was_executed_before_that_was_noted_is_known(
         await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
         assert len(matcher.database.trades(PAIR, 9)) == 1
     # As an earlier version has left it, which did not note what wallets sign.
-    with lmdb.open(str(tmp_path / "orders")) as rows, rows.begin(write=True) as changes:
-        for key in [bytes(key) for key, _ in changes.cursor()]:
-            if key.startswith(b"e") or key == b"msigned":
-                changes.delete(key)
+    orders = tmp_path / "orders"
+    noted = [key for key in read_rows(orders) if key.startswith(b"e") or key == b"msigned"]
+    change_rows(orders, dict.fromkeys(noted))
     for _ in range(2):
         async with running(settings, node) as matcher:
             assert await refusal(matcher, signed_again(order)) is DUPLICATE

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import lmdb
 import pytest
 
 from soliton.chain.orders import Side
@@ -18,6 +17,7 @@ from soliton.matcher.records import OrderInfo, Trade, describe
 from soliton.matching.model import OrderStatus, limit_order
 from soliton.matching.pairs import AssetPair, pair_to_bytes
 from tests.matcher.kit import ALICE, BOB, CHAIN_ID, COIN, PAIR, USD, address_of, make_order
+from tests.storage.rows import change_rows, tables
 
 Open = Callable[[], OrdersDatabase]
 OTHER = AssetPair(b"\7" * 32, USD)
@@ -171,7 +171,7 @@ async def test_a_write_that_fails_is_tried_again(
 async def test_files_that_cannot_be_opened_are_free_for_the_next_try(
     tmp_path: Path, reopen: Open
 ) -> None:
-    damaged = tmp_path / "data.mdb"
+    damaged = tmp_path / "CURRENT"
     damaged.write_bytes(b"no database" * 1_000)
     with pytest.raises(DatabaseProblem, match=r"are damaged: .* move the directory away"):
         reopen()
@@ -233,12 +233,16 @@ async def test_what_a_command_leads_to_counts_as_a_whole(reopen: Open) -> None:
 
 
 def test_a_file_that_is_cut_is_told(tmp_path: Path) -> None:
-    """Whoever mapped it would be ended by the system."""
-    with lmdb.open(str(tmp_path)) as environment, environment.begin(write=True) as transaction:
-        for number in range(200):
-            transaction.put(b"%d" % number, bytes(400))
-    os.truncate(tmp_path / "data.mdb", 20_000)
-    with pytest.raises(DatabaseProblem, match=r"are damaged: .* is cut: "):
+    change_rows(tmp_path, {b"%d" % number: bytes(400) for number in range(200)})
+    [table] = tables(tmp_path)
+    os.truncate(table, table.stat().st_size - 100)
+    with pytest.raises(DatabaseProblem, match=r"are damaged: .* size mismatch"):
+        OrdersDatabase(tmp_path, "matcher", 82, 100, durable=False)
+
+
+def test_orders_of_an_earlier_version_are_told(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").write_bytes(b"")
+    with pytest.raises(DatabaseProblem, match="a version that used LMDB; move the directory away"):
         OrdersDatabase(tmp_path, "matcher", 82, 100, durable=False)
 
 
@@ -251,16 +255,18 @@ async def test_a_page_that_cannot_be_read_is_told(tmp_path: Path, reopen: Open) 
             database.put_trade(PAIR, trade(number, index))
         database.mark(number)
     await database.close()
-    path, page = tmp_path / "data.mdb", os.sysconf("SC_PAGE_SIZE")
+    path = tables(tmp_path)[0]
     whole, told = path.read_bytes(), []
-    for start in range(2 * page, len(whole), page):
-        path.write_bytes(whole[:start] + bytes(page) + whole[start + page :])
+    for start in range(0, len(whole), 97):
+        path.write_bytes(whole[:start] + bytes((whole[start] ^ 1,)) + whole[start + 1 :])
         try:
             _read_all(reopen(), orders)
         except DatabaseProblem as problem:
             told.append(str(problem))
     assert len(told) > 5
-    assert all("cannot be read" in each and "move the directory away" in each for each in told)
+    words = ("cannot be read", "are damaged")
+    assert all(any(word in each for word in words) for each in told)
+    assert all("move the directory away" in each for each in told)
 
 
 def _read_all(database: OrdersDatabase, orders: list[OrderInfo]) -> None:

@@ -1,4 +1,4 @@
-"""A disk that is full for one store of this process: what writes its file meets ``/dev/full``.
+"""A disk that is full for one store of this process, and a log that cannot be written.
 
 What lives here: making it full and giving it room again. What does not: any check.
 """
@@ -6,39 +6,35 @@ What lives here: making it full and giving it room again. What does not: any che
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 from soliton.storage.store import Store
 
 
-def writers(directory: Path) -> list[int]:
-    """The descriptors by which this process writes the database of a directory: one for pages, one
-    for the head of the file.
-    """
-    return _open_as((directory / "data.mdb").resolve())
+@contextlib.contextmanager
+def full(store: Store) -> Iterator[None]:
+    """The system says meanwhile that the disk of the store has no room."""
+    directory, real = os.fspath(store.database.directory), os.statvfs
 
+    def statvfs(path: str | bytes | int) -> os.statvfs_result:
+        fields = list(real(path))
+        if not isinstance(path, int) and os.fsdecode(path).startswith(directory):
+            # Free blocks, and those of them that others than the administrator may use.
+            fields[3] = fields[4] = 0
+        return os.statvfs_result(fields)
 
-def _open_as(file: Path) -> list[int]:
-    found = []
-    for link in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):
-            if link.readlink() == file:
-                found.append(int(link.name))
-    return found
+    with mock.patch("os.statvfs", statvfs):
+        yield
 
 
 @contextlib.contextmanager
-def full(store: Store, *, only_head: bool = False) -> Iterator[None]:
-    """No byte can be written meanwhile. With ``only_head`` pages can, but no commit ends."""
-    chosen = writers(store.database.directory)
-    assert len(chosen) == 2, chosen
-    if only_head:
-        # Pages are waited for together.
-        chosen = [each for each in chosen if fcntl.fcntl(each, fcntl.F_GETFL) & os.O_DSYNC]
-        assert len(chosen) == 1, chosen
+def broken_log(store: Store) -> Iterator[None]:
+    """The log that the store writes meets ``/dev/full`` meanwhile, although there is room."""
+    chosen = _open_logs(store.database.directory.resolve())
+    assert chosen
     kept = {descriptor: os.dup(descriptor) for descriptor in chosen}
     device = os.open("/dev/full", os.O_RDWR)
     for descriptor in chosen:
@@ -47,9 +43,16 @@ def full(store: Store, *, only_head: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        # One that was closed meanwhile, and perhaps taken by something else, stays as it is.
-        left = _open_as(Path("/dev/full"))
         for descriptor, saved in kept.items():
-            if descriptor in left:
-                os.dup2(saved, descriptor)
+            os.dup2(saved, descriptor)
             os.close(saved)
+
+
+def _open_logs(directory: Path) -> list[int]:
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            file = link.readlink()
+            if file.parent == directory and file.suffix == ".log":
+                found.append(int(link.name))
+    return found

@@ -14,13 +14,13 @@ from soliton.node.blockchain import Blockchain
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.disk import LONGEST_PAUSE_SECONDS, Disk, WritingPaused
 from soliton.node.events import NodeEvent, PoolAccepted
-from soliton.storage.errors import StorageProblem, StoreFull
+from soliton.storage.errors import StoreFull
 from soliton.storage.store import Store
 from tests.api.chain import AMOUNT, OTHER, RICH, PrivateChain, address_of
 from tests.node import forging
 from tests.node.chains import DEVNET, mine, transfer
 from tests.node.chains import address_of as owner
-from tests.node.full_disk import full
+from tests.node.full_disk import broken_log, full
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
 
@@ -121,21 +121,25 @@ async def test_a_block_that_cannot_be_written_is_not_there(
     assert (await chain.get(f"/transactions/info/{name}")).status == 200
 
 
-def test_a_commit_that_breaks_off_at_its_end(tmp_path: Path) -> None:
-    """LMDB does nothing more after that: it is opened anew."""
+def test_a_write_that_fails(tmp_path: Path) -> None:
+    """RocksDB writes nothing more after that: it is opened anew."""
     chain = ChainWriter(DEVNET, Store(tmp_path, DEVNET.name))
     mine(chain, [transfer(chain, RICH, OTHER, AMOUNT)])
     before = chain.height, chain.last_block.id, chain.balance(owner(OTHER))
     read = chain.store.snapshot()
+    with broken_log(chain.store), pytest.raises(StoreFull):
+        mine(chain, [transfer(chain, RICH, OTHER, AMOUNT)])
+    assert (chain.height, chain.last_block.id, chain.balance(owner(OTHER))) == before
+    assert Blockchain(DEVNET, read).balance(owner(OTHER)) == before[2]
+    with full(chain.store), pytest.raises(StoreFull):
+        mine(chain, [transfer(chain, RICH, OTHER, AMOUNT)])
     closing = threading.Timer(0.2, read.close)
     closing.start()
-    with full(chain.store, only_head=True), pytest.raises(StorageProblem):
-        mine(chain, [transfer(chain, RICH, OTHER, AMOUNT)])
-    # A thread that was reading has let go of it before.
-    assert read.revoked
-    closing.join()
     assert (chain.height, chain.last_block.id, chain.balance(owner(OTHER))) == before
     mine(chain, [transfer(chain, RICH, OTHER, AMOUNT)])
+    # A thread that was reading has closed its snapshot before.
+    assert read.revoked
+    closing.join()
     after = chain.height, chain.last_block.id, chain.balance(owner(OTHER))
     assert after == (3, chain.last_block.id, 2 * AMOUNT)
     chain.store.close()

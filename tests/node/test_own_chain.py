@@ -12,7 +12,6 @@ from itertools import chain as joined
 from pathlib import Path
 from typing import Final
 
-import lmdb
 import msgspec
 import pytest
 
@@ -43,6 +42,7 @@ from tests.node.scenario import (
     WALLET_ADDRESS,
     Scenario,
 )
+from tests.storage.rows import read_rows
 
 ROUNDS: Final = 2
 ROLLED_BACK: Final = 50
@@ -83,11 +83,7 @@ def content(directory: Path) -> dict[bytes, bytes]:
     """Everything in a database but the undo records, and how many transactions its blocks had
     before their microblocks: of whole blocks nobody knows.
     """
-    with (
-        lmdb.open(str(directory), readonly=True, lock=False) as environment,
-        environment.begin() as transaction,
-    ):
-        records = dict(transaction.cursor())
+    records = read_rows(directory)
     for key, value in records.items():
         if key[:1] == layout.REPLACED:
             told = msgspec.structs.replace(layout.decode_replaced(value), count=0)

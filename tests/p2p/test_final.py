@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from soliton.chain.blocks import Block
-from soliton.p2p.receiving import OVERTAKEN, Verdict
+from soliton.p2p.receiving import Verdict
 from tests.node.chains import forge, now
 from tests.node.committing import ACTIVATION, PERIOD, commit, grow
 from tests.p2p.world import OWNERS, Peer, done, make, network
@@ -72,34 +72,11 @@ def test_a_better_chain_from_the_final_block_on_is_taken(pair: tuple[Peer, Peer]
         other.node.chain.append(block)
     chain = other.node.chain
     chain.append(forge(chain, (), OWNERS[0], at=now(chain) + 1))
-    grow(chain, one.node.chain.height + OVERTAKEN, OWNERS[0])
+    grow(chain, one.node.chain.height + 2, OWNERS[0])
     data = [each.data for each in chain_of(other, final + 1)]
     outcome = done(one.service.jobs.receiver.extension(data, 100))
     assert outcome.verdict is Verdict.APPLIED
     assert outcome.depth == 2
-    assert one.tip() == other.tip()
-
-
-def test_what_votes_have_just_made_final_is_given_up_only_for_a_much_longer_chain(
-    pair: tuple[Peer, Peer],
-) -> None:
-    """It is final for whoever has one more block, so leaving it early makes two blocks final."""
-    one, other = pair
-    final = final_chain(one)
-    before, chain = one.tip(), other.node.chain
-    for block in chain_of(one, 2)[: final - 1]:
-        chain.append(block)
-    chain.append(forge(chain, (), OWNERS[0], at=now(chain) + 1))
-    grow(chain, one.node.chain.height + OVERTAKEN - 1, OWNERS[0])
-    receiver = one.service.jobs.receiver
-    outcome = done(receiver.extension([each.data for each in chain_of(other, final + 1)], 100))
-    # Nobody is to blame, and the peer is asked again when it has more.
-    assert outcome.verdict is Verdict.KNOWN
-    assert outcome.reason == f"votes have just made our block at height {final + 1} final"
-    assert one.tip() == before
-    grow(chain, chain.height + 1, OWNERS[0])
-    outcome = done(receiver.extension([each.data for each in chain_of(other, final + 1)], 100))
-    assert outcome.verdict is Verdict.APPLIED
     assert one.tip() == other.tip()
 
 

@@ -2,20 +2,68 @@
 
 from __future__ import annotations
 
-import copy
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import lmdb
 import pytest
 
-from soliton.storage.database import Snapshots
-from soliton.storage.environment import CLOSED
+from soliton.storage.errors import StorageProblem
 from soliton.storage.store import Store
 from tests.storage.test_store import FOLLOWER, block
+
+ROUNDS = 100
+KEYS = 50
+
+READER = """
+import sys
+from pathlib import Path
+from soliton.storage.database import Database
+
+database = Database(Path(sys.argv[1]), durable=False, exclusive=False)
+views = []
+
+def numbers(view):
+    got = {view.get(b"k%d" % key) for key in range(int(sys.argv[2]))}
+    scanned = {value for _, value in view.scan(b"k", b"k")}
+    back = {value for _, value in view.scan_back(b"k")}
+    assert got == scanned == back and len(got) == 1, (got, scanned, back)
+    return got.pop()
+
+for line in sys.stdin:
+    news = database.follow()
+    if line.strip() == "keep":
+        views.append((database.snapshot(), numbers(database)))
+    if line.strip() == "drop" and views:
+        views.pop(0)[0].close()
+    for view, number in views:
+        assert numbers(view) == number
+    print(numbers(database).decode(), news, flush=True)
+"""
+
+
+class Reader:
+    """Another process that reads a store."""
+
+    def __init__(self, directory: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", READER, str(directory), str(KEYS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def look(self, order: str = "") -> str:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(order + "\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+    def end(self) -> None:
+        with self._process:
+            self._process.kill()
 
 
 @pytest.fixture
@@ -25,85 +73,63 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-class _Meanwhile:
-    """An environment where something happens between the first reading and the second."""
-
-    def __init__(self, environment: lmdb.Environment, happens: Iterator[None]) -> None:
-        self._environment = environment
-        self._happens = happens
-
-    def begin(self, **options: Any) -> lmdb.Transaction:
-        if options.get("buffers"):
-            next(self._happens, None)
-        return self._environment.begin(**options)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._environment, name)
+@pytest.fixture
+def reader(store: Store, tmp_path: Path) -> Iterator[Reader]:
+    _write(store, 0)
+    opened = Reader(tmp_path)
+    assert opened.look().startswith("0 ")
+    yield opened
+    opened.end()
 
 
-def test_what_is_read_together_is_of_one_time(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another process may write at any moment; here this one does, between two readings."""
-    store.append(block(1))
-    store.flush()
-    environment = store.database._env
-
-    def writing() -> Iterator[None]:
-        with environment.begin(write=True) as other:
-            other.put(b"zz", b"1")
-        yield
-
-    monkeypatch.setattr(store.database, "_env", _Meanwhile(environment, writing()))
-    assert store.follow() is True
-    assert store.database._read.id() == store.database._views.id()
-    monkeypatch.setattr(store.database, "_env", _Meanwhile(environment, writing()))
-    snapshot = store.snapshot()
-    assert snapshot.database._read.id() == snapshot.database._views.id()
-    snapshot.close()
+def _write(store: Store, number: int) -> None:
+    items: dict[bytes, bytes | None] = {b"k%d" % key: b"%d" % number for key in range(KEYS)}
+    store.database.write(items)
 
 
-def test_a_snapshot_has_the_height_of_what_it_reads(tmp_path: Path, store: Store) -> None:
-    """The process that writes may have gone on since this one looked."""
-    for height in (1, 2, 3):
-        store.append(block(height))
-    store.flush()
-    copied = copy.copy(store)
-    copied._db = copy.copy(store.database)
-    copied.database.snapshots = Snapshots()
-    store.rollback(1)
-    # What a process sees that has not looked again: it is still at height 3.
-    copied.database._read = copied.database._views = CLOSED
-    copied.database.refresh()
-    snapshot = copied.snapshot()
-    assert snapshot.height == 1
-    assert snapshot.meta(3) is None
-    snapshot.close()
-    copied.database._stop_reading()
+def test_readers_see_the_last_batch_whole(store: Store, reader: Reader) -> None:
+    """Whatever the writer has moved to tables, and whichever views of the past are open."""
+    moves = random.Random(3)
+    data = store.database._instance.data
+    for number in range(1, ROUNDS):
+        _write(store, number)
+        if moves.random() < 0.2:
+            data.flush()
+        if moves.random() < 0.05:
+            data.compact_range(None, None)
+        assert reader.look(moves.choice(("", "", "keep", "drop"))) == f"{number} True"
+        if moves.random() < 0.1:
+            data.flush()
+            assert reader.look() == f"{number} False"
 
 
-def test_what_a_killed_process_read_is_let_go_when_the_next_one_writes(tmp_path: Path) -> None:
-    """Pages that it saw could not be reused before."""
+def test_a_reader_needs_a_chain(tmp_path: Path) -> None:
+    with pytest.raises(StorageProblem, match="holds no chain"):
+        Store(tmp_path / "none", "net", exclusive=False)
+    assert not (tmp_path / "none").exists()
+
+
+def test_readers_go_on_when_the_writer_is_killed(tmp_path: Path) -> None:
     store = Store(tmp_path, "net", durable=False)
     store.append(block(1))
     store.close()
-    command = [sys.executable, "-c", FOLLOWER, str(tmp_path)]
-    pipe = subprocess.PIPE
-    # As long as one of them lives, nobody begins with an empty list of readers.
-    with (
-        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as stays,
-        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as goes,
-    ):
-        for process in (stays, goes):
-            assert process.stdin and process.stdout
-            process.stdin.write("\n")
-            process.stdin.flush()
-            assert process.stdout.readline().startswith("False 1 ")
-        goes.kill()
-        goes.wait()
-        store = Store(tmp_path, "net", durable=False)
-        reading = {int(line.split()[0]) for line in store.database._env.readers().splitlines()[1:]}
-        assert stays.pid in reading
-        assert goes.pid not in reading
-        store.close()
-        stays.kill()
+    with subprocess.Popen(
+        [sys.executable, "-c", FOLLOWER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as follower:
+        assert follower.stdin and follower.stdout
+        for height in (2, 3, 4):
+            program = (
+                "import os, sys; from pathlib import Path\n"
+                "from soliton.storage.store import Store\n"
+                "from tests.storage.test_store import block\n"
+                "store = Store(Path(sys.argv[1]), 'net', durable=False)\n"
+                "store.append(block(int(sys.argv[2]))); store.flush(); os.kill(os.getpid(), 9)"
+            )
+            subprocess.run([sys.executable, "-c", program, str(tmp_path), str(height)], check=False)
+            follower.stdin.write("\n")
+            follower.stdin.flush()
+            assert follower.stdout.readline().startswith(f"True {height} ")
+        follower.kill()

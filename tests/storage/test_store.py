@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import lmdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,7 +29,7 @@ from soliton.ledger.state import (
     Changes,
     LeaseBalance,
 )
-from soliton.storage import environment, indexes, layout
+from soliton.storage import indexes, layout
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.directories import stored_network
 from soliton.storage.errors import (
@@ -45,6 +43,7 @@ from soliton.storage.indexes import minimum_balance, minimum_effective_balance
 from soliton.storage.store import Store
 from tests.amounts import examples
 from tests.chain.strategies import data_values, unicode_texts
+from tests.storage.rows import read_rows
 
 ADDRESSES = tuple(Address(bytes((1, 82)) + bytes((number,)) * 24) for number in range(4))
 ASSET = b"a" * 32
@@ -66,11 +65,7 @@ def taken_off(store: Store, height: int) -> list[bytes]:
 
 def content(directory: Path) -> dict[bytes, bytes]:
     """Everything on disk, as another process sees it."""
-    with (
-        lmdb.open(str(directory), readonly=True, lock=False) as environment,
-        environment.begin() as transaction,
-    ):
-        return dict(transaction.cursor())
+    return read_rows(directory)
 
 
 def held(store: Store) -> dict[bytes, bytes]:
@@ -367,35 +362,6 @@ def test_a_layout_of_another_version(tmp_path: Path) -> None:
         Store(tmp_path, "net", durable=False)
 
 
-def test_the_map_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "FIRST_MAP_SIZE", 65_536)
-    store = Store(tmp_path, "net", durable=False)
-    for height in range(1, 30):
-        big = {(ADDRESSES[0], "key"): bytes(30_000)}
-        store.append(block(height, {DATA: big}, seed=height))
-        store.flush()
-    assert store.height == 29
-    store.close()
-    store = Store(tmp_path, "net", durable=False)
-    assert store.get(DATA, (ADDRESSES[0], "key")) == bytes(30_000)
-    store.close()
-
-
-def test_a_map_that_cannot_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "FIRST_MAP_SIZE", 65_536)
-    monkeypatch.setattr(environment, "MAX_MAP_SIZE", 65_536)
-    store = Store(tmp_path, "net", durable=False)
-    store.append(block(1))
-    store.flush()
-    before = held(store)
-    store.append(block(2, {DATA: {(ADDRESSES[0], f"key{n}"): bytes(30_000) for n in range(5)}}))
-    with pytest.raises(StorageProblem, match="larger than this program can map"):
-        store.flush()
-    store.discard_pending()
-    assert (store.height, held(store)) == (1, before)
-    store.close()
-
-
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StorageProblem, match="cannot be opened"):
@@ -456,39 +422,12 @@ def test_a_snapshot_stays_as_it_was(store: Store) -> None:
     assert (store.height, store.get(WAVES, ADDRESSES[0])) == (1, 5)
 
 
-def test_the_store_waits_for_snapshots_before_it_grows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(environment, "FIRST_MAP_SIZE", 1 << 18)
-    store = Store(tmp_path, "net", durable=False)
-    store.append(block(1, {WAVES: {ADDRESSES[0]: 5}}))
-    store.flush()
-    taken = store.snapshot()
-    seen: list[int] = []
-
-    def read() -> None:
-        while not taken.revoked:
-            seen.append(taken.get(WAVES, ADDRESSES[0]))
-        taken.close()
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    entries = {(ADDRESSES[1], f"key {number}"): b"x" * 30_000 for number in range(30)}
-    store.append(block(2, {DATA: entries}))
-    store.flush()
-    reader.join()
-    assert set(seen) <= {5}
-    assert store.get(DATA, (ADDRESSES[1], "key 29")) == b"x" * 30_000
-    store.close()
-
-
 # --- following ------------------------------------------------------------------------------------
 
 FOLLOWER = """
 import sys
 from pathlib import Path
-from soliton.storage import environment, store
-environment.FIRST_MAP_SIZE = 65_536
+from soliton.storage import store
 follower = store.Store(Path(sys.argv[1]), "net", exclusive=False)
 for line in sys.stdin:
     news = follower.follow()
@@ -500,8 +439,7 @@ follower.close()
 """
 
 
-def test_another_process_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "FIRST_MAP_SIZE", 65_536)
+def test_another_process_follows(tmp_path: Path) -> None:
     store = Store(tmp_path, "net", durable=False)
     store.append(block(1))
     store.flush()
@@ -534,7 +472,6 @@ def test_another_process_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         store.rollback(5)
         assert seen() == f"True 5 {first}"
         process.kill()
-    store.database.forget_dead_readers()
     store.close()
 
 

@@ -14,7 +14,6 @@ from soliton.api.context import ApiContext
 from soliton.api.traffic import Resource
 from soliton.node.node import Node
 from soliton.node.peering import NetworkFigures, Peering
-from soliton.storage.environment import MAX_READERS
 from soliton.web.prometheus import COUNTER, GAUGE, Figure, Sample
 
 _MS: Final = 1_000
@@ -158,11 +157,6 @@ METRICS: Final = (
            _of(lambda node: int(node.disk.problem is None))),
     Metric("soliton_store_write_failures_total", COUNTER, "Failed writes",
            _of(lambda node: node.disk.failures_total)),
-    Metric("soliton_store_reader_slots", GAUGE,
-           "Used slots in the store's table of readers, by all processes",
-           _of(lambda node: node.store.database.reader_slots())),
-    Metric("soliton_store_reader_slots_max", GAUGE, "Size of the store's table of readers",
-           _of(lambda _node: MAX_READERS)),
     Metric("soliton_snapshots", GAUGE,
            "Requests of the node's own process that use a snapshot of the chain",
            _of(lambda node: len(node.store.database.snapshots))),

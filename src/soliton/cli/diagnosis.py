@@ -40,7 +40,7 @@ from soliton.node.network_time import (
 )
 from soliton.node.settings import Settings
 from soliton.node.versions import interface_version
-from soliton.storage.pages import DATA_NAME
+from soliton.storage.engine import used_bytes
 from soliton.web.ports import holder
 
 OK: Final = "ok"
@@ -157,7 +157,7 @@ def disk(settings: Settings) -> Iterator[Finding]:
     except OSError as error:
         yield Finding("disk", FAULT, f"{place}: {error.strerror}", "choose another --data-dir")
         return
-    stored = _stored_bytes(directory)
+    stored = used_bytes(directory)
     text = f"{free / _GIB:.1f} GiB free, the chain has {stored / _GIB:.1f} GiB"
     if free < LEAST_FREE_BYTES:
         yield Finding("disk", FAULT, text, f"make room on the disk of {place}")
@@ -183,14 +183,6 @@ def disk(settings: Settings) -> Iterator[Finding]:
 def existing_parent(directory: Path) -> Path:
     """Return a directory, or the first one above it that exists."""
     return next(each for each in (directory, *directory.absolute().parents) if each.exists())
-
-
-def _stored_bytes(directory: Path) -> int:
-    try:
-        # The file has holes: its length says nothing.
-        return (directory / DATA_NAME).stat().st_blocks * 512
-    except OSError:
-        return 0
 
 
 def _measure(directory: Path) -> tuple[float, float]:

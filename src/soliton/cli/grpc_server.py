@@ -84,8 +84,7 @@ class GrpcService:
         )
         try:
             await self._channel.open(self._workers.context.channel_path)
-            forget = node.store.database.forget_dead_readers
-            await self._workers.start(partial(run_grpc, settings), ended=forget)
+            await self._workers.start(partial(run_grpc, settings))
         except BaseException:
             await self.stop()
             raise
@@ -121,9 +120,8 @@ def run_grpc(settings: Settings, worker: WorkerContext, lifeline: Connection) ->
     """Serve until the node ends or stops it. The program of a gRPC process."""
     prepare()
     configure_log(settings.logging)
-    # Calls hold read transactions, which must not stop the node's store from growing.
     directory, name = settings.data_directory, settings.network.name
-    store = Store(directory, name, durable=False, exclusive=False, outgrows=False)
+    store = Store(directory, name, durable=False, exclusive=False)
     try:
         run_program(lambda: _serve(settings, store, worker, lifeline))
     finally:

@@ -45,6 +45,7 @@ _OTHER_MODULES = ImportedLater(
         "config": "soliton.cli.config:config",
         "data": "soliton.cli.ledger_commands:data",
         "data-service": "soliton.cli.data_service:data_service",
+        "db": "soliton.cli.db:db",
         "devnet": "soliton.cli.devnet:devnet",
         "doctor": "soliton.cli.doctor:doctor",
         "keys": "soliton.cli.keys:keys",

@@ -48,8 +48,7 @@ async def start_workers(node: Node, context: ApiContext) -> WorkerService:
     traffic = Traffic(service.counters, counts_calls=False)
     app = build_app(msgspec.structs.replace(context, client_header=CLIENT_HEADER, traffic=traffic))
     program = partial(run_worker, settings, context.obeys)
-    forget = node.store.database.forget_dead_readers
-    await service.start(app, transaction_server(node), program, gauges=GAUGES, ended=forget)
+    await service.start(app, transaction_server(node), program, gauges=GAUGES)
     return service
 
 

@@ -1,10 +1,10 @@
-"""A key-value store on LMDB with write-behind.
+"""A key-value store on RocksDB with write-behind.
 
 Changes are collected in memory, where readers see them, and written by a thread. The changes of a
 step take effect together when the step is kept, or not at all.
 
 What lives here: opening and closing, changes, reading and writing. What does not: the keys
-(``orders_db``), and LMDB itself (``soliton.storage.environment``).
+(``orders_db``), and RocksDB itself (``soliton.storage.engine``).
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ import os
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
-import lmdb
+from rocksdict import Rdict
 
 from soliton.matcher.errors import DatabaseProblem
-from soliton.storage.damage import DATABASE_DAMAGE, UNREADABLE
-from soliton.storage.directories import lock_file
-from soliton.storage.environment import open_environment, write
-from soliton.storage.errors import DamagedStore
+from soliton.storage.damage import UNREADABLE
+from soliton.storage.directories import LMDB_NAME, lock_file
+from soliton.storage.engine import check_space, open_primary, problem_of, write
+from soliton.storage.errors import DamagedStore, StorageProblem
 
-MAP_BYTES: Final = 1 << 36
-"""The maximum size of the database; this reserves address space, not disk space."""
-MAX_READERS: Final = 16
+BUFFER_BYTES: Final = 4 * 1024 * 1024
+"""The size at which a buffer of new values becomes a table."""
 ALL: Final = 1 << 62
 """A limit for reading everything."""
 
@@ -77,32 +76,41 @@ class KeyValues:
         self._before_write = before_write
         self.complete: Callable[[], None] = lambda: None
         """Called before writing and some reads: adds values that are still being computed."""
-        self._reader: lmdb.Transaction | None = None
+        self._directory = directory
+        self._durable = durable
+        self._failed = False
         try:
             directory.mkdir(parents=True, exist_ok=True)
             lock = lock_file(directory / "owner.lock")
             if lock is None:
                 raise DatabaseProblem(f"another matcher has the orders in {directory} open")
-            self._lock = lock
-            try:
-                self._env = open_environment(
-                    directory,
-                    durable=durable,
-                    exclusive=True,
-                    map_size=MAP_BYTES,
-                    max_readers=MAX_READERS,
-                )
-            except BaseException:
-                os.close(lock)
-                raise
-        except (DamagedStore, *DATABASE_DAMAGE) as error:
-            what = error.what if isinstance(error, DamagedStore) else error
-            raise DatabaseProblem(
-                f"the orders in {directory} are damaged: {what}; {_REMEDY}"
-            ) from error
-        except (OSError, lmdb.Error) as error:
+        except OSError as error:
             raise DatabaseProblem(f"cannot open the orders in {directory}: {error}") from error
+        self._lock = lock
+        try:
+            if (directory / LMDB_NAME).exists():
+                raise DatabaseProblem(
+                    f"the orders in {directory} were written by a version that used LMDB; {_REMEDY}"
+                )
+            self._data = self._opened()
+        except BaseException:
+            os.close(lock)
+            raise
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="orders-db")
+
+    def _opened(self) -> Rdict:
+        """Open the database; raises ``DatabaseProblem``."""
+        try:
+            return open_primary(self._directory, BUFFER_BYTES)
+        except Exception as error:
+            problem = problem_of(error, self._directory, "opened")
+            if isinstance(problem, DamagedStore):
+                raise DatabaseProblem(
+                    f"the orders in {self._directory} are damaged: {problem.what}; {_REMEDY}"
+                ) from error
+            raise DatabaseProblem(
+                f"cannot open the orders in {self._directory}: {error}"
+            ) from error
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -144,13 +152,21 @@ class KeyValues:
             raise
         finally:
             self._writing = {}
-            self._forget_reader()
 
     def _write(self, changes: Changes) -> None:
-        puts = sorted((key, value) for key, value in changes.items() if value is not None)
+        size = sum(len(key) + len(value or b"") for key, value in changes.items())
         try:
-            write(self._env, puts, [key for key, value in changes.items() if value is None])
-        except (OSError, lmdb.Error) as error:
+            check_space(self._directory, 2 * size)
+            if self._failed:
+                # After a failure RocksDB refuses all writes.
+                self._data.close()
+                self._data = self._opened()
+                self._failed = False
+            write(self._data, changes, durable=self._durable)
+        except (DatabaseProblem, StorageProblem) as error:
+            raise DatabaseProblem(f"the orders cannot be written: {error}") from error
+        except Exception as error:
+            self._failed = True
             raise DatabaseProblem(f"the orders cannot be written: {error}") from error
 
     async def close(self) -> None:
@@ -162,15 +178,8 @@ class KeyValues:
 
     def _release(self) -> None:
         self._thread.shutdown()
-        self._forget_reader()
-        self._env.close()
+        self._data.close()
         os.close(self._lock)
-
-    def _forget_reader(self) -> None:
-        """End the read transaction: it shows the state before the write just finished."""
-        if self._reader is not None:
-            self._reader.abort()
-            self._reader = None
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -182,11 +191,10 @@ class KeyValues:
         if key in self._writing:
             return self._writing[key]
         try:
-            if self._reader is None:
-                self._reader = self._env.begin()
-            return cast("bytes | None", self._reader.get(key))
-        except lmdb.Error as error:
+            value: bytes | None = self._data.get(key)
+        except Exception as error:
             raise _unreadable(error) from error
+        return value
 
     def _unwritten(self, prefix: bytes) -> Changes:
         """The changes under a prefix that are not on the disk yet."""
@@ -226,18 +234,19 @@ class KeyValues:
     ) -> Iterator[tuple[bytes, bytes]]:
         """The rows on the disk under a prefix, from ``start`` on, or from the last backwards."""
         try:
-            with self._env.begin() as txn, txn.cursor() as cursor:
-                if backwards:
-                    found = cursor.set_range(prefix + b"\xff" * 16)
-                    found = cursor.prev() if found else cursor.last()
-                else:
-                    found = cursor.set_range(start)
-                while found and (key := bytes(cursor.key())).startswith(prefix):
-                    yield key, bytes(cursor.value())
-                    found = cursor.prev() if backwards else cursor.next()
-        except lmdb.Error as error:
+            rows = self._data.iter()
+            if backwards:
+                rows.seek_for_prev(prefix + b"\xff" * 16)
+            else:
+                rows.seek(start)
+            step = rows.prev if backwards else rows.next
+            while rows.valid() and (key := rows.key()).startswith(prefix):
+                yield key, rows.value()
+                step()
+            rows.status()
+        except Exception as error:
             raise _unreadable(error) from error
 
 
-def _unreadable(error: lmdb.Error) -> DatabaseProblem:
+def _unreadable(error: Exception) -> DatabaseProblem:
     return DatabaseProblem(f"the orders cannot be read: {error}; {_REMEDY}")

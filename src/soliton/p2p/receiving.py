@@ -55,12 +55,6 @@ ADOPTED_BLOCKS: Final = 100
 """Limits of a batch of blocks that only extend the chain, adopted together."""
 PROGRESS_MS: Final = 15_000
 """For so long after blocks of peers mining waits for the rest of a better chain."""
-OVERTAKEN: Final = 5
-"""Votes in our last block make its parent final once it has a successor. Until then it is given up
-only for a chain that is so many blocks longer: otherwise those who have voted for it would go on to
-vote for another block in its place, while somebody has the successor. The reference gives it up for
-any better chain, so there must be a limit, or we would be left behind.
-"""
 MAX_REFUSED: Final = 1_000
 """Places, of a generator on a parent, that are known to have an invalid block."""
 MANY_BLOCKS: Final = 50
@@ -295,11 +289,6 @@ class Receiver:
         if height < chain.finalized_height:
             words = f"its chain lacks our final block at height {chain.finalized_height}"
             return Outcome(Verdict.NOT_OURS, words)
-        pending = chain.finalized_with(chain.height)
-        if height < pending and height + len(new) < chain.height + OVERTAKEN:
-            return Outcome(
-                Verdict.KNOWN, f"votes have just made our block at height {pending} final"
-            )
         for at, each in enumerate(new, height + 1):
             # Scores, which divide by it, are compared before the header is checked.
             if each.head.header.base_target <= 0:

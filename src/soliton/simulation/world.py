@@ -44,8 +44,6 @@ KNOWN_AT_START: Final = 2
 DOWN_SECONDS: Final = (5, 60)
 """How long a host that has crashed is down."""
 CHECK_EVERY_MS: Final = 1_000
-BANS_IN_PERIOD: Final = 16
-"""A host is blacklisted for this part of a generation period, if that is less than usual."""
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -114,22 +112,12 @@ class World:
                 commit_to_generation=self.plan.generation_period > 0,
             ),
             peers=msgspec.structs.replace(
-                base.peers,
-                node_name=f"host {number}",
-                declared=HostPort(str(address.ip), PORT),
-                blacklist_ms=self._blacklist_ms(base.peers.blacklist_ms),
+                base.peers, node_name=f"host {number}", declared=HostPort(str(address.ip), PORT)
             ),
         )
         return Place(
             number, address, settings, tuple(map(_address, sorted(known))), skew, account(number)
         )
-
-    def _blacklist_ms(self, usual: int) -> int:
-        """Return how long hosts are blacklisted. Public networks have periods of days: whoever is
-        blacklisted for a fork below a final block comes back long before the generators change.
-        """
-        period = self.plan.generation_period * self.plan.block_time
-        return min(usual, period // BANS_IN_PERIOD) if period else usual
 
     def start(self, place: Place) -> Host:
         """Start or restart a host."""

@@ -1,7 +1,7 @@
 """Records that cannot be read: which kind, and what the operator should do.
 
 What lives here: converting errors of decoders and of the database to ``DamagedStore``. What does
-not: the decoders (``layout``, ``soliton.chain``), the length of the file (``pages``).
+not: the decoders (``layout``, ``soliton.chain``).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Final, ParamSpec, TypeVar
 
-import lmdb
 import msgspec
 
 from soliton.errors import InputError
 from soliton.storage import layout
+from soliton.storage.engine import is_damage
 from soliton.storage.errors import DamagedStore, NotBelow, StorageProblem
 
 T = TypeVar("T")
@@ -33,20 +33,11 @@ UNREADABLE: Final = (
 )
 """The errors that decoders raise on corrupt bytes."""
 
-DATABASE_DAMAGE: Final = (
-    lmdb.CorruptedError,
-    lmdb.PageNotFoundError,
-    lmdb.InvalidError,
-    lmdb.VersionMismatchError,
-    lmdb.BadChecksumError,
-    # A transaction that has met such a page reads nothing any more.
-    lmdb.BadTxnError,
-)
-
 
 def unreadable(key: bytes, error: Exception) -> StorageProblem:
     """Return the error for a record that cannot be read."""
-    if isinstance(error, lmdb.Error) and not isinstance(error, DATABASE_DAMAGE):
+    # RocksDB's errors have no class of their own.
+    if type(error) is Exception and not is_damage(error):
         return StorageProblem(f"the store cannot be read: {error}")
     return DamagedStore(
         f"{kind_of(key)} ({key[:80].hex()}) cannot be read: {type(error).__name__} {error}"

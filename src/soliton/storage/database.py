@@ -1,39 +1,142 @@
 """The database: consistent reads, and writes in atomic batches.
 
-What lives here: renewing read transactions, growing the map, reopening after a disk failure,
-snapshots. What does not: records and blocks (``reader``, ``store``), single calls of LMDB
-(``environment``).
+What lives here: snapshots, following another process, reopening after a disk failure. What does
+not: records and blocks (``reader``, ``store``), single calls of RocksDB (``engine``).
 """
 
 from __future__ import annotations
 
 import copy
 import os
+import shutil
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import lmdb
+from rocksdict import Rdict, RdictIter, Snapshot
 
 from soliton.errors import InvariantBroken
 from soliton.storage.damage import unreadable
 from soliton.storage.directories import take_ownership
-from soliton.storage.environment import (
-    CLOSED,
-    MAX_MAP_SIZE,
-    begin_reading,
-    grow,
-    open_environment,
-    problem_of,
+from soliton.storage.engine import (
+    CURRENT_NAME,
+    WRITE_BUFFER_BYTES,
+    Sequence,
+    check_space,
+    manifest_state,
+    open_primary,
+    open_secondary,
+    open_unchanged,
     translate_errors,
+    used_bytes,
     write,
 )
-from soliton.storage.errors import StoreBusy
+from soliton.storage.errors import StorageProblem, StoreBusy
 from soliton.storage.timeline import Timeline
 
 MAX_SNAPSHOTS: Final = 32
 """The number of snapshots that one process may have open."""
+FIRST_ROWS: Final = 4
+MAX_ROWS: Final = 256
+"""How many rows a scan reads at once: few at first, since many callers want one."""
+OPENING_TRIES: Final = 10
+"""How often a reader tries to open a database whose writer changes the set of its files."""
+_ABSENT: Final = "key not found"
+"""What a snapshot of RocksDB raises for a key that it lacks; the error has no class of its own."""
+_LAST: Final = b"\xff" * 33
+"""Above every end of a key."""
+
+
+class Closed:
+    """A placeholder for a closed database; reading from it raises ``StoreBusy``."""
+
+    __slots__ = ()
+
+    def get(self, _key: bytes) -> bytes | None:
+        """Raise ``StoreBusy``."""
+        raise StoreBusy("the store is not being read: it was closed, or too many read it")
+
+    def iter(self) -> RdictIter:
+        """Raise ``StoreBusy``."""
+        self.get(b"")
+        raise AssertionError
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+CLOSED: Final = Closed()
+
+
+class _Instance:
+    """An open database, which is closed when the last one that reads it is done."""
+
+    __slots__ = ("_directory", "_lock", "_manifest", "_own_files", "_users", "data")
+
+    def __init__(self, directory: Path, opening: Callable[[Path], Rdict] | None = None) -> None:
+        """Open it with one of the functions of ``engine``, by default for reading what another
+        process writes; raises errors of RocksDB and the operating system.
+        """
+        self._directory = directory
+        self._users = 1
+        self._lock = threading.Lock()
+        self._own_files: str | None = None
+        if opening is not None:
+            self.data: Rdict = opening(directory)
+            return
+        if not (directory / CURRENT_NAME).exists():
+            raise StorageProblem(f"{directory} holds no chain")
+        self._own_files = tempfile.mkdtemp(prefix="soliton-reader-")
+        try:
+            self._open_secondary(directory, Path(self._own_files))
+        except BaseException:
+            shutil.rmtree(self._own_files, ignore_errors=True)
+            raise
+
+    def _open_secondary(self, directory: Path, own_files: Path) -> None:
+        """Open it for reading; the writer may delete files meanwhile, so it is tried again."""
+        for _ in range(OPENING_TRIES):
+            self._manifest = manifest_state(directory)
+            try:
+                # A reader that follows passes over tables that are damaged or missing.
+                open_unchanged(directory).close()
+                self.data = open_secondary(directory, own_files)
+            except Exception:
+                if manifest_state(directory) == self._manifest:
+                    raise
+                continue
+            # Otherwise a log may be gone whose records are in a table that was not seen.
+            if manifest_state(directory) == self._manifest:
+                return
+            self.data.close()
+        raise StoreBusy("the store's files change too fast for this reader")
+
+    def catch_up(self) -> bool:
+        """Read what the writer has appended to its log. Return false if the instance cannot see
+        all: what the writer has moved to tables hides behind older records in memory.
+        """
+        if manifest_state(self._directory) != self._manifest:
+            return False
+        self.data.try_catch_up_with_primary()
+        return manifest_state(self._directory) == self._manifest
+
+    def use(self) -> _Instance:
+        """Count one more reader."""
+        with self._lock:
+            self._users += 1
+        return self
+
+    def close(self) -> None:
+        """Count one reader less."""
+        with self._lock:
+            self._users -= 1
+            if self._users:
+                return
+        self.data.close()
+        if self._own_files is not None:
+            shutil.rmtree(self._own_files, ignore_errors=True)
 
 
 class Database:
@@ -43,167 +146,177 @@ class Database:
 
     __slots__ = (
         "_durable",
-        "_env",
-        "_map_size",
+        "_exclusive",
+        "_failed",
+        "_get",
+        "_instance",
+        "_iter",
         "_origin",
         "_owner",
-        "_read",
-        "_views",
+        "_seen",
+        "_sequence",
         "directory",
+        "moment",
         "revoked",
         "snapshots",
         "timeline",
     )
 
-    def __init__(
-        self, directory: Path, *, durable: bool, exclusive: bool, outgrows: bool = True
-    ) -> None:
-        """Open the database, creating it if necessary; raise ``StorageProblem``.
-
-        Without ``outgrows`` the map has its maximum size, so that snapshots of this process can
-        stay open while another process enlarges the database.
-        """
+    def __init__(self, directory: Path, *, durable: bool, exclusive: bool) -> None:
+        """Open the database, creating it if necessary; raise ``StorageProblem``."""
         self.directory = directory
-        self._map_size = None if outgrows else MAX_MAP_SIZE
         self._durable = durable
+        self._exclusive = exclusive
+        self._failed = False
         self._owner: int | None = None
-        # LMDB's types do not distinguish transactions that return bytes from those with buffers.
-        self._read: Any = CLOSED
-        self._views: Any = CLOSED
+        self._instance: Any = CLOSED
+        self._sequence: Sequence | None = None
+        self._get: Any = CLOSED.get
+        self._iter: Any = CLOSED.iter
+        self._seen = 0
+        self.moment = 0
+        """The number of the last change that is visible."""
         self.revoked = False
         self._origin: Database | None = None
         self.snapshots = Snapshots()
         self.timeline = Timeline()
         with translate_errors(directory, "opened"):
-            directory.mkdir(parents=True, exist_ok=True)
-            self._owner = take_ownership(directory) if exclusive else None
+            if exclusive:
+                directory.mkdir(parents=True, exist_ok=True)
+                self._owner = take_ownership(directory)
             try:
-                self._env = open_environment(
-                    directory, durable=durable, exclusive=exclusive, map_size=self._map_size
-                )
+                self._open()
             except BaseException:
-                self._release()
+                self.close()
                 raise
-        try:
-            self.refresh("opened")
-        except BaseException:
-            self.close()
-            raise
+
+    def _open(self) -> None:
+        self._instance = _Instance(self.directory, open_primary if self._exclusive else None)
+        if self._sequence is None:
+            self._sequence = Sequence(self.directory, writes=self._exclusive)
+        self._read_latest()
+        if self._exclusive:
+            self._sequence.publish(self.moment)
+
+    def _read_latest(self) -> None:
+        data = self._instance.data
+        self._get, self._iter = data.get, data.iter
+        self.moment = data.latest_sequence_number()
 
     # --- reading ----------------------------------------------------------------------------------
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key."""
         try:
-            value: bytes | None = self._read.get(key)
-        except lmdb.Error as error:
-            raise unreadable(key, error) from error
-        return value
-
-    def view(self, key: bytes) -> memoryview | None:
-        """The same without copying; the buffer is valid until the next refresh."""
-        try:
-            value: memoryview | None = self._views.get(key)
-        except lmdb.Error as error:
+            value: bytes | None = self._get(key)
+        except StorageProblem:
+            raise
+        except Exception as error:
             raise unreadable(key, error) from error
         return value
 
     def scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Yield the keys and values of a prefix in ascending order, from ``start`` on."""
-        try:
-            with self._read.cursor() as cursor:
-                found = cursor.set_range(start)
-                while found and cursor.key().startswith(prefix):
-                    yield cursor.key(), cursor.value()
-                    found = cursor.next()
-        except lmdb.Error as error:
-            raise unreadable(prefix, error) from error
+        rows, count = self._rows(prefix), FIRST_ROWS
+        while True:
+            found = self._read(rows.seek, rows, rows.next, prefix, start, count)
+            yield from found
+            if len(found) < count:
+                return
+            start, count = found[-1][0] + b"\0", min(2 * count, MAX_ROWS)
 
     def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """The same in descending order, below ``prefix + before``, or from the last one."""
-        try:
-            with self._read.cursor() as cursor:
-                found = cursor.set_range(prefix + (before or b"\xff" * 33))
-                found = cursor.prev() if found else cursor.last()
-                while found and cursor.key().startswith(prefix):
-                    yield cursor.key(), cursor.value()
-                    found = cursor.prev()
-        except lmdb.Error as error:
-            raise unreadable(prefix, error) from error
+        rows, count = self._rows(prefix), FIRST_ROWS
+        end = prefix + (before or _LAST)
+        while True:
+            # One more, since the first may be the end itself.
+            found = self._read(rows.seek_for_prev, rows, rows.prev, prefix, end, count + 1)
+            is_last = len(found) <= count
+            if found and found[0][0] == end:
+                del found[0]
+            yield from found
+            if is_last:
+                return
+            end, count = found[-1][0], min(2 * count, MAX_ROWS)
 
-    @property
-    def moment(self) -> int:
-        """The number of the last write that is visible."""
-        number: int = self._read.id()
-        return number
+    def _rows(self, prefix: bytes) -> RdictIter:
+        try:
+            rows: RdictIter = self._iter()
+        except StorageProblem:
+            raise
+        except Exception as error:
+            raise unreadable(prefix, error) from error
+        return rows
+
+    def _read(
+        self,
+        seek: Callable[[bytes], None],
+        rows: RdictIter,
+        step: Callable[[], None],
+        prefix: bytes,
+        at: bytes,
+        count: int,
+    ) -> list[tuple[bytes, bytes]]:
+        """Read some rows at once: the scans of a snapshot share its iterator."""
+        found = []
+        try:
+            seek(at)
+            while rows.valid() and (key := rows.key()).startswith(prefix):
+                found.append((key, rows.value()))
+                if len(found) == count:
+                    return found
+                step()
+            rows.status()
+        except Exception as error:
+            raise unreadable(prefix, error) from error
+        return found
 
     def used_bytes(self) -> int:
-        """Return the size of the used part of the database file."""
-        info, page = self._env.info(), self._env.stat()["psize"]
-        used: int = (info["last_pgno"] + 1) * page
-        return used
-
-    def reader_slots(self) -> int:
-        """Return the number of occupied reader slots, of all processes."""
-        return sum(1 for line in self._env.readers().splitlines()[1:] if line.strip())
-
-    def forget_dead_readers(self) -> None:
-        """Free the reader slots of processes that were killed."""
-        self._env.reader_check()
+        """Return the size of the files of the database."""
+        return used_bytes(self.directory)
 
     def follow(self) -> bool:
         """Read what another process has written meanwhile; return whether anything is new."""
+        if self._exclusive or self._sequence is None or self._origin is not None:
+            return False
+        published = self._sequence.read()
+        if published == self._seen:
+            return False
         before = self.moment
-        try:
-            self.refresh("read")
-        except lmdb.MapResizedError:
-            self.snapshots.revoke()
-            self._stop_reading()
-            # 0 adopts the map size that the other process has set.
-            self._env.set_mapsize(0)
-            self.refresh("read")
+        with translate_errors(self.directory, "read"):
+            self._catch_up(published)
         return self.moment != before
+
+    def _catch_up(self, published: int) -> None:
+        """Make all changes up to a number visible. Views of the past stay as they are: the tables
+        that they need are open, and an instance that has caught up cannot go back.
+        """
+        if len(self.snapshots) or not self._instance.catch_up():
+            instance = _Instance(self.directory)
+            self._instance.close()
+            self._instance = instance
+        self._read_latest()
+        if self.moment >= published:
+            self._seen = published
 
     def snapshot(self) -> Database:
         """Return a snapshot, which one other thread may read.
 
-        That thread must close it soon after ``revoked`` is set, because the database cannot grow
-        before. Raises ``StoreBusy`` if too many are open.
+        That thread must close it soon after ``revoked`` is set. Raises ``StoreBusy`` if too many
+        are open.
         """
         self.snapshots.check_room()
         snapshot = copy.copy(self)
-        snapshot._read = snapshot._views = CLOSED
-        try:
-            snapshot.refresh("read")
-        except lmdb.MapResizedError as error:
-            raise StoreBusy("the store has just grown") from error
+        data = self._instance.data
+        # Iterators that a snapshot of RocksDB makes are not those of its moment.
+        snapshot._get, rows = _getter(data.snapshot()), data.iter()
+        snapshot._iter = lambda: rows
+        snapshot._instance = self._instance.use()
         snapshot._owner = None
         snapshot._origin = self
         self.snapshots.add(snapshot)
         return snapshot
-
-    def refresh(self, doing: str = "read") -> None:
-        """Begin new read transactions, which see the latest write."""
-        self._stop_reading()
-        try:
-            self._read, self._views = begin_reading(self._env)
-        except lmdb.MapResizedError:
-            raise
-        except lmdb.ReadersFullError:
-            # Slots of killed processes may be freed.
-            self._env.reader_check()
-            with translate_errors(self.directory, doing):
-                self._read, self._views = begin_reading(self._env)
-        except lmdb.PanicError:
-            self._open_again(doing)
-        except lmdb.Error as error:
-            raise problem_of(error, self.directory, doing) from error
-
-    def _stop_reading(self) -> None:
-        self._read.abort()
-        self._views.abort()
-        # An ended transaction holds its reader slot until its object is deleted.
-        self._read = self._views = CLOSED
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -214,58 +327,83 @@ class Database:
         """
         if self._origin is not None:
             raise InvariantBroken("a snapshot of the store is not written")
+        if self._sequence is None or not self._exclusive:
+            raise InvariantBroken("the store is written by another process")
         self.timeline.record(items, self.get)
-        # Sorted keys let the database append to pages instead of searching for each key.
-        deletes = [key for key, value in items.items() if value is None]
-        puts = [(key, value) for key in sorted(items) if (value := items[key]) is not None]
-        try:
-            while True:
-                try:
-                    # The read transactions stay open, so that this process keeps its reader slots.
-                    write(self._env, puts, deletes)
-                    break
-                except lmdb.MapFullError:
-                    self._grow()
-        except (OSError, lmdb.Error) as error:
-            self.refresh()
-            raise problem_of(error, self.directory, "written") from error
-        self.refresh()
+        size = sum(len(key) + len(value or b"") for key, value in items.items())
+        check_space(self.directory, 2 * size)
+        with translate_errors(self.directory, "written"):
+            if self._failed:
+                self._open_again()
+            self._sequence.publish(self.moment + len(items))
+            try:
+                write(self._instance.data, items, durable=self._durable)
+            except BaseException:
+                self._failed = True
+                raise
+        self.moment = self._instance.data.latest_sequence_number()
 
-    def _grow(self) -> None:
-        self.snapshots.revoke()
-        self._stop_reading()
-        try:
-            grow(self._env)
-        finally:
-            self.refresh()
+    def flush(self) -> None:
+        """Write what is in the log to tables."""
+        with translate_errors(self.directory, "written"):
+            self._instance.data.flush()
 
-    def _open_again(self, doing: str) -> None:
-        """Reopen the database: after a disk failure during a commit LMDB refuses all operations."""
+    def compact(self) -> None:
+        """Rewrite all tables without what was deleted or replaced."""
+        self.flush()
+        with translate_errors(self.directory, "compacted"):
+            self._instance.data.compact_range(None, None)
+
+    def _open_again(self) -> None:
+        """Reopen the database: after a failure RocksDB refuses all writes. Opening writes what is
+        in the log to a table. Where that fails, the database can be read all the same.
+        """
+        check_space(self.directory, WRITE_BUFFER_BYTES)
         self.snapshots.revoke()
-        with translate_errors(self.directory, doing):
-            self._env.close()
-            self._env = open_environment(
-                self.directory,
-                durable=self._durable,
-                exclusive=self._owner is not None,
-                map_size=self._map_size,
-            )
-            self._read, self._views = begin_reading(self._env)
+        self._instance.close()
+        self._instance = CLOSED
+        self._get, self._iter = CLOSED.get, CLOSED.iter
+        try:
+            self._open()
+        except Exception:
+            self._instance = _Instance(self.directory, open_unchanged)
+            self._read_latest()
+            raise
+        self._failed = False
 
     def close(self) -> None:
         """Close the database, or only this snapshot."""
-        self._stop_reading()
+        self._get, self._iter = CLOSED.get, CLOSED.iter
+        instance, self._instance = self._instance, CLOSED
         if self._origin is not None:
-            self._origin.snapshots.remove(self)
+            origin, self._origin = self._origin, None
+            instance.close()
+            origin.snapshots.remove(self)
             return
         self.snapshots.revoke()
-        self._env.close()
-        self._release()
-
-    def _release(self) -> None:
+        instance.close()
+        if self._sequence is not None:
+            self._sequence.close()
+            self._sequence = None
         if self._owner is not None:
             os.close(self._owner)
             self._owner = None
+
+
+def _getter(view: Snapshot) -> Callable[[bytes], bytes | None]:
+    """Return the function that reads a key of a view."""
+    read = view.__getitem__
+
+    def get(key: bytes) -> bytes | None:
+        try:
+            value: bytes = read(key)
+        except Exception as error:
+            if str(error) == _ABSENT:
+                return None
+            raise
+        return value
+
+    return get
 
 
 class Snapshots:

@@ -8,14 +8,15 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-
-import lmdb
+from typing import Final
 
 from soliton.storage import layout
 from soliton.storage.damage import unreadable
-from soliton.storage.environment import translate_errors
+from soliton.storage.engine import CURRENT_NAME, open_unchanged, translate_errors
 from soliton.storage.errors import StoreInUse, WrongStore
-from soliton.storage.pages import DATA_NAME, check_length
+
+LMDB_NAME: Final = "data.mdb"
+"""The file of stores up to layout 2."""
 
 
 def lock_file(path: Path) -> int | None:
@@ -71,15 +72,22 @@ def check_identity(directory: Path, name: bytes, version: bytes | None, network:
         raise WrongStore(f"{directory} was written by another version; import the chain anew")
 
 
+def earlier_version(directory: Path) -> WrongStore:
+    """Return the error for a store that has to be upgraded first."""
+    return WrongStore(
+        f"{directory} was written by an earlier version: `soliton db upgrade {directory}` makes it "
+        "one of this version"
+    )
+
+
 def _stored_identity(directory: Path) -> tuple[bytes | None, bytes | None]:
     with translate_errors(directory, "read"):
-        if not (directory / DATA_NAME).exists():
+        if (directory / LMDB_NAME).exists():
+            raise earlier_version(directory)
+        if not (directory / CURRENT_NAME).exists():
             return None, None
-        check_length(directory, mend=False)
-        with (
-            lmdb.open(
-                os.fsencode(directory), readonly=True, lock=False, readahead=False
-            ) as environment,
-            environment.begin() as transaction,
-        ):
-            return transaction.get(layout.NETWORK), transaction.get(layout.VERSION)
+        database = open_unchanged(directory)
+        try:
+            return database.get(layout.NETWORK), database.get(layout.VERSION)
+        finally:
+            database.close()

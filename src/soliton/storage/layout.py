@@ -46,7 +46,7 @@ Numbers in keys are big-endian, so that keys sort by height.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -92,7 +92,7 @@ from soliton.ledger.state import (
     Table,
 )
 
-LAYOUT_VERSION: Final = 2
+LAYOUT_VERSION: Final = 3
 
 BLOCK: Final = b"b"
 META: Final = b"m"
@@ -153,6 +153,9 @@ KINDS: Final = {
     b"!": "a fact about the store itself",
 }
 """The kinds of records by prefix, for error messages."""
+
+Rows = Iterator[tuple[bytes, bytes]]
+"""Keys and values in the order of keys."""
 
 HEIGHT_BYTES: Final = 4
 LOCATION: Final = struct.Struct(">IHIIBI")

@@ -1,7 +1,7 @@
 """Reading the store: state, blocks and records of one chain.
 
 What lives here: reading and decoding records, pending ones first. What does not: writing
-(``store``), the key layout (``layout``), LMDB (``database``), indexes (``indexes``).
+(``store``), the key layout (``layout``), RocksDB (``database``), indexes (``indexes``).
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class StoreReader:
     def snapshot(self) -> StoreReader:
         """Return a snapshot of the store, which one other thread may read.
 
-        That thread must close it soon after ``revoked`` is set, because the store cannot grow
-        before. Raises ``StoreBusy`` if too many are open.
+        That thread must close it soon after ``revoked`` is set. Raises ``StoreBusy`` if too many
+        are open.
         """
         database = self._db.snapshot()
         try:
@@ -165,8 +165,7 @@ class StoreReader:
         without copying the rest of the block.
         """
         key = height_key(layout.BLOCK, height)
-        data: bytes | memoryview | None
-        data = self._pending[key] if key in self._pending else self._db.view(key)
+        data = self._pending[key] if key in self._pending else self._db.get(key)
         if data is None and self.below is not None:
             data = self.below.get(key)
         if data is None:

@@ -26,7 +26,7 @@ from soliton.storage.below import Below
 from soliton.storage.block_records import put_history, put_replaced, put_transactions
 from soliton.storage.blocks import NewBlock
 from soliton.storage.database import Database
-from soliton.storage.directories import check_identity
+from soliton.storage.directories import LMDB_NAME, check_identity, earlier_version
 from soliton.storage.errors import DamagedStore, RollbackTooDeep, StorageProblem
 from soliton.storage.indexes import index_records
 from soliton.storage.layout import height_key
@@ -91,30 +91,32 @@ class Store(StoreReader):
         durable: bool = True,
         undo_depth: int = UNDO_DEPTH,
         exclusive: bool = True,
-        outgrows: bool = True,
         below: Below | None = None,
     ) -> None:
         """Open the store of a network in ``directory``, creating it if necessary.
 
         ``durable`` waits for the disk at each flush. ``exclusive`` makes this process the only
-        writer; readers open it without. ``outgrows`` as in ``Database``. ``below`` is the base
-        layer of a fork. Raises ``WrongStore``, ``StoreInUse``, ``DamagedStore`` or another
-        ``StorageProblem``.
+        writer; readers open it without, which needs a chain. ``below`` is the base layer of a
+        fork. Raises ``WrongStore``, ``StoreInUse``, ``DamagedStore`` or another ``StorageProblem``.
         """
         self._undo_depth = undo_depth
         self._steps: list[_Step] = []
         self._steps_height = 0
         self._moment = 0
-        database = Database(directory, durable=durable, exclusive=exclusive, outgrows=outgrows)
+        if (directory / LMDB_NAME).exists():
+            raise earlier_version(directory)
+        database = Database(directory, durable=durable, exclusive=exclusive)
         try:
             super().__init__(database, below)
-            self._check_identity(directory, network)
+            self._check_identity(directory, network, exclusive=exclusive)
         except BaseException:
             database.close()
             raise
 
-    def _check_identity(self, directory: Path, network: str) -> None:
+    def _check_identity(self, directory: Path, network: str, *, exclusive: bool) -> None:
         stored = self._raw(layout.NETWORK)
+        if stored is None and not exclusive:
+            raise StorageProblem(f"{directory} holds no chain")
         if stored is None:
             self._pending[layout.NETWORK] = network.encode()
             self._pending[layout.VERSION] = bytes((layout.LAYOUT_VERSION,))

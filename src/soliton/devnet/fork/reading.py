@@ -6,15 +6,16 @@ does not: the requests (``chain``).
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from queue import Full, Queue
 from typing import Final, TypeVar
 
-from soliton.storage.database import Database
 from soliton.storage.errors import BelowProblem
 
 T = TypeVar("T")
@@ -23,53 +24,77 @@ THREADS: Final = 4
 """Limit on concurrent requests."""
 MAX_WAITING: Final = 256
 """Limit on queued requests; more are refused."""
-_THERE: Final = b"\1"
-_ABSENT: Final = b"\0"
+CACHE_NAME: Final = "records.sqlite"
+BUSY_SECONDS: Final = 10.0
+"""How long to wait for another process that writes the cache."""
+_LAST: Final = b"\xff" * 64
+"""Above every end of a key."""
 
 
 class RecordCache:
-    """A cache of records on disk; ``None`` is the record of an entry that does not exist."""
+    """A cache of records on disk; ``None`` is the record of an entry that does not exist.
+
+    Several devnets may share it. It is an SQLite database, since the store of a chain has one
+    writer. Raises ``BelowProblem``.
+    """
 
     def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
-        # Several devnets may share it.
-        self._database = Database(directory, durable=False, exclusive=False, outgrows=False)
+        self._path = directory / CACHE_NAME
         self._lock = threading.Lock()
-        self._is_open = True
+        self._data: sqlite3.Connection | None = None
+        with self._translated():
+            directory.mkdir(parents=True, exist_ok=True)
+            self._data = sqlite3.connect(self._path, timeout=BUSY_SECONDS, check_same_thread=False)
+            self._data.execute("PRAGMA journal_mode = WAL")
+            # What a power failure takes can be read again.
+            self._data.execute("PRAGMA synchronous = OFF")
+            self._data.execute(
+                "CREATE TABLE IF NOT EXISTS records "
+                "(key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID"
+            )
 
     def get(self, key: bytes) -> tuple[bytes | None] | None:
         """Return the cached record of a key in a tuple, ``None`` if there is none."""
-        with self._lock:
-            found = self._opened().get(key)
-        if found is None:
-            return None
-        return (found[1:] if found[:1] == _THERE else None,)
+        with self._reading() as data:
+            found: tuple[bytes | None] | None = data.execute(
+                "SELECT value FROM records WHERE key = ?", (key,)
+            ).fetchone()
+        return found
 
     def put(self, records: dict[bytes, bytes | None]) -> None:
         """Add records."""
-        marked: dict[bytes, bytes | None] = {
-            key: _ABSENT if value is None else _THERE + value for key, value in records.items()
-        }
-        with self._lock:
-            self._opened().write(marked)
+        with self._reading() as data, data:
+            data.executemany("INSERT OR REPLACE INTO records VALUES (?, ?)", records.items())
 
     def under(self, prefix: bytes) -> list[tuple[bytes, bytes]]:
         """Return all cached entries under a prefix, in key order."""
-        with self._lock:
-            found = list(self._opened().scan(prefix, prefix))
-        return [(key, value[1:]) for key, value in found if value[:1] == _THERE]
+        with self._reading() as data:
+            return data.execute(
+                "SELECT key, value FROM records "
+                "WHERE key >= ? AND key < ? AND value IS NOT NULL ORDER BY key",
+                (prefix, prefix + _LAST),
+            ).fetchall()
 
-    def _opened(self) -> Database:
-        if not self._is_open:
-            raise BelowProblem("the chain of the fork is closed")
-        return self._database
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._translated():
+            if self._data is None:
+                raise BelowProblem("the chain of the fork is closed")
+            yield self._data
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise BelowProblem(f"the cache {self._path} cannot be used: {error}") from error
 
     def close(self) -> None:
         """Close it; later reads raise ``BelowProblem``."""
         with self._lock:
-            if self._is_open:
-                self._is_open = False
-                self._database.close()
+            if self._data is not None:
+                self._data.close()
+                self._data = None
 
 
 class Readers:

@@ -1,0 +1,125 @@
+"""``soliton db``: what a store consists of, a copy of one in use, and its compaction.
+
+What lives here: the commands. What does not: the key layout (``soliton.storage.layout``), the check
+of a chain (``soliton.cli.verify``).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from soliton.cli.helping import CONTEXT
+from soliton.errors import InputError
+
+_DIRECTORY = click.Path(path_type=Path, file_okay=False)
+ROWS_AT_ONCE = 20_000
+"""Rows of one batch of a copy."""
+
+
+class CopyExists(InputError):
+    """The directory for a copy is not empty."""
+
+
+@click.group(context_settings=CONTEXT)
+def db() -> None:
+    """The store of a chain, or the orders of a matcher."""
+
+
+@db.command()
+@click.argument("directory", type=_DIRECTORY)
+def stats(directory: Path) -> None:
+    """Count the records of a chain by kind.
+
+    DIRECTORY is the folder data of a node, which may be running. Bytes are those of keys and values
+    before compression.
+    """
+    from soliton.storage.damage import kind_of
+    from soliton.storage.database import Database
+
+    database = Database(directory, durable=False, exclusive=False)
+    counts: dict[bytes, list[int]] = {}
+    try:
+        for key, value in database.scan(b"", b""):
+            count = counts.setdefault(key[:1], [0, 0])
+            count[0] += 1
+            count[1] += len(key) + len(value)
+        used = database.used_bytes()
+    finally:
+        database.close()
+    for prefix, (number, size) in sorted(counts.items(), key=lambda item: -item[1][1]):
+        click.echo(f"{number:>14,} {size:>16,} bytes  {kind_of(prefix)}")
+    total = sum(size for _, size in counts.values())
+    click.echo(f"{sum(number for number, _ in counts.values()):>14,} {total:>16,} bytes  all")
+    click.echo(f"{'':>14} {used:>16,} bytes  on the disk")
+
+
+@db.command()
+@click.argument("source", type=_DIRECTORY)
+@click.argument("target", type=_DIRECTORY)
+def copy(source: Path, target: Path) -> None:
+    """Copy a store that may be in use.
+
+    The copy in TARGET is what SOURCE was at one moment.
+    """
+    from soliton.storage.database import Database
+
+    if target.exists() and any(target.iterdir()):
+        raise CopyExists(f"{target} is not empty")
+    database = Database(source, durable=False, exclusive=False)
+    try:
+        new = Database(target, durable=True, exclusive=True)
+        try:
+            rows: dict[bytes, bytes | None] = {}
+            for key, value in database.scan(b"", b""):
+                rows[key] = value
+                if len(rows) == ROWS_AT_ONCE:
+                    new.write(rows)
+                    rows = {}
+            new.write(rows)
+        finally:
+            new.close()
+    finally:
+        database.close()
+
+
+@db.command()
+@click.argument("directory", type=_DIRECTORY)
+def upgrade(directory: Path) -> None:
+    """Upgrade the store of an earlier version in place.
+
+    DIRECTORY is the folder data of a node, which must not run. An upgrade that was interrupted goes
+    on where it was. It needs as much disk space again as the chain.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from soliton.storage.upgrade import upgrade as upgrade_store
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("records", total=None)
+
+        def report(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        count = upgrade_store(directory, report)
+    click.echo(f"{count:,} records are upgraded")
+
+
+@db.command()
+@click.argument("directory", type=_DIRECTORY)
+def compact(directory: Path) -> None:
+    """Compact a store that is not in use: its disk space becomes as small as it can be."""
+    from soliton.storage.database import Database
+
+    if not directory.is_dir():
+        raise click.BadParameter(f"{directory} does not exist")
+    database = Database(directory, durable=True, exclusive=True)
+    try:
+        before = database.used_bytes()
+        database.compact()
+        after = database.used_bytes()
+    finally:
+        database.close()
+    click.echo(f"{before:,} bytes before, {after:,} bytes after")
