@@ -19,9 +19,9 @@ from soliton.testing.kit import Kit
 from tests.client.test_node import DAPP
 
 ELSEWHERE = {
-    *("send", "broadcast", "wait", "wait_for_height", "events", "close", "chain_id"),
+    *("send", "broadcast", "wait", "wait_for_height", "events", "payments", "close", "chain_id"),
 }
-"""What ``test_node`` and ``test_events`` are about."""
+"""What ``test_node``, ``test_events`` and ``test_payments`` are about."""
 
 
 @pytest.fixture(scope="module")
@@ -232,6 +232,9 @@ def test_the_node(asked: Node, told: Node) -> None:
     assert asked.reward().current_reward > 0 and asked.reward(2).height == 2
     assert asked.peers() == []
     assert asked.state_hash()["stateHash"]
+    assert asked.readiness() is not None
+    assert asked.voting() is not None
+    assert asked.finalized_height() <= asked.height()
 
 
 def test_no_question_was_left_out() -> None:
