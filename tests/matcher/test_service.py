@@ -212,7 +212,8 @@ async def test_a_refused_settlement_frees_the_volume(matcher: Matcher, node: Fak
     node.answer = BroadcastAnswer(Broadcast.FINAL, "not allowed by script")
     await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
     await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
-    await eventually(lambda: matcher.settlement.unsettled_counts() == (0, 1))
+    await eventually(lambda: matcher.database.trade(PAIR, 1, 0, taken_back=True) is not None)
+    assert matcher.settlement.unsettled_counts() == (0, 0)
     all_of_it = node.balances[address_of(BOB)]
     await eventually_equal(lambda: matcher.queries.tradable(address_of(BOB), PAIR), all_of_it)
 
