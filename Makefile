@@ -89,6 +89,9 @@ clean:  ## remove everything that these commands made
 	rm -rf .venv .cache build dist tests/{clients,fuzzing/rest}/{node_modules,.venv,python/.venv} tests/*/*/jars tests/clients/java/grpc/jars
 	rm -f src/soliton/*/proto/*_pb2.py src/soliton/*/proto/*_pb2.pyi
 
+# Of Swagger UI four files are served; the rest would be a fifth of the environment.
+ASSETS := swagger-ui.css swagger-ui-bundle.js favicon-16x16.png favicon-32x32.png
+
 # A folder that an interrupted or failed command has left is begun anew.
 .venv/bin/.made:
 	$(if $(UV)$(PYTHON),,$(error Python 3.11, 3.12 or 3.13 is needed; name one: make PYTHON=/path/to/python3))
@@ -101,6 +104,7 @@ clean:  ## remove everything that these commands made
 $(RUNTIME): requirements.lock pyproject.toml hatch_build.py $(wildcard src/soliton/*/proto/*.proto) | .venv/bin/.made
 	@echo "installing what the program needs into .venv, from wheels ..."
 	@$(call install,$(LOCKED) requirements.lock)
+	@find .venv/lib/python*/site-packages/swagger_ui/static -type f $(foreach name,$(ASSETS),! -name $(name)) -delete
 	@$(call install,--no-deps --editable .)
 	@touch $@
 
