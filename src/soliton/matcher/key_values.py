@@ -16,12 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
-from rocksdict import Rdict
+from rocksdict import DbClosedError, Rdict
 
 from soliton.matcher.errors import DatabaseProblem
 from soliton.storage.damage import UNREADABLE
 from soliton.storage.directories import LMDB_NAME, lock_file
-from soliton.storage.engine import check_space, open_primary, problem_of, write
+from soliton.storage.engine import check_space, open_primary, open_unchanged, problem_of, write
 from soliton.storage.errors import DamagedStore, StorageProblem
 
 BUFFER_BYTES: Final = 4 * 1024 * 1024
@@ -158,16 +158,24 @@ class KeyValues:
         try:
             check_space(self._directory, 2 * size)
             if self._failed:
-                # After a failure RocksDB refuses all writes.
-                self._data.close()
-                self._data = self._opened()
-                self._failed = False
+                self._open_again()
             write(self._data, changes, durable=self._durable)
         except (DatabaseProblem, StorageProblem) as error:
             raise DatabaseProblem(f"the orders cannot be written: {error}") from error
         except Exception as error:
             self._failed = True
             raise DatabaseProblem(f"the orders cannot be written: {error}") from error
+
+    def _open_again(self) -> None:
+        """Reopen the database: after a failure RocksDB refuses all writes. Readers always have an
+        open one.
+        """
+        readable = open_unchanged(self._directory)
+        failed, self._data = self._data, readable
+        failed.close()
+        self._data = self._opened()
+        readable.close()
+        self._failed = False
 
     async def close(self) -> None:
         """Write the remaining changes and close the files."""
@@ -191,7 +199,11 @@ class KeyValues:
         if key in self._writing:
             return self._writing[key]
         try:
-            value: bytes | None = self._data.get(key)
+            try:
+                value: bytes | None = self._data.get(key)
+            except DbClosedError:
+                # The writing thread has opened it again.
+                value = self._data.get(key)
         except Exception as error:
             raise _unreadable(error) from error
         return value
@@ -234,7 +246,10 @@ class KeyValues:
     ) -> Iterator[tuple[bytes, bytes]]:
         """The rows on the disk under a prefix, from ``start`` on, or from the last backwards."""
         try:
-            rows = self._data.iter()
+            try:
+                rows = self._data.iter()
+            except DbClosedError:
+                rows = self._data.iter()
             if backwards:
                 rows.seek_for_prev(prefix + b"\xff" * 16)
             else:
