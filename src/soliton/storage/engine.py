@@ -162,25 +162,36 @@ def write(database: Rdict, items: Mapping[bytes, bytes | None], *, durable: bool
 class Sequence:
     """The file with the number of the last change that the writer has begun to write."""
 
-    __slots__ = ("_descriptor",)
+    __slots__ = ("_descriptor", "_path")
 
     def __init__(self, directory: Path, *, writes: bool) -> None:
-        """Open the file; a writer creates it. Raises ``OSError``."""
-        flags = os.O_RDWR | os.O_CREAT if writes else os.O_RDONLY
-        self._descriptor = os.open(directory / _SEQUENCE_NAME, flags | os.O_CLOEXEC, 0o644)
+        """A writer creates the file; raises ``OSError``."""
+        self._path = directory / _SEQUENCE_NAME
+        self._descriptor: int | None = None
+        if writes:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            self._descriptor = os.open(self._path, flags, 0o644)
 
     def read(self) -> int:
-        """Return the number; 0 if there is none."""
+        """Return the number; 0 if there is none, as in databases without readers that follow."""
+        if self._descriptor is None:
+            try:
+                self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return 0
         data = os.pread(self._descriptor, _SEQUENCE.size, 0)
         return int(_SEQUENCE.unpack(data)[0]) if len(data) == _SEQUENCE.size else 0
 
     def publish(self, number: int) -> None:
         """Write the number."""
+        assert self._descriptor is not None
         os.pwrite(self._descriptor, _SEQUENCE.pack(number), 0)
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._descriptor)
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
 
 def check_space(directory: Path, needed: int) -> None:
