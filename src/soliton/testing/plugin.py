@@ -294,7 +294,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     costs, coverage = config.stash.get(_costs, None), config.stash.get(_coverage, None)
     if output is not None and costs is not None:
         output[_REPORT] = costs.rows
-    rows = coverage.rows() if coverage is not None else {}
+    rows = {}
+    if coverage is not None:
+        rows = coverage.rows()
+        # Runs that are observed use the exact evaluator: this process may go on with others.
+        coverage.close()
     if output is not None:
         output[_COVERAGE] = rows
     elif _measures(config):
