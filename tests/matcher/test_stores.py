@@ -54,7 +54,7 @@ def test_kafka_without_its_package_says_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "aiokafka", None)
     settings = with_queue(tmp_path, Queue(type="kafka", servers="a:1", topic="t", group="g"))
-    with pytest.raises(WrongJournal, match=r"install soliton\[kafka\]"):
+    with pytest.raises(WrongJournal, match="pip install aiokafka, or `make setup EXTRAS=kafka`"):
         open_journal(settings)
 
 

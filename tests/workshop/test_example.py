@@ -47,7 +47,7 @@ def run(directory: Path, command: list[str], typed: str = "") -> subprocess.Comp
 def test_its_tests_reach_every_line_and_branch(tmp_path: Path) -> None:
     first, measured, _, _ = blocks(PAGE)
     installing, going, testing = first.splitlines()
-    (extra,) = re.findall(r"'soliton\[(\w+)\]'", installing)
+    (extra,) = re.findall(r"\[(\w+)\]'", installing)
     project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     assert re.search(rf"^{extra} = \[", project, re.MULTILINE)
     assert going.split() == ["cd", str(EXAMPLE.relative_to(REPOSITORY))]
