@@ -487,6 +487,19 @@ def test_a_snapshot_reads_pieces_of_blocks_while_the_store_is_written(store: Sto
     assert store.block_piece(2, 9, 3) == (ord("b"), b"2.0")
 
 
+def test_pieces_are_of_the_present_block(store: Store) -> None:
+    store.append(block(1))
+    store.append(block(2))
+    store.flush()
+    assert store.block_piece(2, 9, 3) == (ord("b"), b"2.0")
+    store.rollback(1)
+    assert store.block_piece(2, 9, 3) is None
+    store.append(block(2, seed=7))
+    assert store.block_piece(2, 9, 3) == (ord("b"), b"2.7")
+    store.flush()
+    assert store.block_piece(2, 9, 3) == (ord("b"), b"2.7")
+
+
 # --- on top of something that fails ---------------------------------------------------------------
 
 

@@ -35,6 +35,7 @@ class StoreReader:
         self.below = below
         self._pending: dict[bytes, bytes | None] = {}
         self._pending_history: dict[Address, list[int]] = {}
+        self._last_block: tuple[int, bytes, bytes | None] = 0, b"", None
         self.height = self._tip()
 
     def follow(self) -> bool:
@@ -161,11 +162,17 @@ class StoreReader:
         return self._needed(layout.BLOCK, height)
 
     def block_piece(self, height: int, offset: int, length: int) -> tuple[int, bytes] | None:
-        """Return the first byte of the block at a height, and ``length`` bytes from ``offset`` on,
-        without copying the rest of the block.
+        """Return the first byte of the block at a height, and ``length`` bytes from ``offset`` on.
+
+        The block that was read last is kept: clients ask for several transactions of one.
         """
         key = height_key(layout.BLOCK, height)
-        data = self._pending[key] if key in self._pending else self._db.get(key)
+        if key in self._pending:
+            data = self._pending[key]
+        else:
+            if self._last_block[:2] != (self._db.moment, key):
+                self._last_block = self._db.moment, key, self._db.get(key)
+            data = self._last_block[2]
         if data is None and self.below is not None:
             data = self.below.get(key)
         if data is None:
