@@ -500,6 +500,14 @@ def test_pieces_are_of_the_present_block(store: Store) -> None:
     assert store.block_piece(2, 9, 3) == (ord("b"), b"2.7")
 
 
+def test_scans_of_large_rows_are_whole(store: Store) -> None:
+    rows = {b"zz%02d" % number: bytes(700_000) for number in range(9)}
+    store.database.write(dict(rows))
+    assert dict(store.scan(b"zz", b"zz")) == rows
+    assert [key for key, _ in store.scan_back(b"zz")] == sorted(rows, reverse=True)
+    assert [key for key, _ in store.scan_back(b"zz", b"05")] == sorted(rows)[:5][::-1]
+
+
 # --- on top of something that fails ---------------------------------------------------------------
 
 

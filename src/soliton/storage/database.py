@@ -41,6 +41,8 @@ MAX_SNAPSHOTS: Final = 32
 FIRST_ROWS: Final = 4
 MAX_ROWS: Final = 256
 """How many rows a scan reads at once: few at first, since many callers want one."""
+MAX_ROW_BYTES: Final = 1024 * 1024
+"""A scan reads no further row at once when the values so far have this size."""
 OPENING_TRIES: Final = 10
 """How often a reader tries to open a database whose writer changes the set of its files."""
 _ABSENT: Final = "key not found"
@@ -219,9 +221,9 @@ class Database:
         """Yield the keys and values of a prefix in ascending order, from ``start`` on."""
         rows, count = self._rows(prefix), FIRST_ROWS
         while True:
-            found = self._read(rows.seek, rows, rows.next, prefix, start, count)
+            found, is_last = self._read(rows.seek, rows, rows.next, prefix, start, count)
             yield from found
-            if len(found) < count:
+            if is_last:
                 return
             start, count = found[-1][0] + b"\0", min(2 * count, MAX_ROWS)
 
@@ -231,14 +233,14 @@ class Database:
         end = prefix + (before or _LAST)
         while True:
             # One more, since the first may be the end itself.
-            found = self._read(rows.seek_for_prev, rows, rows.prev, prefix, end, count + 1)
-            is_last = len(found) <= count
+            found, is_last = self._read(rows.seek_for_prev, rows, rows.prev, prefix, end, count + 1)
+            last = found[-1][0] if found else end
             if found and found[0][0] == end:
                 del found[0]
             yield from found
             if is_last:
                 return
-            end, count = found[-1][0], min(2 * count, MAX_ROWS)
+            end, count = last, min(2 * count, MAX_ROWS)
 
     def _rows(self, prefix: bytes) -> RdictIter:
         try:
@@ -257,20 +259,25 @@ class Database:
         prefix: bytes,
         at: bytes,
         count: int,
-    ) -> list[tuple[bytes, bytes]]:
-        """Read some rows at once: the scans of a snapshot share its iterator."""
-        found = []
+    ) -> tuple[list[tuple[bytes, bytes]], bool]:
+        """Read some rows at once, since the scans of a snapshot share its iterator. Return them,
+        and whether they are the last ones.
+        """
+        found, size = [], 0
         try:
             seek(at)
             while rows.valid() and (key := rows.key()).startswith(prefix):
-                found.append((key, rows.value()))
-                if len(found) == count:
-                    return found
+                value = rows.value()
+                found.append((key, value))
+                size += len(value)
+                # Two rows are progress in a descending scan too, whose first is the end itself.
+                if len(found) == count or (size >= MAX_ROW_BYTES and len(found) > 1):
+                    return found, False
                 step()
             rows.status()
         except Exception as error:
             raise unreadable(prefix, error) from error
-        return found
+        return found, True
 
     def used_bytes(self) -> int:
         """Return the size of the files of the database."""
@@ -293,6 +300,9 @@ class Database:
         that they need are open, and an instance that has caught up cannot go back.
         """
         if len(self.snapshots) or not self._instance.catch_up():
+            # An instance that has caught up in vain shows a mixture: nobody reads it if no other
+            # one can be opened.
+            self._get, self._iter = CLOSED.get, CLOSED.iter
             instance = _Instance(self.directory)
             self._instance.close()
             self._instance = instance
