@@ -14,8 +14,6 @@ from soliton.cli.helping import CONTEXT
 from soliton.errors import InputError
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
-ROWS_AT_ONCE = 20_000
-"""Rows of one batch of a copy."""
 
 
 class CopyExists(InputError):
@@ -64,6 +62,7 @@ def copy(source: Path, target: Path) -> None:
     The copy in TARGET is what SOURCE was at one moment.
     """
     from soliton.storage.database import Database
+    from soliton.storage.upgrade import write_rows
 
     if target.exists() and any(target.iterdir()):
         raise CopyExists(f"{target} is not empty")
@@ -71,13 +70,7 @@ def copy(source: Path, target: Path) -> None:
     try:
         new = Database(target, durable=True, exclusive=True)
         try:
-            rows: dict[bytes, bytes | None] = {}
-            for key, value in database.scan(b"", b""):
-                rows[key] = value
-                if len(rows) == ROWS_AT_ONCE:
-                    new.write(rows)
-                    rows = {}
-            new.write(rows)
+            write_rows(database.scan(b"", b""), new, lambda _done: None)
         finally:
             new.close()
     finally:

@@ -65,16 +65,23 @@ def _copy(
     rows: Callable[[bytes], layout.Rows], total: int, database: Database, report: Report
 ) -> int:
     last = next((key for key, _ in database.scan_back(b"")), b"")
-    done = sum(1 for _ in database.scan(b"", b"")) if last else 0
+    before = sum(1 for _ in database.scan(b"", b"")) if last else 0
+    return before + write_rows(rows(last), database, lambda done: report(before + done, total))
+
+
+def write_rows(rows: layout.Rows, database: Database, report: Callable[[int], None]) -> int:
+    """Write rows in batches of ``BATCH_BYTES``, and return their number; ``report`` is called with
+    that so far.
+    """
+    done = size = 0
     batch: dict[bytes, bytes | None] = {}
-    size = 0
-    for key, value in rows(last):
+    for key, value in rows:
         batch[key] = value
         size += len(key) + len(value)
         if size >= BATCH_BYTES:
             database.write(batch)
             done += len(batch)
-            report(done, total)
+            report(done)
             batch, size = {}, 0
     database.write(batch)
     return done + len(batch)
