@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,9 @@ from soliton.chain.transactions.commit_to_generation import commitment
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import bls
 from soliton.node.node import system_clock
+from soliton.node.pool import UtxPool
 from soliton.p2p.receiving import Verdict
+from soliton.steps import Steps
 from soliton.sync.endorsements import MAX_EARLY_OF_PEER
 from soliton.wire import frames, handshake
 from soliton.wire.handshake import Handshake, PeerAddress
@@ -25,6 +27,7 @@ from soliton.wire.messages import EndorseBlock
 from soliton.wire.versions import ANNOUNCED
 from tests.node.chains import forge, now, signed
 from tests.node.committing import COMMITMENT_FEE, add_micro, endorse, grow, voting_of
+from tests.node.forging import mine_micro
 from tests.p2p.world import OWNERS, Peer, agree, done, join, make, network, peers, until
 
 ACTIVATION, PERIOD = 3, 6
@@ -96,6 +99,32 @@ def test_endorsements_of_other_nodes_make_blocks_final(tmp_path: Path) -> None:
             assert {each.node.chain.finalized_height for each in nodes} == {chain.height - 2}
 
     asyncio.run(main())
+
+
+async def test_endorsements_that_come_while_a_microblock_is_made_are_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with peers(tmp_path, 1, finality_network()) as (miner,):
+        await committed([miner], 0, 1, 2)
+        node = miner.node
+        node.mine(miner.owner, empty=True)
+        node.endorser.follow()
+        mining_order = UtxPool.mining_order
+
+        def while_they_come(pool: UtxPool, height: int) -> Steps[Iterator[AnyTransaction]]:
+            found = yield from mining_order(pool, height)
+
+            def candidates() -> Iterator[AnyTransaction]:
+                yield from found
+                for index in (1, 2):
+                    node.endorser.endorsements.add_own(endorse(node.chain, OWNERS[index], index))
+
+            return candidates()
+
+        monkeypatch.setattr(UtxPool, "mining_order", while_they_come)
+        node.broadcast(miner.transfer())
+        assert mine_micro(node, miner.owner) == 1
+        assert node.chain.last_block.header.finalization_voting is not None
 
 
 def test_a_node_that_endorses_another_final_block_loses_its_deposit(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from soliton.chain.addresses import Address, address_text, from_public_key
+from soliton.chain.blocks import BlockHeader
 from soliton.chain.finalization import BlockEndorsement, FinalizationVoting, sign_endorsement
 from soliton.crypto import bls
 from soliton.crypto.keys import KeyPair
@@ -104,10 +105,11 @@ class BlockEndorser:
         checks, self._checks = self._checks, []
         return checks
 
-    def voting(self) -> FinalizationVoting | None:
-        """Return the voting of the next microblock of the last block, which this node has made."""
+    def voting(self, header: BlockHeader) -> FinalizationVoting | None:
+        """Return the voting of the next microblock of a block that this node has made, by its
+        header so far.
+        """
         self.follow()
-        header = self._chain.last_block.header
         return self.endorsements.voting(header.reference, header.finalization_voting)
 
     def _round(self) -> tuple[VotingRound | None, GeneratorSet | None]:

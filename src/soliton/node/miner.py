@@ -71,6 +71,10 @@ def _never() -> bool:
     return False
 
 
+def _no_voting(_: BlockHeader) -> None:
+    return None
+
+
 def late_after(clock: Callable[[], int], milliseconds: int) -> Callable[[], bool]:
     """Return whether that much time has passed since this call."""
     end = clock() + milliseconds
@@ -429,13 +433,13 @@ def forging_micro(
     *,
     trials: Trials = _NO_TRIALS,
     is_late: Callable[[], bool] = _never,
-    voting: FinalizationVoting | None = None,
+    voting_of: Callable[[BlockHeader], FinalizationVoting | None] = _no_voting,
 ) -> Steps[Forged | None]:
     """Extend the last block, which the account has made, by more transactions, in steps as above.
 
     Return ``None`` when no candidate applies or the last block takes no more. Candidates are taken
-    in order, at most ``max_count``, and after the first one until ``is_late``. ``voting`` is that
-    of the microblock; alone it makes none.
+    in order, at most ``max_count``, and after the first one until ``is_late``. ``voting_of``
+    returns the voting of the microblock, by the header of the last block; alone it makes none.
     """
     progress = chain.liquid_progress()
     last = chain.last_block
@@ -447,6 +451,8 @@ def forging_micro(
     if not taken:
         trials.miss(invalid)
         return None
+    # As in the reference: endorsements that come while transactions are tried are in it.
+    voting = voting_of(last.header)
     progress.vote(voting)
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash
     encoded = None if progress.encoded is None else progress.encoded[-len(taken) :]

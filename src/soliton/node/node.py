@@ -329,7 +329,7 @@ class Node:
             limit,
             trials=pool,
             is_late=is_late,
-            voting=self.endorser.voting(),
+            voting_of=self.endorser.voting,
         )
         return (yield from steps)
 
