@@ -72,9 +72,8 @@ reference: $(DEVELOPMENT)  ## build the reference of the library into build/refe
 bench: $(DEVELOPMENT)  ## run every benchmark, each beside the floor of this machine
 	@for file in benchmarks/[!_]*.py; do echo "== $$file"; .venv/bin/python "$$file" $(ARGS) || exit 1; done
 
-dist: $(RUNTIME)  ## build the wheel into dist
-	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
-	@ls -l dist/*.whl
+dist: | .venv/bin/.made  ## build, check and try the wheel and the archive of the source in dist
+	.ci/dist $(abspath .venv/bin/python)
 
 wheels: $(RUNTIME)  ## fetch what an installation without a network needs into WHEELS
 	@test -n "$(WHEELS)" || { echo "name the folder: make wheels WHEELS=DIR"; exit 1; }
@@ -89,9 +88,6 @@ clean:  ## remove everything that these commands made
 	rm -rf .venv .cache build dist tests/{clients,fuzzing/rest}/{node_modules,.venv,python/.venv} tests/*/*/jars tests/clients/java/grpc/jars
 	rm -f src/soliton/*/proto/*_pb2.py src/soliton/*/proto/*_pb2.pyi
 
-# Of Swagger UI four files are served; the rest would be a fifth of the environment.
-ASSETS := swagger-ui.css swagger-ui-bundle.js favicon-16x16.png favicon-32x32.png
-
 # A folder that an interrupted or failed command has left is begun anew.
 .venv/bin/.made:
 	$(if $(UV)$(PYTHON),,$(error Python 3.11, 3.12 or 3.13 is needed; name one: make PYTHON=/path/to/python3))
@@ -104,7 +100,6 @@ ASSETS := swagger-ui.css swagger-ui-bundle.js favicon-16x16.png favicon-32x32.pn
 $(RUNTIME): requirements.lock pyproject.toml hatch_build.py $(wildcard src/soliton/*/proto/*.proto) | .venv/bin/.made
 	@echo "installing what the program needs into .venv, from wheels ..."
 	@$(call install,$(LOCKED) requirements.lock)
-	@find .venv/lib/python*/site-packages/swagger_ui/static -type f $(foreach name,$(ASSETS),! -name $(name)) -delete
 	@$(call install,--no-deps --editable .)
 	@touch $@
 

@@ -27,9 +27,9 @@ PROGRAMS = {"cli", "devnet", "simulation", "testing", "workshop"}
 CORE = {"crypto", "chain", *RULES}
 
 # For each package the packages of ours that it may import, besides itself. `soliton.errors`,
-# `soliton.caching`, `soliton.steps`, `soliton.owners`, `soliton.proxies` and the root (`soliton`,
-# for its version) are open to all, `soliton.turns`, which knows the event loop, to all but the
-# core. A package missing here is refused.
+# `soliton.caching`, `soliton.steps`, `soliton.owners`, `soliton.proxies`, `soliton.revision` and
+# the root (`soliton`, for its version) are open to all, `soliton.turns`, which knows the event
+# loop, to all but the core. A package missing here is refused.
 MAY_IMPORT: dict[str, set[str]] = {
     "crypto": set(),
     "chain": {"crypto"},
@@ -133,6 +133,7 @@ def fault_of(package: str, target: str) -> str | None:
         "steps",
         "owners",
         "proxies",
+        "revision",
         "__version__",
         package,
     }:

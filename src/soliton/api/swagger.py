@@ -1,4 +1,4 @@
-"""The interactive page: Swagger UI with assets from an installed package, without a CDN.
+"""The interactive page: Swagger UI with assets from our own package, without a CDN.
 
 What lives here: its routes and redirects. What does not: the page (``soliton.web.swagger``), its
 document (``openapi``), and the explorer, which browsers get at ``/`` (``explorer``).

@@ -21,6 +21,7 @@ from soliton.cli.helping import CONTEXT, Commands, ImportedLater, WithOthers
 from soliton.cli.logs import choose_level, configure_log, current_log, log_options
 from soliton.cli.quantities import MILLISECONDS, SHARE, WHOLE, WholeRange
 from soliton.errors import SolitonError
+from soliton.revision import revision
 
 _DATA_DIR = click.option(
     "--data-dir",
@@ -63,8 +64,22 @@ _OTHER_MODULES = ImportedLater(
 )
 
 
+def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        commit = revision()
+        click.echo(f"soliton, version {__version__}" + (f", commit {commit}" if commit else ""))
+        context.exit()
+
+
 @click.group(cls=Commands, commands=_OTHER_MODULES, context_settings=CONTEXT)
-@click.version_option(__version__, prog_name="soliton")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version and the commit, and exit.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Log details: --log-level debug.")
 @log_options
 def cli(verbose: bool) -> None:

@@ -1,4 +1,4 @@
-"""The interactive page: Swagger UI with assets from an installed package, nothing from a CDN.
+"""The interactive page: Swagger UI with assets from our own package, nothing from a CDN.
 
 What lives here: the small page around it, and the assets that may be served. What does not: the
 routes that serve them, and the OpenAPI document (each service has its own).
@@ -7,7 +7,6 @@ routes that serve them, and the OpenAPI document (each service has its own).
 from __future__ import annotations
 
 import html
-from importlib.util import find_spec
 from pathlib import Path
 
 from soliton.errors import EnvironmentProblem
@@ -64,8 +63,8 @@ def page_for(title: str) -> bytes:
 
 
 def assets_folder() -> Path:
-    """Return the installed package's directory of Swagger UI, without importing its Python code."""
-    spec = find_spec("swagger_ui")
-    if spec is None or not spec.submodule_search_locations:
-        raise EnvironmentProblem("the package swagger-ui-py is not installed")
-    return Path(spec.submodule_search_locations[0]) / "static"
+    """Return the directory of Swagger UI's files, which the build has put beside this module."""
+    folder = Path(__file__).with_name("swagger_ui")
+    if not folder.is_dir():
+        raise EnvironmentProblem(f"{folder} is missing: install Soliton again (make setup)")
+    return folder
