@@ -151,7 +151,7 @@ async def _serve(
     size: int,
     seconds: float,
 ) -> None:
-    from soliton.cli.process import call_on_signals, end_start
+    from soliton.cli.process import call_on_signals, end_start_of_service
     from soliton.data_service.app import DataService
     from soliton.data_service.pool import Pool
     from soliton.web.server import serve
@@ -161,7 +161,7 @@ async def _serve(
     pool = Pool(dsn, size, seconds)
     server = await serve(DataService(pool, settings), *where)
     _log.info("data service on http://%s:%d", server.host, server.port)
-    end_start()
+    end_start_of_service()
     try:
         await stopped.wait()
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from soliton.cli.process import call_on_signals, end_start, run_program
+from soliton.cli.process import call_on_signals, end_start, end_start_of_service, run_program
 from soliton.matcher import run
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.run import Listen, RunningMatcher, start_matcher
@@ -31,6 +31,8 @@ async def _serve(settings: MatcherSettings, heartbeat_ms: int) -> None:
     node = HttpNodeClient(settings.node, settings.network.chain_id)
     running = await start_matcher(settings, node, listening(settings))
     _log.info("matcher on http://%s:%d, node %s", running.host, running.port, settings.node.url)
+    # Its answer to an order is 503 until it has recovered, which waits for the node.
+    end_start_of_service()
     ended = asyncio.create_task(running.matcher.ended())
     waiting = asyncio.create_task(stopped.wait())
     logging_state = asyncio.create_task(_log_state(running, heartbeat_ms))

@@ -18,6 +18,7 @@ from collections.abc import Callable, Coroutine
 from typing import Final
 
 from soliton.cli.secrecy import keep_secrets
+from soliton.cli.service_manager import READY, STOPPING, notify, start_watchdog
 
 COLLECTOR_THRESHOLDS: Final = (10_000, 2, 50)
 """The garbage collector's thresholds: containers allocated and not freed before a collection of
@@ -89,6 +90,13 @@ def end_start() -> None:
     gc.freeze()
 
 
+def end_start_of_service() -> None:
+    """The same in a service that accepts requests from now on, as systemd learns."""
+    end_start()
+    notify(READY)
+    start_watchdog()
+
+
 def _raise_file_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
@@ -100,10 +108,15 @@ def _raise_file_limit() -> None:
 
 def call_on_signals(stop: Callable[[], None]) -> None:
     """Call ``stop`` on SIGINT, SIGTERM and SIGHUP, unless the last is ignored as under nohup."""
+
+    def begin_stop() -> None:
+        notify(STOPPING)
+        stop()
+
     loop = asyncio.get_running_loop()
     for number in _STOP_SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, stop)
+            loop.add_signal_handler(number, begin_stop)
 
 
 def end_with_parent() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from soliton.cli.process import call_on_signals, end_start, run_program
+from soliton.cli.process import call_on_signals, end_start_of_service, run_program
 from soliton.cli.rest_api import api_context, server_limits, signature_checker
 from soliton.errors import EnvironmentProblem, InvariantBroken
 from soliton.node.chain_writer import open_store
@@ -295,7 +295,7 @@ async def until_stopped(node: Node, mining: asyncio.Task[None]) -> None:
     """Wait until the started node is asked to stop; raises if ``mining``, which never returns,
     fails.
     """
-    end_start()
+    end_start_of_service()
     stopped = asyncio.create_task(node.wait_for_stop())
     await asyncio.wait((stopped, mining), return_when=asyncio.FIRST_COMPLETED)
     if mining.done():
@@ -320,7 +320,7 @@ async def _serve_signer(settings: Settings) -> None:
     call_on_signals(stopped.set)
     server = await start_signer(settings, settings.signer.node_url)
     _log.info("signer on http://%s:%d, node %s", server.host, server.port, settings.signer.node_url)
-    end_start()
+    end_start_of_service()
     try:
         await stopped.wait()
     finally:
