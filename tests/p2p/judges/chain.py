@@ -73,11 +73,13 @@ class PrivateChain:
     equal parts.
     """
 
+    parts: tuple[int, ...] = (PART,) * MINERS
+
     def __init__(
         self,
         block_seconds: int = 3,
         features: tuple[int, ...] = FEATURES,
-        parts: tuple[int, ...] = (PART,) * MINERS,
+        parts: tuple[int, ...] = parts,
         later: int = 0,
     ) -> None:
         self.time = int((time.time() + later) * 1_000)
