@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from soliton.ride.compiler.compile import compile_source
 from soliton.ride.environment import PORTION, Switches
 from soliton.ride.errors import ComplexityExceeded, EvaluationError
 from soliton.ride.evaluator import Outcome, Setting, evaluate
+from soliton.ride.evaluator_machine import WATCHED_STEPS
 from soliton.ride.script import Script, parse_script
 from soliton.ride.trace import Trace
 from soliton.ride.values import UNIT
@@ -46,6 +49,17 @@ def test_a_run_is_left_after_each_portion(text: str, traced: bool, new: bool) ->
     count, outcome = _count(interruptible(lambda: run(watch=pause)))
     assert outcome == at_once
     assert count >= at_once.spent // (PORTION + 200)
+
+
+def test_deep_calls_are_left_while_they_return() -> None:
+    trace, lengths = Trace(), [0]
+    script = _script(" + ".join(["1"] * 1_300) + " == 1300")
+    setting = Setting(_LIMIT, trace=trace, watch=lambda: lengths.append(len(trace.steps)))
+    evaluate(script, StaticEnvironment(), lambda: UNIT, setting)
+    lengths.append(len(trace.steps))
+    assert lengths[-1] > 3_000
+    # A call returns in three steps, and has three notes.
+    assert max(after - before for before, after in pairwise(lengths)) <= WATCHED_STEPS + 3
 
 
 @pytest.mark.parametrize("limit", [PORTION - 1, PORTION, PORTION + 1, 2 * PORTION, 3_000, 5_009])

@@ -65,8 +65,10 @@ from soliton.ride.values import (
 
 _VALUE_TYPES: Final = frozenset((int, bool, str, WeighedText, bytes, BigInt, RideList, CaseObject))
 FIRST_OF_CHAIN, LAST_OF_CHAIN = 1000, 1099
-WATCHED_NODES: Final = 16
-"""``watch`` is called once for so many nodes, and before each slow function."""
+WATCHED_STEPS: Final = 64
+"""``watch`` is called once for so many steps, of which an expression takes some four: deep calls
+return in steps that enter no other expression. It is called before each slow function, too.
+"""
 
 
 class GetNode:
@@ -263,7 +265,11 @@ class Machine:
         """Run steps, which yield other steps and receive their results, without recursion."""
         callers: list[Steps] = []
         result: State | None = None
+        watch, taken = self._watch, 0
         while True:
+            taken += 1
+            if watch is not None and taken % WATCHED_STEPS == 0:
+                watch()
             try:
                 inner = next(steps) if result is None else steps.send(result)
             except StopIteration as done:
@@ -283,8 +289,6 @@ class Machine:
 
     def _enter(self, node: Node, limit: int, scope: MachineScope) -> Steps:
         self.entered += 1
-        if self._watch is not None and self.entered % WATCHED_NODES == 0:
-            self._watch()
         node = lifted_node(node)
         kind = type(node)
         if kind is CallNode:
