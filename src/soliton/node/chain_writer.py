@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 from soliton.chain import blocks
 from soliton.chain.blocks import Block, Encoded, SignedHeader
@@ -58,7 +58,7 @@ from soliton.steps import Steps, run_steps
 from soliton.storage.below import Below
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.errors import StorageProblem
-from soliton.storage.store import UNDO_DEPTH, Store
+from soliton.storage.store import UNDO_DEPTH, Prepared, Store
 
 
 def open_store(
@@ -77,8 +77,18 @@ def open_store(
     )
 
 
-ENCODED_IN_STEP: Final = 64
-"""Transactions of a microblock that are encoded in one step, some two milliseconds."""
+TRANSACTIONS_IN_STEP: Final = 64
+"""Transactions that are encoded or indexed in one step, some two milliseconds."""
+
+
+class Longer(NamedTuple):
+    """A longer form of the last block: its application, and its records."""
+
+    total: Block
+    progress: BlockInProgress
+    applied: AppliedBlock
+    meta: BlockMeta
+    prepared: Prepared
 
 
 class ChainWriter(Blockchain):
@@ -166,7 +176,7 @@ class ChainWriter(Blockchain):
             hit_source=hit_source,
             snapshots=snapshots,
         )
-        return self.put(block, progress)
+        return (yield from self._putting(block, progress))
 
     def check_header(self, head: SignedHeader, now: int | None) -> bytes:
         """Check the header of the next block and return its hit source; the caller verifies the
@@ -179,8 +189,11 @@ class ChainWriter(Blockchain):
 
     def put(self, block: Block, progress: BlockInProgress) -> AppliedBlock:
         """Append a block that the caller has checked."""
+        return run_steps(self._putting(block, progress))
+
+    def _putting(self, block: Block, progress: BlockInProgress) -> Steps[AppliedBlock]:
         applied = progress.finish()
-        self._record(block, applied, progress.environment)
+        yield from self._recording(block, applied, progress.environment)
         if self._is_flushed:
             self._liquid_stored, self._is_flushed = self._liquid, False
         self._liquid = LiquidBlock(block, progress, applied)
@@ -213,12 +226,15 @@ class ChainWriter(Blockchain):
         block = genesis_block(self.network)
         environment = genesis_environment(block, self.network, self.rules)
         progress = apply_block(self.store, block, environment)
-        self._record(block, progress.finish(), environment)
+        run_steps(self._recording(block, progress.finish(), environment))
         self._liquid = None
 
-    def _record(self, block: Block, applied: AppliedBlock, environment: BlockEnvironment) -> None:
+    def _recording(
+        self, block: Block, applied: AppliedBlock, environment: BlockEnvironment
+    ) -> Steps[None]:
         height, meta = applied.height, meta_of(block, applied, environment)
-        self._store.append(_stored(block, applied, meta, environment, self))
+        stored = yield from _stored(block, applied, meta, environment, self)
+        self._store.put((yield from self._store.preparing(stored)))
         self._remember(height, meta)
         self._last = block
         if environment.approved:
@@ -245,7 +261,7 @@ class ChainWriter(Blockchain):
         (ids) are not verified again. With ``snapshots`` these are applied instead. Raises
         ``BlockRejected`` and leaves the block unchanged.
         """
-        total, progress = run_steps(
+        longer = run_steps(
             self.extending(
                 transactions,
                 state_hash,
@@ -256,7 +272,7 @@ class ChainWriter(Blockchain):
                 snapshots=snapshots,
             )
         )
-        return self.extend_own(total, progress, micro_signature, voting)
+        return self.lengthen(longer, micro_signature, voting)
 
     def extending(
         self,
@@ -268,9 +284,9 @@ class ChainWriter(Blockchain):
         verify_signatures: bool = True,
         verified: Collection[bytes] = (),
         snapshots: SnapshotsOfBlock | None = None,
-    ) -> Steps[tuple[Block, BlockInProgress]]:
-        """Make the longer form of the last block and its application in steps, as ``extend`` does,
-        but do not replace the last block: ``extend_own`` does, if that is the same as before.
+    ) -> Steps[Longer]:
+        """Make the longer form of the last block in steps, as ``extend`` does, but do not replace
+        the last block: ``lengthen`` does, if that is the same as before.
         """
         height, liquid = self.height, self._liquid
         if liquid is None:
@@ -284,7 +300,7 @@ class ChainWriter(Blockchain):
             encoded = []
             for number, each in enumerate(transactions, 1):
                 encoded.append(codec.encode_protobuf(each))
-                if number % ENCODED_IN_STEP == 0:
+                if number % TRANSACTIONS_IN_STEP == 0:
                     yield
         total = liquid.longer(transactions, state_hash, total_signature, encoded, voting)
         if verify_signatures and not blocks.signature_is_valid(total):
@@ -305,7 +321,7 @@ class ChainWriter(Blockchain):
         else:
             yield from progress.adding_snapshots(transactions, snapshots)
         progress.check_state_hash(state_hash)
-        return total, progress
+        return (yield from self._lengthening(total, progress))
 
     def _check_voting(self, total: Block, progress: BlockInProgress) -> list[SignedMessage]:
         """Check the voting of a longer form of the last block; return its signatures."""
@@ -329,37 +345,43 @@ class ChainWriter(Blockchain):
 
         It is written at once. Raises ``StorageProblem`` and leaves the block unchanged.
         """
-        height, added = self.height, len(total.transactions) - len(self.last_block.transactions)
-        applied = progress.finish()
-        self._replace(total, applied, self.meta(height))
-        assert self._liquid is not None, "the last block can grow"
-        self._liquid.grow(total, progress, applied)
-        self.on_change(BlockExtended(height, total, added, micro, voting))
-        return total
+        return self.lengthen(run_steps(self._lengthening(total, progress)), micro, voting)
 
-    def _replace(self, total: Block, applied: AppliedBlock, meta: BlockMeta) -> None:
+    def _lengthening(self, total: Block, progress: BlockInProgress) -> Steps[Longer]:
+        applied, meta = progress.finish(), self.meta(self.height)
         first = meta.transaction_count
         start, end = blocks.transactions_part(self.last_block.data)
         behind = blocks.transactions_part(total.data)[0] + end - start
         meta = grown_meta(meta, total, applied)
-        index = _index(total, applied, self.state, first, behind)
+        index = yield from _index(total, applied, self.state, first, behind)
+        moved = _moved(self.last_block, total)
+        stored = NewBlock(applied.height, total.data, meta, applied.changes, index, first, moved)
         try:
-            self._store.extend(
-                NewBlock(
-                    applied.height,
-                    total.data,
-                    meta,
-                    applied.changes,
-                    index,
-                    first,
-                    _moved(self.last_block, total),
-                )
-            )
+            prepared = yield from self._store.preparing_longer(stored)
         except StorageProblem:
             self._go_back()
             raise
-        self._remember(applied.height, meta)
+        return Longer(total, progress, applied, meta, prepared)
+
+    def lengthen(
+        self, longer: Longer, micro: bytes = b"", voting: FinalizationVoting | None = None
+    ) -> Block:
+        """Replace the last block, which is the same as when the longer form was made; ``micro`` and
+        ``voting`` as in ``extend_own``. Raises ``StorageProblem`` and leaves the block unchanged.
+        """
+        total, applied = longer.total, longer.applied
+        height, added = self.height, len(total.transactions) - len(self.last_block.transactions)
+        try:
+            self._store.put(longer.prepared)
+        except StorageProblem:
+            self._go_back()
+            raise
+        self._remember(height, longer.meta)
         self._last = total
+        assert self._liquid is not None, "the last block can grow"
+        self._liquid.grow(total, longer.progress, applied)
+        self.on_change(BlockExtended(height, total, added, micro, voting))
+        return total
 
     def knows_liquid(self, block_id: bytes) -> bool:
         """Whether a form of the last block has this id."""
@@ -521,14 +543,14 @@ def _stored(
     meta: BlockMeta,
     environment: BlockEnvironment,
     below: Blockchain,
-) -> NewBlock:
+) -> Steps[NewBlock]:
     """Return the record to store for a block."""
     return NewBlock(
         applied.height,
         block.data,
         meta,
         applied.changes,
-        _index(block, applied, below.state),
+        (yield from _index(block, applied, below.state)),
         by_hand=by_hand_of(block, environment, below.drift_ms),
         edited=applied.edited,
         initial=applied.initial,
@@ -551,7 +573,7 @@ def _moved(before: Block, total: Block) -> list[tuple[int, bytes, int]]:
 
 def _index(
     block: Block, applied: AppliedBlock, before: State, first: int = 0, start: int = 0
-) -> list[NewTransaction]:
+) -> Steps[list[NewTransaction]]:
     """Return the records to store for a block's transactions from index ``first`` on, which begins
     in its bytes at ``start``.
     """
@@ -561,18 +583,22 @@ def _index(
     # Aliases may have been made in this very block.
     after = Overlay(before, applied.height)
     after.changes = applied.changes
-    return [
-        NewTransaction(
-            transaction.id,
-            offset,
-            length,
-            outcome.status,
-            outcome.complexity,
-            accounts_of(transaction, outcome, after),
-            outcome.changes,
-            call_record(transaction, outcome.state_changes, after, before),
+    found = []
+    for number, (transaction, (offset, length), outcome) in enumerate(
+        zip(block.transactions[first:], spans, applied.outcomes, strict=True), 1
+    ):
+        found.append(
+            NewTransaction(
+                transaction.id,
+                offset,
+                length,
+                outcome.status,
+                outcome.complexity,
+                accounts_of(transaction, outcome, after),
+                outcome.changes,
+                call_record(transaction, outcome.state_changes, after, before),
+            )
         )
-        for transaction, (offset, length), outcome in zip(
-            block.transactions[first:], spans, applied.outcomes, strict=True
-        )
-    ]
+        if number % TRANSACTIONS_IN_STEP == 0:
+            yield
+    return found

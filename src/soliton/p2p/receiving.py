@@ -537,7 +537,7 @@ class Receiver:
         try:
             node.disk.check()
             unread = None if snapshots is None else self._unread(snapshots)
-            total, progress = yield from self._undisturbed(
+            longer = yield from self._undisturbed(
                 chain.extending(
                     micro.transactions,
                     micro.state_hash,
@@ -548,7 +548,7 @@ class Receiver:
                 )
             )
             with node.writing():
-                chain.extend_own(total, progress, micro.signature, micro.finalization_voting)
+                chain.lengthen(longer, micro.signature, micro.finalization_voting)
         except StorageProblem as problem:
             return Outcome(Verdict.NOT_WRITTEN, str(problem))
         except WrongStateHash as error:

@@ -1,7 +1,7 @@
 """The records of a block by account and by transaction.
 
-What lives here: adding them to a batch, with the values that they replace. What does not: the state
-itself and writing (``store``), indexes of assets, aliases and leases (``indexes``), keys
+What lives here: adding them to a batch in steps, with the values that they replace. What does not:
+the state itself and writing (``store``), indexes of assets, aliases and leases (``indexes``), keys
 (``layout``).
 """
 
@@ -14,6 +14,7 @@ import msgspec
 
 from soliton.chain.addresses import Address
 from soliton.ledger.state import DEPOSITS, LEASES, WAVES, Changes
+from soliton.steps import Steps
 from soliton.storage import layout
 from soliton.storage.blocks import NewBlock
 from soliton.storage.indexes import Records
@@ -21,29 +22,41 @@ from soliton.storage.layout import history_key, place_key
 
 Items = dict[bytes, bytes | None]
 
+STEP_RECORDS: Final = 256
+"""Accounts, values or transactions whose records are made in one step, some two milliseconds."""
+
 _WITHOUT_HISTORY: Final = frozenset(layout.WITHOUT_HISTORY)
 
 
-def put_history(block: NewBlock, state: Records, pending: Items, undo: Items) -> set[Address]:
+def step_ends(number: int) -> bool:
+    """Whether a step ends behind so many records."""
+    return number % STEP_RECORDS == 0
+
+
+def put_history(
+    block: NewBlock, state: Records, pending: Items, undo: Items
+) -> Steps[set[Address]]:
     """Add the new balances of all accounts that a block has changed, and return the accounts.
-    ``state`` includes the block.
+    ``state`` is that before the block.
     """
     waves, all_leases = block.changes.get(WAVES, {}), block.changes.get(LEASES, {})
     deposits = block.changes.get(DEPOSITS, {})
     addresses = waves.keys() | all_leases.keys() | deposits.keys()
-    for address in addresses:
+    for number, address in enumerate(addresses, 1):
         balance = waves[address] if address in waves else state.get(WAVES, address)
         leases = all_leases[address] if address in all_leases else state.get(LEASES, address)
         deposit = deposits[address] if address in deposits else state.get(DEPOSITS, address)
         key = history_key(address, block.height)
         undo[key] = None
         pending[key] = layout.encode_history(balance, leases, deposit)
+        if step_ends(number):
+            yield
     return addresses
 
 
 def put_replaced(
     block: NewBlock, now: Callable[[bytes], bytes | None], pending: Items, undo: Items
-) -> None:
+) -> Steps[None]:
     """Add the ``Replaced`` record of a block. Replaced values come from its complete ``undo``, or
     from ``now`` where a value was rewritten unchanged.
     """
@@ -58,7 +71,7 @@ def put_replaced(
         initial, count = record.initial, record.count
         before = layout.pairs(record.before)
     if not _WITHOUT_HISTORY.isdisjoint(block.changes):
-        _add_replaced(block.changes, now, undo, before)
+        yield from _add_replaced(block.changes, now, undo, before)
     undo[key] = None
     flat = [each for item in before.items() for each in item] if before else []
     pending[key] = layout.encode(layout.Replaced(initial, count, flat))
@@ -66,26 +79,30 @@ def put_replaced(
 
 def _add_replaced(
     changes: Changes, now: Callable[[bytes], bytes | None], undo: Items, before: Items
-) -> None:
+) -> Steps[None]:
     for table in layout.WITHOUT_HISTORY:
         row = layout.ROWS[table]
         prefixes = layout.ASSET_PREFIXES if row.prefix in layout.ASSET_PREFIXES else (row.prefix,)
-        for each in changes.get(table, ()):
+        for number, each in enumerate(changes.get(table, ()), 1):
             name = row.key(each)
             for prefix in prefixes:
                 written = prefix + name
                 if written not in before:
                     before[written] = undo[written] if written in undo else now(written)
+            if step_ends(number):
+                yield
 
 
 def put_transactions(
     block: NewBlock, before: Callable[[bytes], bytes | None], pending: Items, undo: Items
-) -> None:
+) -> Steps[None]:
     """Add the locations, state changes and call records of a block's transactions; ``before`` reads
     the present value of a key.
     """
     height = block.height
-    for index, transaction_id, offset in block.moved:
+    for number, (index, transaction_id, offset) in enumerate(block.moved, 1):
+        if step_ends(number):
+            yield
         key = layout.TRANSACTION + transaction_id
         old = before(key)
         known = None if old is None else layout.decode_location(old)
@@ -93,6 +110,7 @@ def put_transactions(
             undo.setdefault(key, old)
             moved = msgspec.structs.replace(known, offset=offset)
             pending[key] = layout.encode_location(moved)
+    records = 0
     for index, item in enumerate(block.transactions, block.first_index):
         key = layout.TRANSACTION + item.id
         undo.setdefault(key, before(key))
@@ -111,3 +129,7 @@ def put_transactions(
             key = layout.CALL + place
             undo[key] = None
             pending[key] = layout.encode(item.call)
+        records += 4 + len(item.accounts) + sum(map(len, item.changes.values()))
+        if records >= STEP_RECORDS:
+            records = 0
+            yield

@@ -5,6 +5,9 @@ every block when following a chain, after many when importing a file. After a cr
 holds the last flushed batch. Each block has an undo record with the values that it replaced, so
 blocks are removed by writing those back.
 
+The records of a block are made in steps, since it may have 6,000 transactions: while they are made,
+the store shows the chain without them.
+
 What lives here: appending, removing, flushing. What does not: reading (``reader``), the key layout
 (``layout``), computing the changes of a block (``soliton.ledger``).
 """
@@ -12,18 +15,26 @@ What lives here: appending, removing, flushing. What does not: reading (``reader
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
+from soliton.chain.addresses import Address
 from soliton.chain.blocks import transactions_part
 from soliton.chain.errors import FormatError
 from soliton.errors import InvariantBroken
+from soliton.steps import Steps, run_steps
 from soliton.storage import layout
 from soliton.storage.below import Below
-from soliton.storage.block_records import put_history, put_replaced, put_transactions
+from soliton.storage.block_records import (
+    Items,
+    put_history,
+    put_replaced,
+    put_transactions,
+    step_ends,
+)
 from soliton.storage.blocks import NewBlock
 from soliton.storage.database import Database
 from soliton.storage.directories import LMDB_NAME, check_identity, earlier_version
@@ -78,6 +89,18 @@ class _Step(NamedTuple):
     replaced: int
 
 
+class Prepared(NamedTuple):
+    """All records of a block, for the store as it was at a moment; ``step`` is how to take back a
+    longer form of the last block.
+    """
+
+    height: int
+    items: Items
+    accounts: Collection[Address]
+    step: _Step | None
+    moment: tuple[int, int]
+
+
 class Store(StoreReader):
     """One chain on disk, for writing. It is not thread-safe; other threads may read a ``snapshot``,
     other processes the same directory.
@@ -125,13 +148,18 @@ class Store(StoreReader):
 
     def append(self, block: NewBlock) -> None:
         """Add a block on top; it is on disk after the next ``flush``."""
-        height = block.height
-        self._dry_run(block, {})
-        self._put_block(block, {})
-        if height > self._undo_depth:
-            self._pending[height_key(layout.UNDO, height - self._undo_depth)] = None
-        self._pending[layout.TIP] = height.to_bytes(4, "big")
-        self.height = height
+        self.put(run_steps(self.preparing(block)))
+
+    def preparing(self, block: NewBlock) -> Steps[Prepared]:
+        """Make the records of a block on top, in steps, for ``put``."""
+        moment = self._present()
+        undo: Items = {}
+        items, accounts = yield from self._records(block, undo)
+        if block.height > self._undo_depth:
+            items[height_key(layout.UNDO, block.height - self._undo_depth)] = None
+        items[layout.TIP] = block.height.to_bytes(4, "big")
+        items = yield from _in_order(items)
+        return Prepared(block.height, items, accounts, None, moment)
 
     def extend(self, block: NewBlock) -> None:
         """Replace the last block by a longer version of itself and flush.
@@ -139,12 +167,18 @@ class Store(StoreReader):
         ``block`` has the new bytes and results; its changes and transactions are only the
         additional ones. ``shorten`` undoes the step. On ``StorageProblem`` the block is unchanged.
         """
+        self.put(run_steps(self.preparing_longer(block)))
+
+    def preparing_longer(self, block: NewBlock) -> Steps[Prepared]:
+        """Make the records of a longer version of the last block, as ``extend`` describes it, in
+        steps, for ``put``. Flushes the store.
+        """
         self.flush()
+        moment = self._present()
         record = self._decoded(height_key(layout.UNDO, block.height), layout.decode_undo)
         if record is None or block.height != self.height:
             raise InvariantBroken(f"block {block.height} is not the last one, {self.height}")
-        undo: dict[bytes, bytes | None] = dict(record)
-        self._dry_run(block, undo)
+        undo: Items = dict(record)
         # Only the id of the block's last version is indexed.
         previous = self.meta(block.height)
         if previous is None:
@@ -152,17 +186,46 @@ class Store(StoreReader):
         id_key = layout.BLOCK_HEIGHT + previous.id
         undo.pop(id_key, None)
         undone = len(undo)
-        self._pending[id_key] = None
-        self._put_block(block, undo)
-        step = self._step(block, id_key, undone)
+        items, accounts = yield from self._records(block, undo)
+        items.setdefault(id_key, None)
+        items = yield from _in_order(items)
+        step = yield from self._step(block, items, id_key, undone)
+        return Prepared(block.height, items, accounts, step, moment)
+
+    def put(self, prepared: Prepared) -> None:
+        """Add the records of a block; those of a longer version of the last block are flushed.
+
+        Nothing else may have changed the store since they were made. On ``StorageProblem`` the
+        last block is unchanged.
+        """
+        if prepared.moment != self._present():
+            raise InvariantBroken(f"the store has gone on since block {prepared.height} was made")
+        height, step = prepared.height, prepared.step
+        if step is None:
+            self._pending.update(prepared.items)
+            for address in prepared.accounts:
+                self._pending_history.setdefault(address, []).append(height)
+            self.height = height
+            return
+        # Nothing was pending.
+        self._pending = prepared.items
         self.flush()
         self._steps.append(step)
-        self._steps_height = block.height
+        self._steps_height = height
 
-    def _step(self, block: NewBlock, id_key: bytes, undone: int) -> _Step:
+    def _present(self) -> tuple[int, int]:
+        """Return what changes with every record."""
+        return self._db.moment, len(self._pending)
+
+    def _step(self, block: NewBlock, items: Items, id_key: bytes, undone: int) -> Steps[_Step]:
         """Return how to take back the batch that extends a block; see ``_Step``."""
         block_key, undo_key, replaced_key = _long_keys(block.height)
-        values = {key: self._db.get(key) for key in self._pending if key != undo_key}
+        values: Items = {}
+        for number, key in enumerate(items, 1):
+            if key != undo_key:
+                values[key] = self._db.get(key)
+            if step_ends(number):
+                yield
         before, replaced = values.pop(block_key), values.pop(replaced_key)
         if before is None or replaced is None:
             raise DamagedStore(f"the records of block {block.height} are missing")
@@ -189,47 +252,41 @@ class Store(StoreReader):
         self._db.write(values)
         self._steps.pop()
 
-    def _dry_run(self, block: NewBlock, undo: Mapping[bytes, bytes | None]) -> None:
-        """Perform the reads of writing a block, because reads of the base layer may fail; nothing
-        has been changed then.
+    def _records(self, block: NewBlock, undo: Items) -> Steps[tuple[Items, Collection[Address]]]:
+        """Return all records of a block, and the accounts with another balance; ``undo`` gets the
+        previous value of each key. Changes nothing: reads of the base layer may fail.
         """
-        if self.below is None:
-            return
-        trial = copy.copy(self)
-        trial._pending = dict(self._pending)
-        trial._pending_history = {at: each[:] for at, each in self._pending_history.items()}
-        trial._put_block(block, dict(undo))
-
-    def _put_block(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
-        """Add all records of a block to the batch; ``undo`` gets the previous value of each key."""
-        pending = self._pending
-        # Before the state is changed, because the indexes depend on the balances before the block.
-        for key, value in index_records(block, self):
+        items: Items = {}
+        for number, (key, value) in enumerate(index_records(block, self), 1):
             undo.setdefault(key, self._raw(key))
-            pending[key] = value
+            items[key] = value
+            if step_ends(number):
+                yield
         for table, written in block.changes.items():
             row = layout.ROWS[table]
-            for name, content in written.items():
+            for number, (name, content) in enumerate(written.items(), 1):
                 key, value = row.prefix + row.key(name), row.encode(content)
                 old = self._raw(key)
                 if old != value:
                     undo.setdefault(key, old)
-                    pending[key] = value
-        height, at = block.height, block.height.to_bytes(4, "big")
+                    items[key] = value
+                if step_ends(number):
+                    yield
+        at = block.height.to_bytes(4, "big")
         if block.by_hand is not None:
             key = layout.BY_HAND + at
             undo[key] = None
-            pending[key] = layout.encode(block.by_hand)
-        for address in put_history(block, self, pending, undo):
-            self._pending_history.setdefault(address, []).append(height)
-        put_replaced(block, self._raw, pending, undo)
+            items[key] = layout.encode(block.by_hand)
+        accounts = yield from put_history(block, self, items, undo)
+        yield from put_replaced(block, self._raw, items, undo)
         if block.transactions or block.moved:
-            put_transactions(block, self._raw, pending, undo)
+            yield from put_transactions(block, self._raw, items, undo)
         undo[layout.BLOCK_HEIGHT + block.meta.id] = None
-        pending[layout.BLOCK_HEIGHT + block.meta.id] = at
-        pending[layout.BLOCK + at] = block.data
-        pending[layout.META + at] = layout.encode(block.meta)
-        pending[layout.UNDO + at] = layout.encode(list(undo.items()))
+        items[layout.BLOCK_HEIGHT + block.meta.id] = at
+        items[layout.BLOCK + at] = block.data
+        items[layout.META + at] = layout.encode(block.meta)
+        items[layout.UNDO + at] = layout.encode(list(undo.items()))
+        return items, accounts
 
     @property
     def written(self) -> int:
@@ -403,6 +460,18 @@ class Store(StoreReader):
         self._pending = {key: self._pending[key] for key in identity if key in self._pending}
         self._pending_history = {}
         self.height = self._tip()
+
+
+def _in_order(items: Items) -> Steps[Items]:
+    """Return records in the order of their keys, in which the database takes them four times as
+    fast.
+    """
+    ordered: Items = {}
+    for number, key in enumerate(sorted(items), 1):
+        ordered[key] = items[key]
+        if step_ends(number):
+            yield
+    return ordered
 
 
 def _long_keys(height: int) -> tuple[bytes, bytes, bytes]:
