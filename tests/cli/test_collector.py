@@ -42,35 +42,52 @@ def test_a_program_that_keeps_much_searches_little_at_a_time() -> None:
 
 SURVIVORS = """
 import asyncio, gc, json, weakref
-from soliton.cli.process import WHOLE_SEARCHES, run_program
+from soliton.cli.process import COUNTED_SEARCHES, run_program
 
 class Thing:
     pass
 
-async def main():
-    gc.disable()
+looked = []
+
+def look(phase, info):
+    if phase == "start":
+        looked.append(len(gc.get_objects()))
+
+def surviving():
     thing = Thing()
     thing.itself = thing
-    seen = weakref.ref(thing)
-    kept = [[] for _ in range(400_000)]
     gc.collect()
-    del thing
-    counts = []
-    for _ in range(WHOLE_SEARCHES - 1):
-        counts.append(len(gc.get_objects()))
-        before = seen() is not None
+    return weakref.ref(thing)
+
+def search(rounds):
+    looked.clear()
+    for _ in range(rounds * COUNTED_SEARCHES):
         gc.collect()
-    print(json.dumps([max(counts), before, seen() is not None, len(kept)]))
+    return max(looked)
+
+async def main():
+    gc.disable()
+    gc.callbacks.append(look)
+    kept = [[] for _ in range(400_000)]
+    first = surviving()
+    grown = search(1), first() is None
+    second = surviving()
+    steady = search(3), second() is None
+    kept += [[] for _ in range(500_000)]
+    gc.collect()
+    again = search(1), second() is None
+    print(json.dumps([grown, steady, again, len(kept)]))
 
 run_program(main)
 """
 
 
-def test_what_survives_a_search_is_left_out_of_the_next_ones_but_not_for_ever() -> None:
+def test_what_survives_a_search_is_left_out_of_the_next_ones_until_it_has_grown() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SURVIVORS], capture_output=True, timeout=60, check=True
     )
-    looked_at, was_there, is_there, kept = json.loads(done.stdout)
-    assert kept == 400_000
-    assert looked_at <= MOST
-    assert (was_there, is_there) == (True, False)
+    grown, steady, again, kept = json.loads(done.stdout)
+    assert kept == 900_000
+    assert (grown[0] > 400_000, grown[1]) == (True, True)
+    assert (steady[0] <= MOST, steady[1]) == (True, False)
+    assert (again[0] > 900_000, again[1]) == (True, True)

@@ -27,8 +27,10 @@ A collection takes about a microsecond for each container, and everything waits 
 """
 OLDEST: Final = 2
 """The collector's generation of all containers."""
-WHOLE_SEARCHES: Final = 256
-"""Once in so many collections of it, the survivors of earlier ones are included."""
+COUNTED_SEARCHES: Final = 16
+"""Once in so many collections of it, the survivors of earlier ones are counted."""
+MOST_GROWTH: Final = 2
+"""They are included again when they are more than so many times as many as the last time."""
 SWITCH_SECONDS: Final = 0.0002
 """The interpreter's switch interval: how long a thread that has finished its input or output waits
 for a busy event loop. With the default of 5 ms a matcher's journal is 8 % slower; with a tenth of
@@ -66,22 +68,29 @@ class _Survivors:
     """A callback of the collector that excludes the survivors of a full collection from later ones.
 
     These are mostly what a program keeps: caches that fill up to their limits. With them a full
-    collection takes 80 ms, during which everything waits; without them its time depends on the new
-    containers only. Cycles among the survivors, of which there are few, wait for the collection
-    that includes them again.
+    collection takes 80 ms and more, during which everything waits; without them its time depends on
+    the new containers only. Cycles among the survivors, of which there are few, wait for the
+    collection that includes them again: none does while the survivors do not grow in number.
     """
 
     def __init__(self) -> None:
         self._searches = 0
+        self._included = gc.get_freeze_count()
+        self._is_whole = False
 
     def __call__(self, phase: str, info: dict[str, int]) -> None:
         if info["generation"] < OLDEST:
             return
         if phase == "stop":
             gc.freeze()
+            if self._is_whole:
+                self._included, self._is_whole = gc.get_freeze_count(), False
             return
         self._searches += 1
-        if self._searches % WHOLE_SEARCHES == 0:
+        if self._searches % COUNTED_SEARCHES:
+            return
+        if gc.get_freeze_count() > MOST_GROWTH * self._included:
+            self._is_whole = True
             gc.unfreeze()
 
 
