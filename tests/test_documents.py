@@ -56,6 +56,7 @@ RUN_BY: dict[str, dict[str, tuple[int, str]]] = {
     },
     "docs/how-to/run-a-signer.md": {"": (12, "tests/e2e/test_signer_how_to.py")},
     "docs/how-to/several-matchers.md": {"hocon": (1, BY_HAND)},
+    "docs/reference/commands.md": {"": (1, "tests/cli/test_ledger_commands.py")},
     "docs/how-to/simulate-a-network.md": {"": (3, BY_HAND)},
     "docs/how-to/test-a-dapp.md": {
         "ride": (1, "tests/testing/test_plugin.py"),

@@ -142,7 +142,6 @@ PATTERNS: dict[str, tuple[Text, ...] | str] = {
     "ride/compiler/all_faults.py:_TOP": runs("func ", "@", "\n", "let("),
     "workshop/language.py:_MEMBER": runs(".", ". ", "a", ".a", "\t"),
     "workshop/language.py:_WORD": runs("a", "a ", "1", "_"),
-    "workshop/sending.py:_AMOUNT": OWN,
     "workshop/repl.py:_DECLARATION": OWN,
     "workshop/repl.py:_DECLARED": OWN,
     "workshop/repl.py:_DIRECTIVE": OWN,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from soliton import Account, Node
+from tests.blocks import blocks
 from tests.cli.here import Ended, run_here
-from tests.e2e.programs import Program, devnet
+from tests.e2e.programs import PROGRAM, Program, devnet
 
 SEED = "soliton devnet account 1"
 ALICE = Account.from_seed(SEED, "R")
@@ -27,6 +30,12 @@ def program() -> Iterator[Program]:
 def node(program: Program) -> Iterator[Node]:
     with Node(program.node_url) as connected:
         yield connected
+
+
+@pytest.fixture(scope="module")
+def market() -> Iterator[Program]:
+    with devnet("--scenario", "dex", "--no-maker") as started:
+        yield started
 
 
 @pytest.fixture(autouse=True)
@@ -154,3 +163,87 @@ def test_what_is_not_there() -> None:
         done = run_here(*command)
         assert done.returncode == 1, command
         assert done.stderr.startswith("soliton: "), command
+
+
+def test_a_transaction_from_a_file(node: Node, tmp_path: Path) -> None:
+    file = tmp_path / "transaction.json"
+    fields = {"type": 12, "version": 2, "fee": 100_000}
+    file.write_text(json.dumps(fields | {"data": [{"key": "a", "type": "integer", "value": 7}]}))
+    tried = run_here("send", str(file), "--dry-run", "--json")
+    assert tried.returncode == 0 and json.loads(tried.stdout)["valid"], tried.stderr
+    done = run_here("send", str(file), "--wait", "0")
+    assert done.returncode == 0, done.stderr
+    assert node.data_entry(ALICE, "a") == 7
+    file.write_text(json.dumps(BOB.transfer(ALICE, 1).to_json()))
+    assert run_here("send", str(file), "--wait", "0").returncode == 0
+    for text in ("", "[]", "{}", '{"type": 99}', json.dumps(fields), "[" * 100_000):
+        file.write_text(text)
+        done = run_here("send", str(file))
+        assert done.returncode == 1 and done.stderr.startswith("soliton: "), text[:20]
+
+
+def test_the_line_of_the_page(node: Node, tmp_path: Path) -> None:
+    (line,) = blocks("docs/reference/commands.md")
+    echo, words = shlex.split(line)[1], line.rpartition("|")[2].split()[2:]
+    file = tmp_path / "data.json"
+    file.write_text(echo)
+    assert words[0] == "-"
+    done = run_here("send", str(file), *words[1:], "--wait", "0")
+    assert done.returncode == 0, done.stderr
+    assert node.data_entry(ALICE, "a") == 1
+
+
+def test_fees_have_a_limit(node: Node) -> None:
+    done = transfer("1", "--fee", "0.002", "--wait", "0", "--json")
+    assert json.loads(done.stdout)["fee"] == 200_000, done.stderr
+    done = transfer("1", "--fee", "300000 wavelets", "--dry-run", "--json")
+    assert json.loads(done.stdout)["fee"] == 300_000, done.stderr
+    done = transfer("1", "--fee", "0.0001", "--dry-run")
+    assert done.returncode == 1 and "100000" in done.stderr and node.unconfirmed() == []
+    assert transfer("1", "--fee", "1 BTC").returncode == 1
+
+
+def test_the_console_has_the_library(program: Program) -> None:
+    done = subprocess.run(
+        [str(PROGRAM), "console", "--node", program.node_url],
+        input="print(node.chain_id, units('1.5'))\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "82 150000000" in done.stdout, done.stderr
+
+
+def test_orders_by_codes_that_the_matcher_vouches_for(
+    market: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOLITON_NODE", market.node_url)
+    monkeypatch.setenv("SOLITON_MATCHER", market.matcher_url)
+    shown = json.loads(run_here("book", "WAVES/USD", "--json").stdout)
+    assert shown["bids"] and shown["asks"]
+    assert "price USD" in run_here("book", "WAVES/USD").stdout
+    done = run_here("order", "sell", "5.5", "WAVES/USD", "1000.25", "--json")
+    assert done.returncode == 0, done.stderr
+    placed = json.loads(done.stdout)
+    assert placed["status"] == "Accepted"
+    (line,) = [each for each in run_here("orders").stdout.splitlines() if placed["id"] in each]
+    assert line.split()[:6] == ["sell", "5.5", "0", "WAVES/USD", "1000.25", "Accepted"]
+    assert json.loads(run_here("cancel", placed["id"], "--json").stdout)["status"] == "Cancelled"
+    assert placed["id"] not in run_here("orders", "WAVES/USD").stdout
+    assert placed["id"] in run_here("orders", "WAVES/USD", "--all").stdout
+    with Node(market.node_url) as node:
+        # A stranger's asset with the name of a known one is not taken for it.
+        node.send(ALICE.issue("US Dollar", 1_000, decimals=2)).wait()
+    for words, message in (
+        (("book", "USD/WAVES"), "the market is WAVES/USD"),
+        (("book", "WAVES"), "is not a pair"),
+        (("book", "WAVES/US Dollar"), ""),
+        (("order", "sell", "1", "WAVES/USD", "1,5"), "is not a number"),
+        (("order", "sell", "1", "WAVES/USD", "0.123456789"), "decimals"),
+        (("order", "hold", "1", "WAVES/USD", "1"), "buy"),
+        (("cancel",), "which order?"),
+        (("cancel", "7"), ""),
+    ):
+        done = run_here(*words)
+        assert done.returncode in (1, 2) and message in done.stderr, (words, done.stderr)
+    assert run_here("cancel", "--all").returncode == 0

@@ -8,11 +8,11 @@ import click
 import pytest
 
 from soliton import Account, AmountError, NodeBroken, units
+from soliton.cli.node_options import read_coins
 from soliton.cli.quantities import SHARE, WHOLE
 from soliton.client.steps import Answer, retry_after
 from soliton.client.streams import MatcherStream
 from soliton.errors import InputError
-from soliton.workshop.sending import read_payment
 
 ALICE = Account.from_seed("soliton devnet account 1", "R")
 STRANGE = (
@@ -30,7 +30,7 @@ def test_what_is_no_number(text: str) -> None:
     with pytest.raises(AmountError):
         ALICE.buy("1", None, text, None, matcher=ALICE.public_key)
     with pytest.raises(InputError):
-        read_payment(text)
+        read_coins(text)
     with pytest.raises(click.BadParameter):
         WHOLE.convert(text, None, None)
     with pytest.raises(click.BadParameter):
@@ -51,4 +51,4 @@ def test_what_is_one() -> None:
     assert units(Decimal("1e2")) == 10**10
     assert WHOLE.convert("-15", None, None) == -15
     assert retry_after(Answer(503, b"", {b"retry-after": b"15"})) == 15
-    assert read_payment("1000").amount == 1000
+    assert read_coins("1000 wavelets") == 1000

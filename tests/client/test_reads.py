@@ -20,8 +20,9 @@ from tests.client.test_node import DAPP
 
 ELSEWHERE = {
     *("send", "broadcast", "wait", "wait_for_height", "events", "payments", "close", "chain_id"),
+    *("dry_run", "get_json", "post_json"),
 }
-"""What ``test_node``, ``test_events`` and ``test_payments`` are about."""
+"""What ``test_node``, ``test_events``, ``test_payments`` and the commands' tests are about."""
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from soliton import Node
 from soliton.cli.main import cli
+from soliton.cli.node_options import WouldBeRefused
+from soliton.client.errors import NodeRefused, NotFound, ScriptRefused
 from soliton.devnet.accounts import MAX_ACCOUNTS, account_seed_phrase, describe
 from soliton.errors import SolitonError
 from soliton.ride.compiler import compile_source
-from soliton.workshop.remote import Remote, RemoteRefusal
-from soliton.workshop.sending import read_call, read_payment, read_recipient
+from soliton.workshop.calls import read_call
 from tests.e2e.programs import Program, devnet
 
 pytestmark = pytest.mark.slow
@@ -78,7 +80,7 @@ def test_deploy_call_and_trace(chain: Program, files: Path, options: tuple[str, 
     call = f'trade("{address(1)}", 9)'
     tried = ride(chain, "invoke", address(2), call, "--account", 3, "--dry-run")
     assert "would be taken" in tried.output and "key done" in tried.output
-    sent = ride(chain, "invoke", address(2), call, "--account", 3, "--payment", "5")
+    sent = ride(chain, "invoke", address(2), call, "--account", 3, "--payment", "5 wavelets")
     assert sent.exit_code == 0 and ": succeeded" in sent.output, sent.output
     name = sent.output.split()[1]
     traced = ride(chain, "trace", name).output
@@ -90,7 +92,7 @@ def test_deploy_call_and_trace(chain: Program, files: Path, options: tuple[str, 
 
 def test_every_account_that_a_devnet_may_have_can_sign(chain: Program) -> None:
     words = ("invoke", address(9), "buy()", "--dry-run", "--account")
-    assert isinstance(ride(chain, *words, MAX_ACCOUNTS).exception, RemoteRefusal)
+    assert isinstance(ride(chain, *words, MAX_ACCOUNTS).exception, WouldBeRefused)
     assert ride(chain, *words, MAX_ACCOUNTS + 1).exit_code == 2
 
 
@@ -98,7 +100,7 @@ def test_a_refusal_names_lines_of_both_dapps(chain: Program, files: Path) -> Non
     deployed(chain, files)
     call = f'trade("{address(1)}", 7)'
     refused = ride(chain, "invoke", address(2), call, "--account", 3)
-    assert isinstance(refused.exception, RemoteRefusal)
+    assert isinstance(refused.exception, ScriptRefused)
     lines = [line.strip() for line in refused.output.splitlines()]
     assert lines[0] == "/ by zero"
     assert "at share.ride:3:3 in share: amount / of" in lines
@@ -152,7 +154,7 @@ def test_who_cannot_be_served_is_told_why(chain: Program, files: Path) -> None:
         (("invoke", address(2), "1 + 1", "--account", 1), "a call is written"),
         (("invoke", address(2), "f(height)", "--account", 1), "no chain"),
         (("invoke", address(2), "f(unit)", "--account", 1), "arguments are"),
-        (("invoke", address(2), "f", "--account", 1, "--payment", "x"), "a payment is"),
+        (("invoke", address(2), "f", "--account", 1, "--payment", "x"), "not a number"),
         (("invoke", "no such alias, certainly not one", "f", "--account", 1), "base58"),
         (("trace", "nonsense"), "invalid length"),
         (("debug", "1" * 32), "no such transaction"),
@@ -170,7 +172,7 @@ def test_who_cannot_be_served_is_told_why(chain: Program, files: Path) -> None:
 
 
 def test_the_route_refuses_what_is_no_request(chain: Program) -> None:
-    with Remote(chain.node_url) as remote:
+    with Node(chain.node_url) as node:
         for path, body in (
             ("/devnet/record", {}),
             ("/devnet/record", {"id": "x", "transaction": {}}),
@@ -179,12 +181,13 @@ def test_the_route_refuses_what_is_no_request(chain: Program) -> None:
             ("/devnet/sources", {"script": 1, "source": "x"}),
             ("/devnet/sources", {"script": "AAAA", "source": "x"}),
         ):
-            with pytest.raises(RemoteRefusal):
-                remote.post(path, body)
+            with pytest.raises(NodeRefused):
+                node.post_json(path, body)
         script = compile_source("{-# STDLIB_VERSION 6 #-}\ntrue").script.source
         body = {"script": base64.b64encode(script).decode(), "source": "true && x"}
-        assert remote.post("/devnet/sources", body) == {"done": False}
-        assert remote.find("/transactions/info/" + "1" * 32) is None
+        assert node.post_json("/devnet/sources", body) == {"done": False}
+        with pytest.raises(NotFound):
+            node.get_json("/transactions/info/" + "1" * 32)
 
 
 def test_calls_are_written_as_the_language_writes_them() -> None:
@@ -192,21 +195,17 @@ def test_calls_are_written_as_the_language_writes_them() -> None:
     assert call.function == "buy"
     assert call.args == (7, -1, "x", (True, False), b"\x01", 5)
     assert read_call("default") == read_call("default()")
-    assert read_payment("5").asset_id is None
-    assert read_payment("5:2").asset_id == b"\x01"
-    recipient = read_recipient("alias:R:alice", ord("R"))
-    assert recipient == read_recipient("alice", ord("R"))
 
 
 def test_the_repl_sees_the_chain_of_a_node(chain: Program, files: Path) -> None:
     deployed(chain, files)
     call = f'trade("{address(1)}", 9)'
     assert ride(chain, "invoke", address(2), call, "--account", 3).exit_code == 0
-    with Remote(chain.node_url) as remote:
+    with Node(chain.node_url) as node:
         # An asset of account 3, and an alias: what the node says of them is what scripts see.
-        height = remote.get("/blocks/height")["height"]
-        coins = remote.get(f"/addresses/balance/{address(1)}")["balance"]
-        header = remote.get(f"/blocks/headers/at/{height}")
+        height = node.height()
+        coins = node.balance(address(1))
+        header = node.header_at(height)
     asked = {
         "height": f"Int = {height} ",
         'getIntegerValue(this, "part")': "Int = 4 ",
@@ -215,8 +214,8 @@ def test_the_repl_sees_the_chain_of_a_node(chain: Program, files: Path) -> None:
         "wavesBalance(this).regular": f"Int = {coins} ",
         "assetBalance(this, base58'11111111111111111111111111111111')": "Int = 0 ",
         "lastBlock.height": f"Int = {height} ",
-        "lastBlock.timestamp": f"Int = {header['timestamp']} ",
-        f"blockInfoByHeight({height}).value().generator.toString()": header["generator"],
+        "lastBlock.timestamp": f"Int = {header.timestamp} ",
+        f"blockInfoByHeight({height}).value().generator.toString()": header.generator,
         "blockInfoByHeight(1000000)": "BlockInfo|Unit = Unit",
         "assetInfo(base58'11111111111111111111111111111111')": "Asset|Unit = Unit",
         'addressFromRecipient(Alias("nobody-has-this"))': "lias",

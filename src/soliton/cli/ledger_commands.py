@@ -1,91 +1,47 @@
-"""``soliton balance``, ``account``, ``tx``, ``block``, ``asset``, ``data``, ``transfer``, ``alias``
-and ``lease``.
+"""``soliton balance``, ``account``, ``tx``, ``block``, ``asset``, ``data``, ``transfer``,
+``alias``, ``lease``, ``send`` and ``console``.
 
 They read and write the ledger through any node, Soliton's or the reference's.
 
-What lives here: options, amounts with units, output. What does not: requests and transactions
-(``soliton.client``), the signing key (``signing_key``).
+What lives here: these commands. What does not: amounts, signing and sending (``node_options``).
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 import msgspec
 
-from soliton.cli.helping import printable
-from soliton.cli.quantities import CONFIRMATIONS, Confirmations
-from soliton.cli.signing_key import read_chain_id, read_keys, signing_options
-from soliton.cli.tables import facts, table
+from soliton.cli.node_options import (
+    COIN,
+    Writing,
+    address_in,
+    asset_details,
+    chain_to_sign_for,
+    connected,
+    deliver,
+    node_option,
+    print_json,
+    read_sum,
+    reading_options,
+    recipient_text,
+    report,
+    send,
+    show,
+    writing_options,
+)
+from soliton.cli.tables import table
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
     from soliton.client.account import Account
     from soliton.client.node import Node
-    from soliton.client.records import AssetDetails
     from soliton.client.transaction import Transaction
 
-COIN: Final = "WAVES"
 MAX_ROWS: Final = 1_000
 """Limit on the rows of a table; ``--json`` has no other."""
-ASSETS_AT_ONCE: Final = 100
-WAIT_SECONDS: Final = 600.0
-_NODE: Final = "http://127.0.0.1:6869"
-_ALIAS: Final = "alias:"
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def _common(command: _Command) -> _Command:
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--node", "url", default=_NODE, envvar="SOLITON_NODE", show_default=True,
-            metavar="URL", help="The node, or SOLITON_NODE."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-@contextmanager
-def _opened(url: str, chain_id: int | None = None) -> Iterator[Node]:
-    from soliton.client.node import Node
-
-    with Node(url, chain_id=chain_id) as node:
-        yield node
-
-
-def _show(value: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print an object as JSON, or its plain members as lines."""
-    if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
-        return
-    rows = [
-        (name, msgspec.json.encode(each).decode() if isinstance(each, dict | list) else each)
-        for name, each in value.items()
-        if each is not None
-    ]
-    for line in facts(rows):
-        click.echo(line)
-
-
-def _address(node: Node, text: str) -> str:
-    """The address that a text names: an address, or ``alias:NAME``."""
-    if text.startswith(_ALIAS):
-        return node.address_by_alias(text.rpartition(":")[2])
-    return text
-
-
-def _details(node: Node, ids: list[str]) -> dict[str, AssetDetails]:
-    found: dict[str, AssetDetails] = {}
-    for start in range(0, len(ids), ASSETS_AT_ONCE):
-        for each in node.assets(ids[start : start + ASSETS_AT_ONCE]):
-            found[each.asset_id] = each
-    return found
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -95,13 +51,13 @@ def _details(node: Node, ids: list[str]) -> dict[str, AssetDetails]:
 @click.argument("address")
 @click.option("--asset", metavar="ID", help="The balance of this asset.")
 @click.option("--all", "all_assets", is_flag=True, help="The balances of all assets, too.")
-@_common
+@reading_options
 def balance(address: str, asset: str | None, all_assets: bool, url: str, as_json: bool) -> None:
     """Print the balance of an account; ADDRESS may be alias:NAME."""
     from soliton.client.amounts import text
 
-    with _opened(url) as node:
-        owner = _address(node, address)
+    with connected(url) as node:
+        owner = address_in(node, address)
         if asset is not None and asset != COIN:
             details = node.asset(asset)
             rows = [(details.name, asset, node.balance(owner, asset), details.decimals)]
@@ -109,7 +65,7 @@ def balance(address: str, asset: str | None, all_assets: bool, url: str, as_json
             rows = [(COIN, COIN, node.balance(owner), 8)]
         if all_assets:
             held = [each for each in node.asset_balances(owner) if each.balance]
-            known = _details(node, [each.asset_id for each in held])
+            known = asset_details(node, [each.asset_id for each in held])
             rows += [
                 (known[each.asset_id].name, each.asset_id, each.balance,
                  known[each.asset_id].decimals)
@@ -121,7 +77,7 @@ def balance(address: str, asset: str | None, all_assets: bool, url: str, as_json
              "amount": text(units, decimals)}
             for name, id_, units, decimals in rows
         ]  # fmt: skip
-        click.echo(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
+        print_json(shown)
         return
     cells = [(text(units, decimals), name, "" if id_ == COIN else id_)
              for name, id_, units, decimals in rows[:MAX_ROWS]]  # fmt: skip
@@ -133,13 +89,13 @@ def balance(address: str, asset: str | None, all_assets: bool, url: str, as_json
 
 @click.command()
 @click.argument("address")
-@_common
+@reading_options
 def account(address: str, url: str, as_json: bool) -> None:
     """Print balances, aliases and script of an account; ADDRESS may be alias:NAME."""
     from soliton.client.amounts import text
 
-    with _opened(url) as node:
-        owner = _address(node, address)
+    with connected(url) as node:
+        owner = address_in(node, address)
         details, script = node.balance_details(owner), node.script(owner)
         found: dict[str, Any] = {"address": owner}
         for name in ("regular", "available", "effective", "generating"):
@@ -148,67 +104,67 @@ def account(address: str, url: str, as_json: bool) -> None:
         found["aliases"] = node.aliases(owner)
         found["scripted"] = script.script is not None
         found["complexity"] = script.complexity or None
-    _show(found, as_json=as_json)
+    show(found, as_json=as_json)
 
 
 @click.command()
 @click.argument("transaction_id", metavar="ID")
-@_common
+@reading_options
 def tx(transaction_id: str, url: str, as_json: bool) -> None:
     """Print a transaction of the chain or the pool."""
     from soliton.client.errors import NotFound
 
-    with _opened(url) as node:
+    with connected(url) as node:
         try:
             found = node.transaction(transaction_id)
         except NotFound:
             found = node.unconfirmed_transaction(transaction_id)
-    _show(found.json, as_json=as_json)
+    show(found.json, as_json=as_json)
 
 
 @click.command()
 @click.argument("which", metavar="HEIGHT", required=False)
-@_common
+@reading_options
 def block(which: str | None, url: str, as_json: bool) -> None:
     """Print the header of the block at HEIGHT, or with an id, by default of the last one."""
-    with _opened(url) as node:
+    with connected(url) as node:
         if which is None:
             header = node.last_header()
         elif which.isascii() and which.isdecimal() and len(which) <= len(str(2**31)):
             header = node.header_at(int(which))
         else:
             header = node.header(which)
-    _show(msgspec.to_builtins(header), as_json=as_json)
+    show(msgspec.to_builtins(header), as_json=as_json)
 
 
 @click.command()
 @click.argument("asset_id", metavar="ID")
-@_common
+@reading_options
 def asset(asset_id: str, url: str, as_json: bool) -> None:
     """Print an asset."""
     from soliton.client.amounts import text
 
-    with _opened(url) as node:
+    with connected(url) as node:
         details = node.asset(asset_id)
     found = msgspec.to_builtins(details)
     if not as_json:
         found["quantity"] = text(details.quantity, details.decimals)
-    _show(found, as_json=as_json)
+    show(found, as_json=as_json)
 
 
 @click.command()
 @click.argument("address")
 @click.argument("key", required=False)
-@_common
+@reading_options
 def data(address: str, key: str | None, url: str, as_json: bool) -> None:
     """Print the data entries of an account, or the one with a key."""
-    with _opened(url) as node:
-        owner = _address(node, address)
+    with connected(url) as node:
+        owner = address_in(node, address)
         found = node.data(owner) if key is None else {key: node.data_entry(owner, key)}
     if key is not None and found[key] is None:
         raise InputError(f"{owner} has no entry {key[:80]!r}")
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        print_json(found)
         return
     rows = [(name, _plain(value)) for name, value in list(found.items())[:MAX_ROWS]]
     for line in table(("key", "value"), rows):
@@ -224,136 +180,10 @@ def _plain(value: object) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 
-class Sum(msgspec.Struct, frozen=True):
-    """An amount with its unit: of the coin, or of an asset."""
-
-    units: int
-    asset: AssetDetails | None
-
-    @property
-    def shown(self) -> str:
-        """The amount for people."""
-        from soliton.client.amounts import text
-
-        if self.asset is None:
-            return f"{text(self.units)} {COIN}"
-        return f"{text(self.units, self.asset.decimals)} {self.asset.name} ({self.asset.asset_id})"
-
-
-def read_sum(words: str, node: Node, owner: str) -> Sum:
-    """Parse ``0.5 WAVES``, ``10 USDT`` or ``3 ASSETID``; without a unit it is the coin.
-
-    A name stands for the asset that ``owner`` holds under it: anybody can issue an asset of any
-    name, so that two of one name have to be told apart by their ids. Raises ``InputError``.
-    """
-    from soliton.client.amounts import scaled
-
-    number, _, unit = words.strip().partition(" ")
-    unit = unit.strip()
-    details = None if unit in ("", COIN) else _unit(unit, node, owner)
-    found = scaled(number, 8 if details is None else details.decimals)
-    if found <= 0:
-        raise InputError(f"{number!r} is not an amount above 0")
-    return Sum(found, details)
-
-
-def _unit(unit: str, node: Node, owner: str) -> AssetDetails:
-    held = [each.asset_id for each in node.asset_balances(owner) if each.balance]
-    if unit in held:
-        return node.asset(unit)
-    named = [each for each in _details(node, held).values() if each.name == unit]
-    if len(named) > 1:
-        ids = ", ".join(each.asset_id for each in named)
-        raise InputError(
-            f"{owner} holds {len(named)} assets named {unit!r}: name one by its id: {ids}"
-        )
-    if not named:
-        raise InputError(f"{owner} holds no asset with the name or id {unit[:80]!r}")
-    return named[0]
-
-
-class Writing(NamedTuple):
-    """The options of a command that signs: the node, the key, what to wait for."""
-
-    url: str
-    as_json: bool
-    account: int | None
-    key: str | None
-    store: Path
-    password_file: Path | None
-    chain_id: str | None
-    dry_run: bool
-    depth: Confirmations | None
-
-
-def _writing(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a command that signs, which gets them as ``how``."""
-
-    @functools.wraps(command)
-    def run(**given: Any) -> None:  # noqa: ANN401 - the options
-        how = Writing(**{name: given.pop(name) for name in Writing._fields})
-        command(how=how, **given)
-
-    for option in (
-        click.option("--wait", "depth", type=CONFIRMATIONS, metavar="N|finalized",
-            help="Wait for so many blocks above it, or until it is final."),
-        click.option("--dry-run", is_flag=True, help="Show what would happen, and send nothing."),
-        click.option("--chain-id", help="The chain to sign for; required for a remote node."),
-    ):  # fmt: skip
-        run = option(run)
-    return _common(signing_options(run))
-
-
-def _send(how: Writing, make: Callable[[Node, Account], tuple[Transaction, str]]) -> None:
-    """Make a transaction and send it, or say what it would do. ``make`` returns it with a sentence
-    for people that lacks its subject and its verb.
-    """
-    from soliton.client.account import Account
-
-    keys = read_keys(how.account, how.key, how.store, how.password_file)
-    with _opened(how.url, _expected(how.url, how.chain_id)) as node:
-        sender = Account(keys, node.chain_id)
-        made, text = make(node, sender)
-        if how.dry_run:
-            found = node.validate(made)
-            shown = {"valid": found.valid, "error": found.error, "fee": made.fee, "id": made.id}
-            _report(f"not sent: {text} from {sender.address}", shown, as_json=how.as_json)
-            if not found.valid:
-                raise InputError(f"the node would refuse it: {found.error}")
-            return
-        sent = node.send(made)
-        result: dict[str, Any] = {"id": sent.id, "fee": sent.transaction.fee}
-        if how.depth is not None:
-            result["height"] = sent.wait(WAIT_SECONDS, how.depth).height
-    _report(f"sent: {text} from {sender.address}", result, as_json=how.as_json)
-
-
-def _recipient(text: str, chain_id: int) -> str:
-    """The recipient as it is signed. The node does not decide whose an alias is."""
-    if text.startswith(_ALIAS):
-        return f"{_ALIAS}{chr(chain_id)}:{text.rpartition(':')[2]}"
-    return text
-
-
-def _expected(url: str, chain_id: str | None) -> int | None:
-    """The chain to sign for: a node on another machine does not decide that."""
-    from soliton.node.rest_settings import is_local
-
-    if chain_id is None and not is_local(urlsplit(url).hostname or ""):
-        raise InputError(f"{url} is on another machine: --chain-id says for which chain to sign")
-    return read_chain_id(chain_id)
-
-
-def _report(text: str, members: Mapping[str, Any], *, as_json: bool) -> None:
-    if not as_json:
-        click.echo(printable(text))
-    _show(members, as_json=as_json)
-
-
 @click.command()
 @click.argument("recipient", metavar="TO")
 @click.argument("amount")
-@_writing
+@writing_options
 @click.option("--attachment", default="", help="A text for the recipient.")
 def transfer(recipient: str, amount: str, attachment: str, how: Writing) -> None:
     """Send AMOUNT, such as "0.5 WAVES" or "10 USDT", to an address or alias:NAME.
@@ -362,29 +192,29 @@ def transfer(recipient: str, amount: str, attachment: str, how: Writing) -> None
     """
 
     def make(node: Node, sender: Account) -> tuple[Transaction, str]:
-        to = _recipient(recipient, node.chain_id)
+        to = recipient_text(recipient, node.chain_id)
         paid = read_sum(amount, node, sender.address)
         made = sender.transfer(to, paid.units, paid.asset, attachment=attachment)
         return made, f"{paid.shown} to {to}"
 
-    _send(how, make)
+    send(how, make)
 
 
 @click.command()
 @click.argument("name")
-@_writing
+@writing_options
 def alias(name: str, how: Writing) -> None:
     """Create the alias NAME of the account, for ever.
 
     The signing key: --key, --account, or the seed in SOLITON_SEED_FILE or SOLITON_SEED.
     """
-    _send(how, lambda _node, sender: (sender.alias(name), f"alias {name}"))
+    send(how, lambda _node, sender: (sender.alias(name), f"alias {name}"))
 
 
 @click.command()
 @click.argument("recipient", metavar="TO")
 @click.argument("amount")
-@_writing
+@writing_options
 def lease(recipient: str, amount: str, how: Writing) -> None:
     """Lease AMOUNT, such as "1000 WAVES", to a generator: an address or alias:NAME.
 
@@ -392,21 +222,74 @@ def lease(recipient: str, amount: str, how: Writing) -> None:
     """
 
     def make(node: Node, sender: Account) -> tuple[Transaction, str]:
-        to = _recipient(recipient, node.chain_id)
+        to = recipient_text(recipient, node.chain_id)
         leased = read_sum(amount, node, sender.address)
         if leased.asset is not None:
             raise InputError(f"only {COIN} can be leased")
         return sender.lease(to, leased.units), f"a lease of {leased.shown} to {to}"
 
-    _send(how, make)
+    send(how, make)
 
 
 @click.command("lease-cancel")
 @click.argument("lease_id", metavar="ID")
-@_writing
+@writing_options
 def lease_cancel(lease_id: str, how: Writing) -> None:
     """Cancel the lease with an ID.
 
     The signing key: --key, --account, or the seed in SOLITON_SEED_FILE or SOLITON_SEED.
     """
-    _send(how, lambda _node, sender: (sender.cancel_lease(lease_id), f"the end of {lease_id}"))
+    send(
+        how,
+        lambda _node, sender: (
+            sender.cancel_lease(lease_id),
+            f"the end of {lease_id}",
+        ),
+    )
+
+
+@click.command("send")
+@click.argument("file", type=click.File("rb"))
+@writing_options
+def send_file(file: BinaryIO, how: Writing) -> None:
+    """Send the transaction in FILE, a JSON object (- is standard input), of any type.
+
+    Without proofs it is signed with --key, --account, or the seed in SOLITON_SEED_FILE or
+    SOLITON_SEED, whose public key is also the default of senderPublicKey.
+    """
+    from soliton.client.transaction import MAX_JSON_BYTES, Transaction, json_object
+
+    fields = dict(json_object(file.read(MAX_JSON_BYTES + 1)))
+    if fields.get("proofs") or fields.get("signature") or fields.get("bytes"):
+        with connected(how.url, chain_to_sign_for(how.url, how.chain_id)) as node:
+            sent = Transaction.from_json(fields, node.chain_id)
+            report(how, deliver(how, node, sent), f"a transaction of type {sent.type}", sent.sender)
+        return
+
+    def make(node: Node, sender: Account) -> tuple[Transaction, str]:
+        whole = {"senderPublicKey": sender.public_key, "proofs": [], **fields}
+        made = Transaction.from_json(whole, node.chain_id).signed_by(sender)
+        return made, f"a transaction of type {made.type}"
+
+    send(how, make)
+
+
+@click.command()
+@node_option
+def console(url: str) -> None:
+    """Start Python with the library, and `node` connected to a node.
+
+    Lines of standard input are run if that is no terminal.
+    """
+    import code
+    import sys
+
+    import soliton
+
+    with connected(url) as node:
+        names = {name: getattr(soliton, name) for name in dir(soliton) if name[0] != "_"}
+        banner = f"node is {url}; Account, Matcher, units and all of soliton are here. Ctrl-D ends."
+        if sys.stdin.isatty():
+            with suppress(ImportError):
+                import readline  # noqa: F401 - line editing for input()
+        code.interact(banner, local={**names, "node": node}, exitmsg="")

@@ -110,12 +110,11 @@ def repl_command(version: int, url: str | None, address: str | None) -> None:
     from contextlib import ExitStack
 
     from soliton.chain.addresses import parse_address
+    from soliton.client.node import Node
     from soliton.ride.compiler.library import ScriptKind
     from soliton.workshop.no_chain import NoChain
-    from soliton.workshop.remote import Remote
     from soliton.workshop.remote_chain import RemoteChain
     from soliton.workshop.repl import Session
-    from soliton.workshop.sending import chain_id_of
 
     if (url is None) != (address is None):
         raise InputError("--node and --as belong together: whose account is `this`?")
@@ -123,8 +122,8 @@ def repl_command(version: int, url: str | None, address: str | None) -> None:
         if url is None or address is None:
             session = Session(version, NoChain())
         else:
-            remote = stack.enter_context(Remote(url))
-            chain = RemoteChain(remote, parse_address(address, chain_id_of(remote)))
+            node = stack.enter_context(Node(url))
+            chain = RemoteChain(node, parse_address(address, node.chain_id))
             session = Session(version, chain, kind=ScriptKind.DAPP)
         for line in _typed(session):
             answers = session.do(line)

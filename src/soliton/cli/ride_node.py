@@ -7,27 +7,43 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from soliton.cli.quantities import WholeRange
+from soliton.cli.helping import printable
+from soliton.cli.node_options import (
+    Asking,
+    Delivery,
+    WouldBeRefused,
+    Writing,
+    asking_options,
+    connected,
+    deliver,
+    node_option,
+    read_sum,
+    recipient_text,
+    show,
+    signing,
+    writing_options,
+)
 from soliton.cli.ride import SOURCE, libraries_of, reporting_errors, ride, source_text
-from soliton.cli.signing_key import read_chain_id, read_keys, signing_options
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
+    from soliton.chain.function_calls import FunctionCall
+    from soliton.client.account import Account
+    from soliton.client.node import Node
+    from soliton.client.transaction import Transaction
     from soliton.ride.faults import SourceText
     from soliton.ride.recording import Recording
-    from soliton.workshop.remote import Remote
-    from soliton.workshop.sending import LocalFiles
+    from soliton.workshop.local_files import LocalFiles
 
 group = ride
 """The commands, those of ``soliton.cli.ride`` among them."""
-_NODE = click.option(
-    "--node", "url", default="http://127.0.0.1:6869", show_default=True, help="The node."
-)
+_SUCCEEDED = "succeeded"
 _SOURCES = click.option(
     "--source",
     "sources",
@@ -35,49 +51,29 @@ _SOURCES = click.option(
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="A source file: errors and steps show its lines if a script was compiled from it.",
 )
-_FEE = click.option("--fee", type=WholeRange(min=1), help="Default: what the node requires.")
-_MAX_FEE = click.option(
-    "--max-fee",
-    type=WholeRange(min=1),
-    help="The limit on that. Default: twice the minimum of the network's rules.",
-)
-_CHAIN = click.option(
-    "--chain-id", help="The chain to sign for, a letter or number; required for a remote node."
+_PAYMENT = click.option(
+    "--payment",
+    "payments",
+    multiple=True,
+    metavar="AMOUNT",
+    help='A payment such as "0.5 WAVES", "35 wavelets" or "10 USDT"; may be repeated.',
 )
 
 
 @ride.command()
 @SOURCE
-@_NODE
-@signing_options
-@_CHAIN
-@_FEE
-@_MAX_FEE
+@writing_options
 @click.option("--compact", is_flag=True, help="Shorten the names of a dApp's declarations.")
 @click.option("--remove-unused", is_flag=True, help="Leave out a dApp's unused declarations.")
-def deploy(
-    source: Path,
-    url: str,
-    account: int | None,
-    key: str | None,
-    store: Path,
-    password_file: Path | None,
-    chain_id: str | None,
-    fee: int | None,
-    max_fee: int | None,
-    compact: bool,
-    remove_unused: bool,
-) -> None:
-    """Compile SOURCE and set it as the script of an account.
+def deploy(source: Path, compact: bool, remove_unused: bool, how: Writing) -> None:
+    """Compile SOURCE, set it as the script of an account, and wait for its block.
 
-    The signing key: --key, --account, or the seed phrase in SOLITON_SEED.
+    The signing key: --key, --account, or the seed in SOLITON_SEED_FILE or SOLITON_SEED.
     """
-    from soliton.chain.addresses import address_text
     from soliton.chain.json_kinds import encode_base64
     from soliton.ride.compiler import compile_source
     from soliton.ride.faults import SourceText
-    from soliton.workshop.remote import Remote
-    from soliton.workshop.sending import Sender, remember_source, send
+    from soliton.workshop.local_files import remember_source
 
     text = source_text(source)
     known = SourceText(text, libraries_of(source, text), source.name)
@@ -85,80 +81,95 @@ def deploy(
         compiled = compile_source(
             known.text, libraries=known.libraries, compact=compact, remove_unused=remove_unused
         )
-    keys = read_keys(account, key, store, password_file)
-    with Remote(url) as remote, _printing_faults(remote, {source: known}):
-        sender = Sender(remote, keys, chain_id=read_chain_id(chain_id), max_fee=max_fee)
-        script = compiled.script.source
-        sent = send(remote, sender.set_script(script, fee))
-        remember_source(remote, encode_base64(script), known)
-        click.echo(f"{address_text(sender.address)} has {source}: {len(script)} bytes")
-        click.echo(f"transaction {sent['id']} at height {sent['height']}, fee {sent['fee']}")
+    script = compiled.script.source
+    with signing(how) as (node, sender), _printing_faults(node, {source: known}):
+        delivery = deliver(_to_the_block(how), node, sender.set_script(script))
+        delivery.check()
+        if not how.dry_run:
+            remember_source(node, encode_base64(script), known)
+    if how.as_json:
+        show(delivery.facts, as_json=True)
+        return
+    verb = "would have" if how.dry_run else "has"
+    click.echo(f"{sender.address} {verb} {source}: {len(script)} bytes")
+    click.echo(_sentence(delivery))
 
 
 @ride.command()
 @click.argument("dapp")
 @click.argument("call")
-@_NODE
-@signing_options
-@_CHAIN
-@_FEE
-@_MAX_FEE
-@click.option("--payment", "payments", multiple=True, help="AMOUNT or AMOUNT:ASSET.")
-@click.option("--dry-run", is_flag=True, help="Show what would happen, and send nothing.")
+@writing_options
+@_PAYMENT
 @_SOURCES
 def invoke(
-    dapp: str,
-    call: str,
-    url: str,
-    account: int | None,
-    key: str | None,
-    store: Path,
-    password_file: Path | None,
-    chain_id: str | None,
-    fee: int | None,
-    max_fee: int | None,
-    payments: tuple[str, ...],
-    dry_run: bool,
-    sources: tuple[Path, ...],
+    dapp: str, call: str, payments: tuple[str, ...], sources: tuple[Path, ...], how: Writing
 ) -> None:
-    """Call the dApp at an address or alias: CALL is written 'buy(7, "x")'.
+    """Call the dApp at an address or alias:NAME, and wait for its block: CALL is 'buy(7, "x")'.
 
-    The signing key: --key, --account, or the seed phrase in SOLITON_SEED.
+    The signing key: --key, --account, or the seed in SOLITON_SEED_FILE or SOLITON_SEED.
     """
-    from soliton.workshop.remote import Remote
-    from soliton.workshop.sending import Sender, read_call, read_payment, send, validate
+    from soliton.workshop.calls import read_call
     from soliton.workshop.tracing import changes_lines
 
-    parsed, paid = read_call(call), tuple(map(read_payment, payments))
-    keys = read_keys(account, key, store, password_file)
-    with Remote(url) as remote, _printing_faults(remote, _source_texts(sources)):
-        sender = Sender(remote, keys, chain_id=read_chain_id(chain_id), max_fee=max_fee)
-        transaction = sender.invoke(dapp, parsed, paid, fee)
-        result = validate(remote, transaction) if dry_run else send(remote, transaction)
-        state = "would be taken" if dry_run else f"at height {result['height']}"
-        status = result.get("applicationStatus", "succeeded")
-        click.echo(f"transaction {result['id']} {state}, fee {result['fee']}: {status}")
-        for line in changes_lines(result.get("stateChanges") or {}):
-            click.echo(line)
+    parsed = read_call(call)
+    with signing(how) as (node, sender), _printing_faults(node, _source_texts(sources)):
+        made = _call_of(node, sender, dapp, parsed, payments)
+        delivery = deliver(_to_the_block(how), node, made)
+        delivery.check()
+        status, changes = _effects(node, delivery)
+    if how.as_json:
+        show({**delivery.facts, "status": status, "stateChanges": changes}, as_json=True)
+        return
+    click.echo(f"{_sentence(delivery)}: {status}")
+    for line in changes_lines(changes):
+        click.echo(printable(line))
+
+
+def _to_the_block(how: Writing) -> Writing:
+    """The options with a wait for the block, unless they name a longer one."""
+    return how if how.depth is not None else how._replace(depth=0)
+
+
+def _call_of(
+    node: Node, sender: Account, dapp: str, call: FunctionCall, payments: tuple[str, ...]
+) -> Transaction:
+    paid = [read_sum(each, node, sender.address) for each in payments]
+    return sender.invoke(
+        recipient_text(dapp, node.chain_id),
+        call.function,
+        *call.args,
+        payments=[(each.units, each.asset) for each in paid],
+    )
+
+
+def _effects(node: Node, delivery: Delivery) -> tuple[str, Mapping[str, Any]]:
+    """The status of a call and its state changes."""
+    if delivery.verdict is not None:
+        return delivery.verdict.application_status or _SUCCEEDED, delivery.verdict.state_changes
+    info = node.transaction(delivery.transaction.id)
+    return info.application_status or _SUCCEEDED, info.state_changes or {}
+
+
+def _sentence(delivery: Delivery) -> str:
+    place = "would be taken" if delivery.mined is None else f"at height {delivery.mined.height}"
+    return f"transaction {delivery.transaction.id} {place}, fee {delivery.transaction.fee}"
 
 
 @ride.command()
 @click.argument("transaction", metavar="ID")
-@_NODE
+@node_option
 @_SOURCES
 def trace(transaction: str, url: str, sources: tuple[Path, ...]) -> None:
     """Print the calls and effects of a transaction; on a devnet every function with its values."""
-    from soliton.workshop.remote import Remote
-    from soliton.workshop.sending import LocalFiles
+    from soliton.workshop.local_files import LocalFiles
     from soliton.workshop.tracing import function_lines, transaction_lines
 
-    with Remote(url) as remote:
-        info = remote.get(f"/transactions/info/{transaction}")
-        for line in transaction_lines(info):
+    with connected(url) as node:
+        for line in transaction_lines(node.transaction(transaction).json):
             click.echo(line)
-        record = _recorded(remote, {"id": transaction})
+        record = _recorded(node, {"id": transaction})
         if record is not None:
-            files = LocalFiles(remote, _source_texts(sources))
+            files = LocalFiles(node, _source_texts(sources))
             for each in record.scripts:
                 files.map_of(each.script)
             for line in function_lines(record, files.names):
@@ -168,79 +179,75 @@ def trace(transaction: str, url: str, sources: tuple[Path, ...]) -> None:
 @ride.command()
 @click.argument("target")
 @click.argument("call", required=False)
-@_NODE
-@signing_options
-@_CHAIN
-@click.option("--payment", "payments", multiple=True, help="AMOUNT or AMOUNT:ASSET.")
+@asking_options
+@_PAYMENT
 @_SOURCES
 def debug(
     target: str,
     call: str | None,
-    url: str,
-    account: int | None,
-    key: str | None,
-    store: Path,
-    password_file: Path | None,
-    chain_id: str | None,
     payments: tuple[str, ...],
     sources: tuple[Path, ...],
+    how: Asking,
 ) -> None:
     """Step through a transaction of a devnet, forward and backward: TARGET is its id.
 
     With CALL, 'buy(7)', TARGET is a dApp that is called by the signing key; nothing is sent.
     """
-    from soliton.chain.transactions.codec import to_json
+    if call is None:
+        with connected(how.url) as node:
+            _debug(node, {"id": target}, sources)
+        return
+    from soliton.workshop.calls import read_call
+
+    parsed = read_call(call)
+    with signing(how) as (node, sender):
+        signed = _call_of(node, sender, target, parsed, payments)
+        _debug(node, {"transaction": signed.to_json()}, sources)
+
+
+def _debug(node: Node, request: dict[str, object], sources: tuple[Path, ...]) -> None:
     from soliton.workshop.debugger import Debugger
-    from soliton.workshop.remote import Remote
-    from soliton.workshop.sending import LocalFiles, Sender, read_call, read_payment
+    from soliton.workshop.local_files import LocalFiles
 
-    with Remote(url) as remote:
-        known = _source_texts(sources)
-        if call is None:
-            request: dict[str, object] = {"id": target}
-        else:
-            keys = read_keys(account, key, store, password_file)
-            paid = tuple(map(read_payment, payments))
-            sender = Sender(remote, keys, chain_id=read_chain_id(chain_id))
-            signed = sender.invoke(target, read_call(call), paid)
-            request = {"transaction": to_json(signed)}
-        record = _recorded(remote, request)
-        if record is None:
-            raise InputError(f"{url} is no devnet of soliton: only that records every step")
-        files = LocalFiles(remote, known)
-        if known and _upload_sources(remote, files, record):
-            # The devnet now knows the sources, and describes the steps by them.
-            record = _recorded(remote, request) or record
-        debugger = Debugger(record, click.echo, files.names)
-        debugger.session(_lines(debugger.commands()))
+    known = _source_texts(sources)
+    record = _recorded(node, request)
+    if record is None:
+        raise InputError(f"{node.url} is no devnet of soliton: only that records every step")
+    files = LocalFiles(node, known)
+    if known and _upload_sources(node, files, record):
+        # The devnet now knows the sources, and describes the steps by them.
+        record = _recorded(node, request) or record
+    debugger = Debugger(record, click.echo, files.names)
+    debugger.session(_lines(debugger.commands()))
 
 
-def _upload_sources(remote: Remote, files: LocalFiles, record: Recording) -> bool:
+def _upload_sources(node: Node, files: LocalFiles, record: Recording) -> bool:
     """Send a devnet the sources of its scripts; true if it did not know one of them."""
-    from soliton.workshop.sending import remember_source
+    from soliton.workshop.local_files import remember_source
 
     is_new = False
     for each in record.scripts:
         source = files.source_of(each.script)
         if source is not None and each.source != "known":
-            is_new |= remember_source(remote, *source)
+            is_new |= remember_source(node, *source)
     return is_new
 
 
-def _recorded(remote: Remote, request: dict[str, object]) -> Recording | None:
+def _recorded(node: Node, request: dict[str, object]) -> Recording | None:
     import msgspec
 
     from soliton.api.errors import NO_CONTROLS
+    from soliton.client.errors import NodeBroken, NodeRefused
     from soliton.ride.recording import Recording
-    from soliton.workshop.remote import RemoteRefusal
 
     try:
-        found = remote.post("/devnet/record", request)
-    except RemoteRefusal as refusal:
-        if refusal.code in (0, NO_CONTROLS.code):
+        return msgspec.convert(node.post_json("/devnet/record", request), Recording)
+    except NodeRefused as refused:
+        if refused.code in (0, NO_CONTROLS.code):
             return None
         raise
-    return msgspec.convert(found, Recording)
+    except msgspec.ValidationError as error:
+        raise NodeBroken(f"invalid response from the node: {error}") from error
 
 
 def _lines(commands: list[str]) -> Iterator[str]:
@@ -269,23 +276,18 @@ def _source_texts(paths: tuple[Path, ...]) -> dict[Path, SourceText]:
     }
 
 
-class _printing_faults:  # noqa: N801 - it is used as a function
-    """Prints the place of a script's fault before the exception propagates."""
+@contextmanager
+def _printing_faults(node: Node, sources: Mapping[Path, SourceText]) -> Iterator[None]:
+    """Print the place of a script's fault before the exception propagates."""
+    from soliton.client.errors import ScriptRefused
+    from soliton.ride.faults import lines_of, read_members
+    from soliton.workshop.local_files import LocalFiles
 
-    def __init__(self, remote: Remote, sources: Mapping[Path, SourceText]) -> None:
-        self._remote = remote
-        self._sources = sources
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        from soliton.ride.faults import lines_of
-        from soliton.workshop.remote import RemoteRefusal
-        from soliton.workshop.sending import LocalFiles
-
-        if isinstance(error, RemoteRefusal) and error.fault is not None:
-            files = LocalFiles(self._remote, self._sources)
-            report = files.mapped(error.fault)
-            for line in lines_of(report, files.names):
+    try:
+        yield
+    except (ScriptRefused, WouldBeRefused) as error:
+        with suppress(ValueError):
+            files = LocalFiles(node, sources)
+            for line in lines_of(files.mapped(read_members(error.fault)), files.names):
                 click.echo(line, err=True)
+        raise

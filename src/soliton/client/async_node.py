@@ -193,6 +193,7 @@ class AsyncNode(AsyncRunner):
         return f"<AsyncNode {self.url}>"
 
     broadcast = awaiting(sending.broadcast)
+    dry_run = awaiting(sending.dry_run)
     wait = awaiting(sending.wait)
 
     addresses = awaiting(of_accounts.addresses)
@@ -268,3 +269,5 @@ class AsyncNode(AsyncRunner):
     reward = awaiting(of_network.reward)
     peers = awaiting(of_network.peers)
     state_hash = awaiting(of_network.state_hash)
+    get_json = awaiting(of_network.get_json)
+    post_json = awaiting(of_network.post_json)

@@ -119,7 +119,9 @@ class OrderInfo(Record, frozen=True):
 
 
 class MatcherSettings(Record, frozen=True):
-    """A matcher's requirements for orders."""
+    """A matcher's requirements for orders. ``tickers`` are the ids of assets by the codes that the
+    operator vouches for.
+    """
 
     matcher_public_key: str
     matcher_version: str = ""
@@ -128,15 +130,19 @@ class MatcherSettings(Record, frozen=True):
     order_fee: dict[str, Any] = msgspec.field(default_factory=dict)
     order_versions: tuple[int, ...] = ()
     network_byte: int | None = None
+    tickers: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Ticker(Record, frozen=True):
-    """The last 24 hours of a pair."""
+    """The last 24 hours of a pair. ``name`` consists of the codes that the matcher's operator
+    vouches for, ``BTC/USD``; ``None`` if an asset has none.
+    """
 
     symbol: str
     amount_asset: str
     price_asset: str
     timestamp: int
+    name: str | None = None
     bid: Decimal | None = None
     bid_amount: Decimal | None = None
     ask: Decimal | None = None

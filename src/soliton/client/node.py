@@ -188,6 +188,7 @@ class Node(Runner):
         return f"<Node {self.url}>"
 
     broadcast = blocking(sending.broadcast)
+    dry_run = blocking(sending.dry_run)
     wait = blocking(sending.wait)
 
     addresses = blocking(of_accounts.addresses)
@@ -263,3 +264,5 @@ class Node(Runner):
     reward = blocking(of_network.reward)
     peers = blocking(of_network.peers)
     state_hash = blocking(of_network.state_hash)
+    get_json = blocking(of_network.get_json)
+    post_json = blocking(of_network.post_json)

@@ -427,12 +427,18 @@ class Simulation(Record, frozen=True):
 
 
 class Validation(Record, frozen=True):
-    """The result of validating a signed transaction."""
+    """The result of validating a signed transaction. ``state_changes`` are the effects of a valid
+    call, ``fault`` the place of a script's failure as in ``ScriptRefused``; empty where the node
+    does not report them.
+    """
 
     valid: bool
     error: str | None = None
     validation_time: int | None = None
     trace: list[Any] = []
+    state_changes: dict[str, Any] = {}
+    fault: dict[str, Any] = {}
+    application_status: str | None = None
 
 
 def transaction_info(value: Mapping[str, Any]) -> TransactionInfo:

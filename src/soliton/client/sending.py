@@ -38,6 +38,7 @@ from soliton.client.records import (
     Confirmations,
     Mined,
     Status,
+    Validation,
 )
 from soliton.client.routes.blocks import finalized_height
 from soliton.client.routes.network import is_soliton, time
@@ -46,6 +47,7 @@ from soliton.client.routes.transactions import (
     status,
     transaction,
     unconfirmed_transaction,
+    validate,
 )
 from soliton.client.steps import (
     JSON,
@@ -83,8 +85,7 @@ _OR: Final = re.compile(r" or ([0-9]{1,19}) ([1-9A-HJ-NP-Za-km-z]{32,44})")
 
 def send(core: Core, sent: Transaction, max_fee: Amount | None = None) -> Steps[Transaction]:
     """Broadcast a transaction and return it as accepted, with corrected fee and timestamp."""
-    if core.chain_id is not None and sent.chain_id != core.chain_id:
-        raise OtherChain(f"a transaction of chain {sent.chain_id} for a node of {core.chain_id}")
+    _check_chain(core, sent)
     correction = _Correction(core, sent, max_fee)
     sent = yield from correction.before(sent)
     while True:
@@ -100,6 +101,31 @@ def send(core: Core, sent: Transaction, max_fee: Amount | None = None) -> Steps[
             sent = renewed
         else:
             return sent
+
+
+def dry_run(
+    core: Core, sent: Transaction, max_fee: Amount | None = None
+) -> Steps[tuple[Transaction, Validation]]:
+    """Validate a signed transaction as ``send`` would send it, with a corrected fee, and send
+    nothing. Returns it with the node's verdict. Raises ``FeeTooHigh``, or ``NodeRefused`` if the
+    node does not validate for everybody.
+    """
+    _check_chain(core, sent)
+    correction = _Correction(core, sent, max_fee)
+    sent = yield from correction.before(sent)
+    while True:
+        found = yield from validate(core, sent)
+        if found.valid:
+            return sent, found
+        renewed = yield from correction.after(sent, NodeRefused(0, found.error or ""))
+        if renewed is None:
+            return sent, found
+        sent = renewed
+
+
+def _check_chain(core: Core, sent: Transaction) -> None:
+    if core.chain_id is not None and sent.chain_id != core.chain_id:
+        raise OtherChain(f"a transaction of chain {sent.chain_id} for a node of {core.chain_id}")
 
 
 class _Correction:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, Final
 
+import msgspec
+
 from soliton.chain.addresses import MAX_ADDRESS_CHARS, check_address
 from soliton.chain.errors import AddressError
 from soliton.client.errors import NodeBroken
@@ -20,6 +22,7 @@ from soliton.client.records import (
     TimeRecord,
 )
 from soliton.client.steps import (
+    JSON,
     Core,
     Request,
     Steps,
@@ -123,3 +126,18 @@ def state_hash(core: Core, height: int | None = None) -> Steps[Json]:
     """
     path = f"/debug/stateHash/{'last' if height is None else int(height)}"
     return ask(core, Request("GET", path, headers=key_headers(core)), Json)
+
+
+def get_json(core: Core, path: str) -> Steps[Any]:
+    """The decoded answer to a GET of any route, with the API key if there is one. ``path`` begins
+    with ``/``, and its parts are quoted. Raises ``NodeRefused``.
+    """
+    return ask(core, Request("GET", path, headers=key_headers(core)), Any)
+
+
+def post_json(core: Core, path: str, value: object) -> Steps[Any]:
+    """The same for a POST of a JSON value, which is not repeated: the node may have processed it
+    when its answer is lost.
+    """
+    body, headers = msgspec.json.encode(value), JSON + key_headers(core)
+    return ask(core, Request("POST", path, body, headers, repeatable=False), Any)
