@@ -274,10 +274,11 @@ async def _start_matcher(
     from soliton.devnet.matcher_node import LocalNode
 
     prices: tuple[bytes | None, ...] = ()
+    tickers: dict[str, bytes] = {}
     if playing is not None:
-        from soliton.devnet.market import price_assets
+        from soliton.devnet.market import codes, price_assets
 
-        prices = price_assets(playing)
+        prices, tickers = price_assets(playing), codes(playing)
     key_hash, account = secure_hash(API_KEY.encode()), key_pair(options.funding.phrases()[-1])
     return await start(
         LocalNode(node, signatures),
@@ -287,6 +288,7 @@ async def _start_matcher(
         key_hash,
         durable=options.data_dir is not None,
         price_assets=prices,
+        tickers=tickers,
         node_url=url,
     )
 

@@ -22,6 +22,7 @@ from soliton.devnet.playing import Playing
 from soliton.devnet.scenario import MakerPlan, MarketPlan, ScenarioRefused
 from soliton.errors import SolitonError
 from soliton.matcher.service import Matcher
+from soliton.matcher.trading_settings import TICKER
 from soliton.matching.pairs import AssetPair
 
 LIFETIME_MS: Final = 86_400_000
@@ -180,6 +181,15 @@ def price_assets(playing: Playing) -> tuple[bytes | None, ...]:
         raise ScenarioRefused(f"markets contradict one another: {error.args[1]}") from error
     found = (playing.tokens[ticker].id for ticker in ordered)
     return tuple(None if each is None else base58.decode(each) for each in found)
+
+
+def codes(playing: Playing) -> dict[str, bytes]:
+    """Return the ids of the tokens by their tickers, as far as these can be codes of a matcher."""
+    return {
+        each.ticker: base58.decode(each.id)
+        for each in playing.tokens.values()
+        if each.id is not None and TICKER.fullmatch(each.ticker)
+    }
 
 
 def _price(value: Decimal) -> str:

@@ -14,6 +14,7 @@ import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeAlias
 
 import msgspec
@@ -278,9 +279,11 @@ async def start(
     durable: bool,
     node_url: str,
     price_assets: tuple[bytes | None, ...] = (),
+    tickers: Mapping[str, bytes] = MappingProxyType({}),
 ) -> DevnetMatcher:
     """Start the matcher with ``account``; ``price_assets`` are preferred as price assets in this
-    order. Its page refers to the node at ``node_url``.
+    order, and ``tickers`` are the codes of known assets. Its page refers to the node at
+    ``node_url``.
     """
     node = local.node
     settings = MatcherSettings(
@@ -294,6 +297,7 @@ async def start(
             placement=PlacementSettings(account.public_key, price_assets=price_assets)
         ),
         node=NodeAccess(url=node_url),
+        tickers=tickers,
         clock=node.clock,
     )
     running = DevnetMatcher(settings)

@@ -36,6 +36,7 @@ from soliton.matcher.trading_settings import (
     read_tickers,
     read_trading,
 )
+from soliton.matching.pairs import NATIVE_TEXT, AssetPair
 from soliton.proxies import NO_PROXIES, TrustedProxies, read_proxies
 from soliton.web.clock import wall_clock
 
@@ -203,6 +204,13 @@ class MatcherSettings(msgspec.Struct, frozen=True):
     default_depth: int = 100
     tickers: Mapping[str, bytes] = MappingProxyType({})
     clock: Callable[[], int] = wall_clock
+
+    def pair_name(self, pair: AssetPair) -> str | None:
+        """The name of a pair by codes, such as ``BTC/USD``; ``None`` if an asset has no code."""
+        codes: dict[bytes | None, str] = {each: code for code, each in self.tickers.items()}
+        codes[None] = NATIVE_TEXT
+        first, second = codes.get(pair.amount_asset), codes.get(pair.price_asset)
+        return None if first is None or second is None else f"{first}/{second}"
 
 
 def read(section: Section, network: Network, directory: Path) -> MatcherSettings:

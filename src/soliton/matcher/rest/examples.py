@@ -189,6 +189,7 @@ ADDRESS_STATE: Final[dict[str, Any]] = {
 }
 TICKER: Final[dict[str, Any]] = {
     "symbol": f"{ASSET}-WAVES",
+    "name": "Gold/WAVES",
     **_PAIR,
     "timestamp": 1_700_000_000_000,
     "bid": "2",

@@ -90,6 +90,9 @@ def _ticker_json(
     core: Matcher, pair: AssetPair, scale: Scale, ticker: Ticker | None
 ) -> dict[str, Any]:
     body: dict[str, Any] = {"symbol": pair.key, **pair.to_json(), "timestamp": core.now()}
+    name = core.settings.pair_name(pair)
+    if name is not None:
+        body["name"] = name
     book = core.engine.book(pair)
     if book is not None:
         status = book.status()

@@ -12,7 +12,7 @@ import { beginOwn, refreshOwn, showAccount, takePrice } from "./own.js";
 import { connect, watchBook } from "./stream.js";
 import { loadTerms, showTerms } from "./terms.js";
 import { turns } from "./turns.js";
-import { ROOT, ask, markets, nameOf, onChange, pathOf, refresh, report, state } from "./venue.js";
+import { ROOT, ask, codes, markets, nameOf, onChange, pathOf, refresh, report, state } from "./venue.js";
 
 /** @typedef {import("./json.js").Json} Json */
 
@@ -37,6 +37,12 @@ async function loadMarkets() {
   const [found, books] = await Promise.all([ask("api/v1/tickers"), ask("matcher/orderbook")]);
   if (!isNews()) return;
   tickers = found;
+  codes.clear();
+  for (const each of found) {
+    // The operator of the matcher vouches for these: each code stands for one asset.
+    const both = each.name?.split("/") ?? [];
+    if (both.length === 2) codes.set(each.amountAsset, both[0]).set(each.priceAsset, both[1]);
+  }
   for (const each of books.markets) {
     markets.set(`${each.amountAsset}-${each.priceAsset}`, {
       amount: { id: each.amountAsset, name: each.amountAssetName, decimals: each.amountAssetInfo?.decimals ?? 8 },

@@ -16,6 +16,8 @@ const GATHER_MS = 250;
 
 /** @type {Map<string, Market>} by symbol */
 export const markets = new Map();
+/** @type {Map<string, string>} the codes of known assets by id */
+export const codes = new Map();
 export const state = {
   /** @type {string | null} */ symbol: null,
   /** @type {Signer | null} */ signer: null,
@@ -57,7 +59,16 @@ export function pathOf(symbol) {
 /** @param {string} symbol */
 export function nameOf(symbol) {
   const found = markets.get(symbol);
-  return found ? `${clean(found.amount.name, 30)} / ${clean(found.price.name, 30)}` : symbol.split("-").map((id) => `${id.slice(0, 6)}…`).join(" / ");
+  return found ? `${titleOf(found.amount)} / ${titleOf(found.price)}` : symbol.split("-").map((id) => `${id.slice(0, 6)}…`).join(" / ");
+}
+
+/**
+ * The code of a known asset; otherwise its name, with its id where others are known: anybody can
+ * issue an asset of any name.
+ * @param {{ id: string, name: string }} asset
+ */
+function titleOf({ id, name }) {
+  return codes.get(id) ?? (codes.size ? `${clean(name, 30)} (${id.slice(0, 6)}…)` : clean(name, 30));
 }
 
 export function current() {
