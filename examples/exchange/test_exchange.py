@@ -16,9 +16,7 @@ class Pool:
         self.treasury = deploy(HERE / "treasury.ride")
         self.exchange = deploy(HERE / "exchange.ride")
         self.token = node.send(alice.issue("Token", 10**9, 0)).wait().asset_id
-        self.exchange.call(
-            self.exchange.account, "init", self.token, str(self.treasury.address)
-        )
+        self.exchange.call(self.exchange.account, "init", self.token, str(self.treasury.address))
 
 
 @pytest.fixture(scope="module")

@@ -195,7 +195,8 @@ class Aliases:
         given = [name for name in ("address", "addresses", "queries") if name in query]
         if len(given) > 1:
             raise BadRequest(
-                "Request contains a conflict between exclusive peers [address, addresses, queries]"
+                "Request contains a conflict between exclusive peers [address, addresses, queries]",
+                names=given,
             )
         if not given:
             raise BadRequest("Neither `address` nor `addresses` nor `queries` were not provided")

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from soliton.data_service.assets import Assets
-from soliton.data_service.errors import BadRequest, NotFound
+from soliton.data_service.errors import BadRequest, NotFound, WrongValue
 from soliton.data_service.formats import Format, listed, moment, one, scaled
 from soliton.data_service.parameters import Query
 from soliton.data_service.pool import Pool, Row
@@ -116,19 +116,24 @@ def _parameters(market: Market, period: _Period) -> Row:
 def _read(query: Query, missing: str, *, bounded: bool = True) -> _Period:
     start, interval = query.moment("timeStart"), query.text("interval")
     if start is None:
-        raise BadRequest(f"timeStart is {missing}")
+        allowed = "a date, or milliseconds since 1970"
+        raise WrongValue(f"timeStart is {missing}", "timeStart", None, allowed)
     if interval is None:
-        raise BadRequest(f"interval is {missing}")
+        raise WrongValue(f"interval is {missing}", "interval", None, f"one of {', '.join(SECONDS)}")
     if interval not in SECONDS:
         raise BadRequest(
-            "Interval must be one of the allowed", allowed=list(SECONDS), actual=interval
+            "Interval must be one of the allowed",
+            name="interval",
+            allowed=list(SECONDS),
+            actual=interval,
         )
     end = min(query.moment("timeEnd") or datetime.now(UTC), _LATEST)
     period = _Period(start, end, interval)
     if bounded and (end - start).total_seconds() / SECONDS[interval] > MAX_CANDLES:
         raise BadRequest(
             f"N of candles is more then allowed of {MAX_CANDLES}. "
-            "Try to decrease requested period of time."
+            "Try to decrease requested period of time.",
+            name="timeEnd",
         )
     return period
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from soliton.data_service.errors import BadRequest
+from soliton.data_service.errors import WrongValue
 
 NATIVE: Final = "WAVES"
 NATIVE_DECIMALS: Final = 8
@@ -94,14 +94,14 @@ _OPTIONS: Final[Mapping[str, tuple[str, str, str]]] = {
 
 
 def read_format(accept: str) -> Format:
-    """Read the options in ``Accept``; raises ``BadRequest``."""
+    """Read the options in ``Accept``; raises ``WrongValue``."""
     chosen = dict.fromkeys(_OPTIONS, False)
     for part in accept.replace(",", ";").split(";"):
         name, _, value = part.strip().partition("=")
         if name in _OPTIONS:
             usual, other, message = _OPTIONS[name]
             if value not in (usual, other):
-                raise BadRequest(message)
+                raise WrongValue(message, "Accept", value, f"{name}={usual} or {name}={other}")
             chosen[name] = value == other
     return Format(*chosen.values())
 

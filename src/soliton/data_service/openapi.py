@@ -288,18 +288,22 @@ _CANDLES: Final = ("timeStart", "timeEnd", "interval")
 _SEARCH: Final = ("pairs", "search_by_asset", "search_by_assets", "match_exactly", "limit")
 
 
+_REFUSALS: Final[Mapping[str, str]] = {
+    "400": "Something is wrong with the request; `meta` says what",
+    "404": "Not there",
+    "500": "The database does not answer",
+    "504": "The database took too long",
+}
+
+
+def _refusal(status: str) -> Object:
+    return {"description": _REFUSALS[status], "content": content(ref("Error"))}
+
+
 def _operation(name: str, path: str, summary: str, schema: str, query: Iterable[str]) -> Object:
     answers: Object = {
         "200": {"description": summary, "content": content(ref(schema))},
-        **{
-            status: {"description": text, "content": content(ref("Error"))}
-            for status, text in (
-                ("400", "Something is wrong with the request; `meta` says what"),
-                ("404", "Not there"),
-                ("500", "The database does not answer"),
-                ("504", "The database took too long"),
-            )
-        },
+        **{status: _refusal(status) for status in _REFUSALS},
     }
     places = [each.strip("{}") for each in path.split("/") if each.startswith("{")]
     parameters = [parameter(each, "path", _PATH[each]) for each in places]
@@ -376,7 +380,9 @@ def document() -> Object:
         "content": content(_object({"version": _TEXT})),
     }
     paths["/version"] = {
-        "get": operation("version", "The version", {"200": version}, tag="version")
+        "get": operation(
+            "version", "The version", {"200": version, "400": _refusal("400")}, tag="version"
+        )
     }
     made = openapi.document(
         "Data service", __version__, _DESCRIPTION, paths, {"schemas": _schemas()}

@@ -12,10 +12,11 @@ from typing import Final
 
 from soliton.data_service.assets import Assets, like_prefix
 from soliton.data_service.candles import Market
-from soliton.data_service.errors import BadRequest, NotFound
+from soliton.data_service.errors import NotFound, WrongValue
 from soliton.data_service.formats import NATIVE, Format, listed, one, scaled
 from soliton.data_service.parameters import Query, cursor
 from soliton.data_service.pool import Pool, Row
+from soliton.web.parameters import MAX_SHOWN_CHARS
 
 MAX_LIMIT: Final = 1_000
 _PRICE: Final = 8
@@ -51,6 +52,13 @@ def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
     return [(amount, price) for amount, price in found]
 
 
+def wrong_pairs(texts: Sequence[str] | None) -> WrongValue:
+    """Return the error for pairs that ``read_pairs`` cannot read, or that are missing."""
+    value = None if texts is None else ",".join(texts[:MAX_SHOWN_CHARS])
+    allowed = "ids of two assets, amount/price; several with commas"
+    return WrongValue("Pairs are incorrect or are not set", "pairs", value, allowed)
+
+
 class Pairs:
     """The pairs of one database."""
 
@@ -84,7 +92,7 @@ class Pairs:
         if by_names and names is not None:
             pairs = read_pairs(names)
             if pairs is None:
-                raise BadRequest("Pairs are incorrect or are not set")
+                raise wrong_pairs(names)
             found = await self._find(pairs, matcher)
             shown = dict(zip(found, await self._shown(list(found.values()), shape), strict=True))
             return listed([shown.get(pair) or one("pair", None) for pair in pairs])

@@ -17,7 +17,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from soliton.data_service.errors import BadRequest
+from soliton.data_service.errors import BadRequest, WrongValue
+from soliton.web.parameters import MAX_SHOWN_CHARS
 from soliton.web.request import RejectionError, Request, TooManyFieldsError, parse_query
 
 MAX_LIMIT: Final = 100
@@ -50,16 +51,17 @@ def read_values(request: Request) -> Values:
         raise BadRequest("Invalid body")
     for name, value in body.items():
         items = value if isinstance(value, list) else [value]
-        values[name] = [_body_text(each) for each in items if each is not None]
+        values[name] = [_body_text(name, each) for each in items if each is not None]
     return values
 
 
-def _body_text(value: object) -> str:
+def _body_text(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise BadRequest("Invalid body")
+    shown = msgspec.json.encode(value).decode()
+    raise WrongValue("Invalid body", name, shown, "a text, a number, a boolean, or a list of them")
 
 
 class Query:
@@ -77,7 +79,10 @@ class Query:
         if not found:
             return None
         if len(found[-1]) > longest or "\0" in found[-1]:
-            raise BadRequest(f"{name} is not valid")
+            raise WrongValue(
+                *(f"{name} is not valid", name, found[-1]),
+                f"at most {longest} characters other than NUL",
+            )
         return found[-1]
 
     def listed(self, name: str) -> list[str] | None:
@@ -89,7 +94,10 @@ class Query:
         if items == [""]:
             return []
         if len(items) > MAX_ITEMS or any(len(each) > MAX_TEXT or "\0" in each for each in items):
-            raise BadRequest(f"{name} is not valid")
+            raise WrongValue(
+                *(f"{name} is not valid", name, ",".join(items[:MAX_SHOWN_CHARS])),
+                f"at most {MAX_ITEMS} values of at most {MAX_TEXT} characters other than NUL",
+            )
         return items
 
     def flag(self, name: str) -> bool:
@@ -100,7 +108,7 @@ class Query:
         """Return a list of booleans."""
         found = [each.lower() for each in self.listed(name) or ()]
         if any(each not in ("true", "false") for each in found):
-            raise BadRequest("Invalid boolean value")
+            raise WrongValue("Invalid boolean value", name, ",".join(found), "true or false")
         return [each == "true" for each in found]
 
     def moment(self, name: str) -> datetime | None:
@@ -110,7 +118,8 @@ class Query:
             return None
         found = _milliseconds(value) if _is_whole(value) else _date(value)
         if found is None:
-            raise BadRequest("Date is not valid")
+            allowed = "milliseconds since 1970, or a date as in RFC 3339 or RFC 5322"
+            raise WrongValue("Date is not valid", name, value, allowed)
         return found
 
     def limit(self, most: int = MAX_LIMIT) -> int:
@@ -119,16 +128,16 @@ class Query:
         if value is None:
             return MAX_LIMIT
         if not _is_whole(value) or value.startswith("-"):
-            raise BadRequest("limit has to be a number")
+            raise WrongValue("limit has to be a number", "limit", value, f"0 to {most}")
         if len(value) > len(str(most)) + 8 or int(value) > most:
-            raise BadRequest(f"Max limit {most} exceeded")
+            raise WrongValue(f"Max limit {most} exceeded", "limit", value, f"0 to {most}")
         return int(value)
 
     def is_ascending(self) -> bool:
         """Whether a page is in ascending order."""
         value = self.text("sort")
         if value not in (None, "asc", "desc"):
-            raise BadRequest("Invalid sort value")
+            raise WrongValue("Invalid sort value", "sort", value, "asc or desc")
         return value == "asc"
 
     def after(self) -> str | None:
@@ -143,7 +152,7 @@ class Query:
         except ValueError:
             found = "\0"
         if "\0" in found:
-            raise BadRequest("Cursor deserialization is failed")
+            raise wrong_cursor(value)
         return found
 
 
@@ -170,6 +179,12 @@ def _date(value: str) -> datetime | None:
     return None
 
 
+def wrong_cursor(value: str) -> WrongValue:
+    """Return the error for a cursor that no answer has had."""
+    message = "Cursor deserialization is failed"
+    return WrongValue(message, "after", value, "the lastCursor of a page of this list")
+
+
 def cursor(text: str) -> str:
     """Return a cursor for ``Query.after``."""
     return base64.b64encode(text.encode()).decode()
@@ -190,7 +205,7 @@ def read_page(query: Query) -> Page:
         return Page(limit, ascending, None)
     uid, _, sort = after.partition("::")
     if not _is_whole(uid) or sort not in ("asc", "desc") or len(uid) > len(str(_MAX_UID)):
-        raise BadRequest("Cursor deserialization is failed")
+        raise wrong_cursor(after)
     if abs(int(uid)) > _MAX_UID:
-        raise BadRequest("Cursor deserialization is failed")
+        raise wrong_cursor(after)
     return Page(limit, sort == "asc", int(uid))

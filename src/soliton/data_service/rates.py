@@ -13,9 +13,9 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Final, NamedTuple
 
 from soliton.data_service.assets import Assets
-from soliton.data_service.errors import BadRequest
+from soliton.data_service.errors import BadRequest, WrongValue
 from soliton.data_service.formats import Format, listed, one, scaled
-from soliton.data_service.pairs import read_pairs
+from soliton.data_service.pairs import read_pairs, wrong_pairs
 from soliton.data_service.parameters import Query
 from soliton.data_service.pool import Pool
 
@@ -59,11 +59,13 @@ class Rates:
 
     async def many(self, matcher: str, query: Query, shape: Format) -> object:
         """Return the rates of pairs, now or at a time."""
-        pairs = read_pairs(query.listed("pairs"))
+        texts = query.listed("pairs")
+        pairs = read_pairs(texts)
         if not pairs:
-            raise BadRequest("Pairs are incorrect or are not set")
+            raise wrong_pairs(texts)
         if len(pairs) > MAX_PAIRS:
-            raise BadRequest(f"Max limit {MAX_PAIRS} exceeded")
+            message = f"Max limit {MAX_PAIRS} exceeded"
+            raise WrongValue(message, "pairs", f"{len(pairs)} pairs", f"at most {MAX_PAIRS}")
         names = {name for pair in pairs for name in pair}
         known = await self._assets.find(list(names))
         if missing := sorted(names - known.keys()):

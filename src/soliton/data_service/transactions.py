@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from soliton.data_service.assets import Aliases, Assets
-from soliton.data_service.errors import BadRequest, NotFound
+from soliton.data_service.errors import BadRequest, NotFound, WrongValue
 from soliton.data_service.formats import Format, encode_json, listed, one
 from soliton.data_service.kinds import (
     BY_TYPE,
@@ -139,7 +139,7 @@ class Transactions:
                 found[each["id"]] = msgspec.Raw(made)
                 size += len(made) * counts[each["id"]]
                 if size > MAX_ANSWER_BYTES:
-                    raise BadRequest("Response is too long, request fewer ids")
+                    raise BadRequest("Response is too long, request fewer ids", name="ids")
         return [found.get(each) for each in ids]
 
     async def _restrict(self, where: _Where, kind: Kind | None, query: Query) -> bool:
@@ -196,7 +196,10 @@ class Transactions:
                 return None if script is None else script.removeprefix("base64:")
             case _:
                 if condition.name == "orderId" and len(query.listed("orderId") or ()) > 1:
-                    raise BadRequest("orderId: only one is allowed")
+                    raise WrongValue(
+                        "orderId: only one is allowed",
+                        *("orderId", query.text("orderId"), "the id of one order"),
+                    )
                 return query.text(condition.name)
 
     async def _page(self, kind: Kind | None, where: _Where, page: Page) -> list[Row]:
@@ -284,21 +287,25 @@ def _restrict_data(where: _Where, query: Query) -> None:
         where.values["data_key"] = key
     if kind is not None:
         if kind not in DATA_VALUES:
-            raise BadRequest("Invalid data type")
+            raise WrongValue("Invalid data type", "type", kind, f"one of {', '.join(DATA_VALUES)}")
         conditions.append("i.data_type = %(data_type)s")
         where.values["data_type"] = kind
     if value is not None:
         if kind is None:
-            raise BadRequest("value needs type")
+            raise WrongValue("value needs type", "type", None, f"one of {', '.join(DATA_VALUES)}")
         condition, read = DATA_VALUES[kind]
         conditions.append(condition)
         try:
             where.values["data_value"] = read(value)
         except ValueError as error:
-            raise BadRequest("Invalid data value") from error
+            raise _wrong_data(value, kind) from error
         if kind == "integer" and not -_MAX_I64 <= int(value) < _MAX_I64:
-            raise BadRequest("Invalid data value")
+            raise _wrong_data(value, kind)
     if conditions:
         where.conditions.append(
             "t.uid IN (SELECT i.tx_uid FROM txs_12_data i WHERE " + " AND ".join(conditions) + ")"  # noqa: S608 - no value is in it
         )
+
+
+def _wrong_data(value: str, kind: str) -> WrongValue:
+    return WrongValue("Invalid data value", "value", value, f"a value of the type {kind}")

@@ -133,7 +133,8 @@ COMMAND_OUTCOME_UNKNOWN: Final = _row("25612 CommandOutcomeUnknown",
     "It is not known yet whether the command was stored: ask for the status of the order before "
     "you send it again")
 REQUEST_ARGUMENT_INVALID: Final = _row("1048576 RequestArgumentInvalid",
-    "The request argument '{{name}}' is invalid")
+    "The request argument '{{name}}' is invalid",
+    "The request argument '{{name}}' is invalid: {{reason}}")
 INVALID_JSON: Final = _row("1048577 InvalidJson",
     "The provided JSON is invalid. Check the documentation",
     "The provided JSON contains invalid fields: {{invalidFields}}. Check the documentation")

@@ -1,7 +1,7 @@
 """JSON answers of the signer: values, refusals, and failures of its own.
 
-What lives here: turning them into ``web.answers.Whole``. What does not: the table of errors
-(``errors``).
+What lives here: turning them into ``web.answers.Whole``, and the check of a query. What does not:
+the table of errors (``errors``).
 """
 
 from __future__ import annotations
@@ -12,8 +12,16 @@ from typing import Final
 
 import msgspec
 
-from soliton.signer.errors import INTERNAL, NO_SUCH_METHOD, ErrorAnswer, Fault
+from soliton.signer.errors import (
+    INTERNAL,
+    NO_SUCH_METHOD,
+    WRONG_SHAPE,
+    ErrorAnswer,
+    Fault,
+    RequestRefused,
+)
 from soliton.web.answers import APPLICATION_JSON, Whole
+from soliton.web.request import RejectionError, Request, TooManyFieldsError
 
 _encode: Final = msgspec.json.Encoder().encode
 logger = logging.getLogger("soliton.signer")
@@ -49,3 +57,17 @@ def internal_error(error: Exception) -> Whole:
     place = traceback.extract_tb(error.__traceback__)[-1]
     logger.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
     return fault_answer(INTERNAL)
+
+
+def check_query(request: Request, known: tuple[str, ...] = ()) -> None:
+    """Raise ``RequestRefused`` for a query with a parameter that the path does not have. The
+    message does not quote it, since it may be part of a secret.
+    """
+    try:
+        names = set(request.query) if request.query_string else set()
+    except (RejectionError, TooManyFieldsError):
+        raise RequestRefused(WRONG_SHAPE, "the query cannot be read", "query") from None
+    if not names.issubset(known):
+        there = f"it has {' and '.join(known)}" if known else "it has none"
+        message = f"a parameter of the query is not one of this path: {there}"
+        raise RequestRefused(WRONG_SHAPE, message, "query")

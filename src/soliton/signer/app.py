@@ -19,6 +19,7 @@ import msgspec
 
 from soliton.pages.files import file_answer, page_answer
 from soliton.signer.answers import (
+    check_query,
     fault_answer,
     internal_error,
     json_answer,
@@ -54,6 +55,7 @@ Handler = Callable[[Request], Answer]
 PAGES: Final = "/pages/"
 BLOCK_BYTES: Final = 2 * 1024 * 1024
 """The largest body of a signer with stored keys: a block of a mebibyte in base64."""
+_WITHOUT_QUERY: Final = ("/data", "/health", "/ready")
 _METHODS: Final = ("OPTIONS", "POST", "GET")
 _EXPOSED: Final = ("Retry-After",)
 _PREFLIGHT: Final = Whole(b"OK", b"text/plain")
@@ -154,6 +156,11 @@ class Signer:
         methods = (method, "HEAD") if method == "GET" else (method,)
         if request.method not in methods:
             return method_not_allowed(*methods)
+        if request.path in _WITHOUT_QUERY:
+            try:
+                check_query(request)
+            except RequestRefused as error:
+                return refusal(error.answer)
         return handler
 
     def _for_page(self, request: Request, answer: Whole) -> Whole:

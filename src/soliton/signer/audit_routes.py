@@ -14,10 +14,20 @@ from soliton.signer.callers import Callers
 from soliton.signer.errors import AUDIT_TROUBLE, BUSY, WRONG_SHAPE, RequestRefused
 from soliton.signer.journal import AuditUnavailable
 from soliton.signer.pipeline import SigningPipeline
+from soliton.web.parameters import Parameter, parameters, whole, wrong_value
 from soliton.web.request import Request
 
 LINES: Final = 50
-_DIGITS: Final = 18
+PARAMETERS: Final = tuple(
+    parameters(
+        f"""
+before | natural_long | Lines with smaller numbers.      | 100
+limit  | lines        | How many lines; {LINES} by default. | {LINES}
+""",
+        whole("lines", MAX_LINES, least=1),
+    ).values()
+)
+"""The parameters of the last lines."""
 
 
 class AuditRoutes:
@@ -36,11 +46,9 @@ class AuditRoutes:
 
     async def recent(self, request: Request) -> dict[str, Any]:
         """Return the last lines; raises ``RequestRefused``."""
-        limit = _whole(request, "limit") or LINES
-        if limit > MAX_LINES:
-            raise RequestRefused(WRONG_SHAPE, f"limit should be at most {MAX_LINES}", "limit")
+        before, limit = (_number(request, each) for each in PARAMETERS)
         try:
-            lines = await asyncio.to_thread(self._log.recent, _whole(request, "before"), limit)
+            lines = await asyncio.to_thread(self._log.recent, before, limit or LINES)
         except AuditUnavailable as error:
             raise RequestRefused(AUDIT_TROUBLE, str(error)) from None
         number, head = self._pipeline.journal.head
@@ -62,10 +70,11 @@ class AuditRoutes:
             self._is_checking = False
 
 
-def _whole(request: Request, name: str) -> int | None:
-    (text, *_) = request.query.get(name, [""])
-    if not text:
+def _number(request: Request, parameter: Parameter) -> int | None:
+    (text, *_) = request.query.get(parameter.name, [None])
+    if text is None:
         return None
-    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
-        raise RequestRefused(WRONG_SHAPE, f"{name} should be a whole number", name)
-    return int(text)
+    value = parameter.kind.convert(text)
+    if not isinstance(value, int):
+        raise RequestRefused(WRONG_SHAPE, wrong_value(parameter, text), parameter.name)
+    return value

@@ -97,7 +97,7 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 class RequestRefused(InputError):
-    """The request is refused. Messages name members of it, never their values."""
+    """The request is refused. Messages name members of a body, never their values."""
 
     def __init__(self, fault: Fault, message: str, path: str | None = None, **more: object) -> None:
         super().__init__(message)

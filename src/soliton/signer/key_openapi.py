@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from soliton.signer.errors import KEY_FAULTS
+from soliton.signer.audit_routes import PARAMETERS
+from soliton.signer.errors import FAULTS, KEY_FAULTS, NO_SUCH_METHOD
 from soliton.signer.keyring import MAX_UNLOCKED_SECONDS
 from soliton.signer.measures import Kind
 from soliton.signer.sign_request import MAX_CONFIRMATIONS, MAX_PACKAGE, MAX_WAIT_SECONDS
@@ -82,13 +83,16 @@ def key_paths() -> Schema:
         "simulatePending", "What the node says it would do", "Simulated", parameters=[pending]
     )
     paths["/pending/{id}/simulation"] = {"get": simulated}
-    before = openapi.parameter("before", "query", "Lines with smaller numbers.", example=100)
-    limit = openapi.parameter("limit", "query", "How many lines.", example=50)
+    of_audit = [
+        openapi.parameter(
+            *(each.name, each.place.value, each.description, each.kind.schema),
+            example=each.example,
+        )
+        for each in PARAMETERS
+    ]
     paths |= {
         "/caller": {"get": _operation("caller", "Who asks, and what that one may do", "Caller")},
-        "/audit": {
-            "get": _operation("audit", "The last lines", "Audit", parameters=[before, limit])
-        },
+        "/audit": {"get": _operation("audit", "The last lines", "Audit", parameters=of_audit)},
         "/audit/verify": {"post": _operation("verifyAudit", "Check every line", "Verified")},
     }
     paths |= {
@@ -226,8 +230,9 @@ def _operation(name: str, summary: str, answer: str, **more: Any) -> Schema:  # 
     responses: Schema = {
         "200": {"description": "Done.", "content": openapi.content(openapi.ref(answer))}
     }
-    for status in sorted({fault.status for fault in KEY_FAULTS}):
-        rows = [f"{fault.code}: {fault.meaning}" for fault in KEY_FAULTS if fault.status == status]
+    faults = [fault for fault in (*FAULTS, *KEY_FAULTS) if fault is not NO_SUCH_METHOD]
+    for status in sorted({fault.status for fault in faults}):
+        rows = [f"{fault.code}: {fault.meaning}" for fault in faults if fault.status == status]
         responses[str(status)] = {
             "description": " ".join(rows),
             "content": openapi.content(openapi.ref("KeyError")),

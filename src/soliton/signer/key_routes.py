@@ -15,6 +15,7 @@ import msgspec
 
 from soliton.keystore.keys import KeyProblem
 from soliton.signer.answers import (
+    check_query,
     fault_answer,
     internal_error,
     json_answer,
@@ -22,7 +23,7 @@ from soliton.signer.answers import (
     refusal,
 )
 from soliton.signer.approvals import ApprovalQueue, Notify
-from soliton.signer.audit_routes import AuditRoutes
+from soliton.signer.audit_routes import PARAMETERS, AuditRoutes
 from soliton.signer.boot_clock import boot_ms
 from soliton.signer.callers import Caller, Callers
 from soliton.signer.errors import (
@@ -67,6 +68,8 @@ PATHS: Final = {
     "/generator/block": "POST",
     "/generator/microblock": "POST",
 }
+QUERIES: Final = {"/audit": tuple(each.name for each in PARAMETERS)}
+"""The parameters of the query of the paths that have some."""
 PENDING: Final = "/pending/"
 UNLOCKED_SECONDS: Final = 60 * 60
 MAX_NAMES: Final = 10_000
@@ -129,10 +132,12 @@ class KeyRoutes:
         try:
             handler = self._handlers.get(request.path)
             if handler is None:
+                check_query(request)
                 return self._one_pending(request)
             method = PATHS[request.path]
             if request.method != method and not (method == "GET" and request.method == "HEAD"):
                 return method_not_allowed(method)
+            check_query(request, QUERIES.get(request.path, ()))
             return handler(request)
         except RequestRefused as error:
             return refusal(error.answer)

@@ -13,7 +13,7 @@ from typing import Final
 
 from soliton import __version__
 from soliton.chain.transactions.data import MAX_ENTRIES, TYPE
-from soliton.signer.errors import FAULTS, Fault
+from soliton.signer.errors import BODY_TOO_LARGE, BODY_TOO_SLOW, FAULTS, WRONG_SHAPE, Fault
 from soliton.signer.settings import SignerSettings
 from soliton.web import openapi
 
@@ -58,8 +58,27 @@ def openapi_document(settings: SignerSettings) -> dict[str, object]:
 
 
 def _simple(name: str, summary: str, answers: dict[str, str]) -> dict[str, object]:
-    responses = {status: {"description": text} for status, text in answers.items()}
-    return openapi.operation(name, summary, responses)
+    responses: dict[str, object] = {
+        status: {"description": text} for status, text in answers.items()
+    }
+    return openapi.operation(name, summary, responses | _refusals(_OF_EVERY_PATH))
+
+
+_OF_EVERY_PATH: Final = (WRONG_SHAPE, BODY_TOO_LARGE, BODY_TOO_SLOW)
+
+
+def _refusals(faults: Iterable[Fault]) -> dict[str, object]:
+    """Return the responses for errors, by status."""
+    by_status: dict[int, list[Fault]] = {}
+    for fault in faults:
+        by_status.setdefault(fault.status, []).append(fault)
+    return {
+        str(status): {
+            "description": f"{HTTPStatus(status).phrase}. {_description(rows, status)}",
+            "content": openapi.content(openapi.ref("Error")),
+        }
+        for status, rows in sorted(by_status.items())
+    }
 
 
 def _data_operation(fee: int) -> dict[str, object]:
@@ -69,13 +88,7 @@ def _data_operation(fee: int) -> dict[str, object]:
             "content": openapi.content(openapi.ref("DataTransaction")),
         }
     }
-    of_data = [fault for fault in FAULTS if fault.status not in _NOT_OF_DATA]
-    for status in sorted({fault.status for fault in of_data}):
-        rows = [fault for fault in of_data if fault.status == status]
-        responses[str(status)] = {
-            "description": f"{HTTPStatus(status).phrase}. {_description(rows, status)}",
-            "content": openapi.content(openapi.ref("Error")),
-        }
+    responses |= _refusals(fault for fault in FAULTS if fault.status not in _NOT_OF_DATA)
     request = openapi.content(openapi.ref("DataRequest"), EXAMPLE)
     return openapi.operation(
         "signData",

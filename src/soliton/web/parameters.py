@@ -71,19 +71,22 @@ def _boolean(text: str) -> bool | None:
     return _TRUTHS.get(text.lower())
 
 
+def whole(name: str, most: int, *, least: int = 0) -> Kind:
+    """A kind of whole numbers, written without a sign."""
+    natural = _natural(most)
+
+    def convert(text: str) -> int | None:
+        value = natural(text)
+        return None if value is None or value < least else value
+
+    size = "int32" if most <= _MAX_INT else "int64"
+    schema = {"type": "integer", "format": size, "minimum": least, "maximum": most}
+    return Kind(name, schema, convert, f"a whole number from {least} to {most}")
+
+
 TEXT = Kind("text", {"type": "string"}, lambda text: text)
-NATURAL = Kind(
-    "natural",
-    {"type": "integer", "format": "int32", "minimum": 0, "maximum": _MAX_INT},
-    _natural(_MAX_INT),
-    f"a whole number from 0 to {_MAX_INT}",
-)
-NATURAL_LONG = Kind(
-    "natural_long",
-    {"type": "integer", "format": "int64", "minimum": 0, "maximum": _MAX_LONG},
-    _natural(_MAX_LONG),
-    f"a whole number from 0 to {_MAX_LONG}",
-)
+NATURAL = whole("natural", _MAX_INT)
+NATURAL_LONG = whole("natural_long", _MAX_LONG)
 INTEGER = Kind(
     "integer", {"type": "integer", "format": "int32"}, _signed(_MAX_INT), "a number of 32 bits"
 )
@@ -102,6 +105,7 @@ class Place(Enum):
 
     PATH = "path"
     QUERY = "query"
+    HEADER = "header"
 
 
 class Parameter(msgspec.Struct, frozen=True):

@@ -169,6 +169,8 @@ class Application:
                 return error_envelope(MatcherError(kind), word)
             if route.auth is Auth.KEY:
                 check_key(request)
+            if route.own:
+                route.read_parameters(request)
             try:
                 answer = await route.handler(request)
             except Rejected:

@@ -71,9 +71,9 @@ async def all_balances(request: Request) -> Answer:
 
 ROUTES: Final = table("balances", "",
     row("GET /api/v1/balances/{publicKey} auth=signature_or_key", all_balances,
-        "The tradable and reserved amounts of every asset", examples.ALL_BALANCES),
+        "The tradable and reserved amounts of every asset", examples.ALL_BALANCES, own=True),
     row("GET /matcher/orderbook/{amount}/{price}/tradableBalance/{address}", tradable_balance,
-        "What an account can offer in a pair", examples.BALANCES),
+        "What an account can offer in a pair", examples.BALANCES, redirects=True),
     row("GET /matcher/balance/reserved/{publicKey} auth=signature_or_key when=always",
         reserved_balance, "What is reserved for an account's orders", examples.BALANCES),
 )  # fmt: skip

@@ -307,9 +307,9 @@ depth | levels | How many levels; rounded up to the next depth that the matcher 
 ROUTES: Final = table("markets", _PARAMETERS,
     row("GET /matcher/orderbook", markets, "All markets", examples.MARKETS),
     row("GET /matcher/orderbook/{amount}/{price}/info", book_info, "Restrictions and tick size",
-        examples.BOOK_INFO),
+        examples.BOOK_INFO, redirects=True),
     row("GET /matcher/orderbook/{amount}/{price}/status", book_status, "Best levels and last trade",
-        examples.BOOK_STATUS),
+        examples.BOOK_STATUS, redirects=True),
     row("DELETE /matcher/orderbook/{amount}/{price} auth=key", delete_book,
         "Delete the book of a pair that is not allowed",
         examples.done("Deleting order book"),
@@ -324,7 +324,8 @@ ROUTES: Final = table("markets", _PARAMETERS,
 
 (DEPTH_ROUTE,) = table("markets", _PARAMETERS,
     row("GET /matcher/orderbook/{amount}/{price}?depth", order_book,
-        "An order book in the units of orders", examples.BOOK),
+        "An order book in the units of orders", examples.BOOK, redirects=True,
+        statuses={403: "The path is that of an order, and its public key cannot be read."}),
     kinds=(_LEVELS,),
 )  # fmt: skip
 """Separate from the others, since a signed route of the same form comes before it."""

@@ -231,7 +231,7 @@ closedOnly | boolean | Only orders that are done with.         | -
         documented=False),
     row("GET /matcher/orderbook/{amount}/{price}/publicKey/{publicKey}?activeOnly&closedOnly "
         "auth=signature", history_in_pair, "The account's orders of a pair",
-        [examples.HISTORY_ITEM],
+        [examples.HISTORY_ITEM], redirects=True,
         description="Active orders first, then the last finalised ones, each newest first."),
     row("GET /matcher/orderbook/{publicKey}?activeOnly&closedOnly auth=signature",
         history_of_public_key, "The account's orders", [examples.HISTORY_ITEM],
@@ -242,11 +242,12 @@ closedOnly | boolean | Only orders that are done with.         | -
     row("GET /matcher/orders/{address}/{orderId} auth=key", order_of_address,
         "An order of an account", {"success": True, **examples.HISTORY_ITEM}),
     row("GET /matcher/orderbook/{amount}/{price}/{orderId}", order_status, "The status of an order",
-        examples.ORDER_STATUS),
+        examples.ORDER_STATUS, redirects=True),
     row("GET /matcher/transactions/{orderId} when=always", transactions,
         "The exchange transactions of an order", [examples.TRANSACTION]),
     row("POST /matcher/orderbook/{amount}/{price}/delete", delete_from_history,
         "Does nothing (deprecated)",
         {"success": True, "status": "OrderDeleted", "orderId": examples.ORDER_ID},
-        body=examples.CANCEL_REQUEST),
+        body=examples.CANCEL_REQUEST,
+        statuses={501: "Without an order id; the reference matcher answers so."}),
 )  # fmt: skip

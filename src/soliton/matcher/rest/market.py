@@ -15,11 +15,10 @@ from soliton.crypto import base58
 from soliton.matcher.market_data import MarketData
 from soliton.matcher.records import Trade
 from soliton.matcher.rest import examples
-from soliton.matcher.rest.answers import Answer, encode_json, refuse
+from soliton.matcher.rest.answers import Answer, encode_json
 from soliton.matcher.rest.requests import (
     Request,
     pair_assets,
-    read_natural,
     read_pair,
     traded_pair,
 )
@@ -27,9 +26,9 @@ from soliton.matcher.rest.routes import Route, row, table
 from soliton.matcher.service import Matcher
 from soliton.matching.arithmetic import decimal_text, denormalize_amount, denormalize_price
 from soliton.matching.candles import INTERVALS, MAX_ANSWER, Interval, Ticker
-from soliton.matching.errors import REQUEST_ARGUMENT_INVALID, MatcherError
+from soliton.matching.errors import MatcherError
 from soliton.matching.pairs import AssetPair
-from soliton.web.parameters import Kind
+from soliton.web.parameters import Kind, whole
 
 MAX_TRADES: Final = 1_000
 DEFAULT_TRADES: Final = 100
@@ -77,12 +76,12 @@ def trade_json(trade: Trade, scale: Scale) -> dict[str, Any]:
 
 async def trades(request: Request) -> Answer:
     """Executions of a pair, the oldest first."""
-    core, query = request.core, request.query()
-    limit = read_natural(query, "limit", DEFAULT_TRADES, MAX_TRADES)
-    since = read_natural(query, "since", -1)
+    core = request.core
+    limit = request.arguments.get("limit", DEFAULT_TRADES)
+    since = request.arguments.get("since")
     pair = await _pair(request)
     scale = await scale_of(core, pair)
-    found = core.database.trades(pair, limit, None if since < 0 else since) if limit else []
+    found = core.database.trades(pair, limit, since) if limit else []
     return Answer(encode_json([trade_json(trade, scale) for trade in found]))
 
 
@@ -117,20 +116,15 @@ async def _pair(request: Request) -> AssetPair:
     return await traded_pair(request.core, read_pair(*request.segments[3:5]))
 
 
-def _interval(query: dict[str, str]) -> Interval:
-    interval = INTERVALS.get(query.get("interval", "1h"))
-    if interval is None:
-        raise refuse(REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name="interval")
-    return interval
-
-
-_INTERVAL: Final = Kind("interval", {"enum": list(INTERVALS)}, INTERVALS.get)
+_INTERVAL: Final = Kind(
+    "interval", {"enum": list(INTERVALS)}, INTERVALS.get, f"one of {', '.join(INTERVALS)}"
+)
 _PARAMETERS: Final = f"""
-limit.trades  | long     | At most {MAX_TRADES}.                    | -
-limit.candles | long     | At most {MAX_ANSWER}.                    | -
-since         | long     | From this time on, in milliseconds.  | -
-until         | long     | Up to this time, in milliseconds.    | -
-interval      | interval | {", ".join(INTERVALS)}               | -
+limit.trades  | trades       | At most {MAX_TRADES}.               | -
+limit.candles | candles      | At most {MAX_ANSWER}.               | -
+since         | natural_long | From this time on, in milliseconds. | -
+until         | natural_long | Up to this time, in milliseconds.   | -
+interval      | interval     | {", ".join(INTERVALS)}              | -
 """
 
 
@@ -164,14 +158,14 @@ class GatheredRoutes:
 
     async def candles(self, request: Request) -> Answer:
         """Open, high, low, close and volumes by interval, the oldest first."""
-        core, query = request.core, request.query()
-        interval = _interval(query)
-        limit = read_natural(query, "limit", DEFAULT_CANDLES, MAX_ANSWER)
-        until = read_natural(query, "until", core.now())
-        since = read_natural(query, "since", 0)
+        core, asked = request.core, request.arguments
+        interval = asked.get("interval", Interval.HOUR)
+        limit = asked.get("limit", DEFAULT_CANDLES)
+        until = asked.get("until", core.now())
+        since = asked.get("since", 0)
         pair = await _pair(request)
         scale = await scale_of(core, pair)
-        if "since" in query and "until" not in query and limit:
+        if "since" in asked and "until" not in asked and limit:
             until = min(until, since + limit * interval - 1)
         candles = await self._data.candles(pair)
         found = candles.candles(interval, since, until, limit) if limit else []
@@ -205,5 +199,6 @@ class GatheredRoutes:
                 description="Start (milliseconds), open, high, low, close, volume in the amount "
                 "asset, volume in the price asset, number of trades. Intervals without trades "
                 "repeat the last price."),
-            kinds=(_INTERVAL,),
+            kinds=(_INTERVAL, whole("trades", MAX_TRADES), whole("candles", MAX_ANSWER)),
+            own=True,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from soliton.matcher.rest.routes import Auth, Route
 from soliton.matcher.service import Matcher
 from soliton.matching.errors import KINDS
 from soliton.web import openapi
-from soliton.web.parameters import Parameter
+from soliton.web.parameters import Parameter, Place
 
 _SECURITY: Final[dict[Auth, list[dict[str, list[str]]]]] = {
     Auth.PUBLIC: [],
@@ -54,21 +54,63 @@ _DESCRIPTION: Final = (
     "Places and cancels orders, and tells what is in the order books. Amounts are in the smallest "
     "unit of the amount asset, prices in 10^(8 + price decimals - amount decimals)."
 )
-_REFUSED: Final = {
-    "description": "Refused, with a code that says why.",
-    # Requests that no route accepts, and bodies that are too long, get plain text.
-    "content": openapi.content(openapi.ref("Error"))
-    | openapi.content(openapi.TEXT, media_type="text/plain"),
+_MOVED: Final = 301
+_BAD_REQUEST: Final = 400
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_ALWAYS: Final = {
+    408: "The body did not arrive in time.",
+    413: "The body is larger than this matcher accepts.",
+    429: "The client exceeds its limits; see `Retry-After`.",
+    500: "The request took too long, or the matcher has no key of an operator.",
+    503: "The matcher starts, stops or fails, or its node does not answer.",
 }
+"""Errors of every operation."""
+
+
+def _refusals(route: Route) -> dict[int, str]:
+    """The errors of an operation by status."""
+    found = {}
+    has_values = bool(route.parameters) or route.body is not None
+    if has_values or route.own or route.auth is not Auth.PUBLIC:
+        found[_BAD_REQUEST] = "Refused; `error` and `message` have the reason."
+    names = {each.name for each in route.parameters}
+    if route.auth is not Auth.PUBLIC or "publicKey" in names:
+        found[_FORBIDDEN] = "The key, or the public key of the account, is wrong or missing."
+    if any(each.place is Place.PATH for each in route.parameters) or route.body is not None:
+        found[_NOT_FOUND] = "There is no such asset, order or rate, or no route accepts it."
+    return found | _ALWAYS
+
+
+def _responses(route: Route) -> dict[str, Any]:
+    done = openapi.content(schema_of(route.example), route.example, route.content_type)
+    found: dict[int, Any] = {route.status: {"description": "Done.", "content": done}}
+    if route.redirects:
+        text = "The pair is traded in reverse order: `Location` has its path."
+        content = openapi.content(openapi.TEXT, media_type="text/plain")
+        found[_MOVED] = {"description": text, "content": content}
+    for status, text in route.statuses.items():
+        is_done = status < _BAD_REQUEST
+        found[status] = {"description": text, "content": done if is_done else _ERROR}
+    found |= {
+        status: {"description": text, "content": _ERROR}
+        for status, text in _refusals(route).items()
+    }
+    return {str(status): found[status] for status in sorted(found)}
+
+
+# Requests that no route accepts, and bodies that are too long, get plain text.
+_ERROR: Final = openapi.content(openapi.ref("Error")) | openapi.content(
+    openapi.TEXT, media_type="text/plain"
+)
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    answer = openapi.content(schema_of(route.example), route.example, route.content_type)
     body = route.body
     return openapi.operation(
         route.name,
         route.summary,
-        {str(route.status): {"description": "Done.", "content": answer}, "default": _REFUSED},
+        _responses(route),
         tag=route.tag,
         description=route.description,
         parameters=map(_parameter, route.parameters),

@@ -9,7 +9,7 @@ Sources: wavesplatform/matcher
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -49,6 +49,8 @@ class Request(msgspec.Struct):
     headers: dict[bytes, bytes]
     query_string: bytes = b""
     body: bytes = b""
+    arguments: dict[str, Any] = {}
+    """The parameters of a route of ours, converted."""
 
     def header(self, name: bytes) -> str | None:
         """A header's text, or None."""
@@ -180,17 +182,6 @@ def read_flag(query: dict[str, str], name: str) -> bool | None:
         return None
     value = _TRUTHS.get(text.lower())
     if value is None:
-        raise refuse(errors.REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name=name)
-    return value
-
-
-def read_natural(query: dict[str, str], name: str, default: int, largest: int = MAX_LONG) -> int:
-    """A non-negative integer in a query."""
-    text = query.get(name)
-    if text is None:
-        return default
-    value = _whole(text)
-    if value is None or not 0 <= value <= largest:
         raise refuse(errors.REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name=name)
     return value
 

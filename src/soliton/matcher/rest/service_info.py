@@ -22,6 +22,7 @@ from soliton.crypto import base58
 from soliton.matcher.rest import examples
 from soliton.matcher.rest.answers import (
     CREATED,
+    OK,
     Answer,
     Refusal,
     bounded,
@@ -217,7 +218,7 @@ ROUTES: Final = table("info", "",
         description="The price of one native coin in whole units of each asset."),
     row("PUT /matcher/settings/rates/{asset} auth=key tag=rates", put_rate, "Set a rate",
         examples.done(f"The rate 0.5 for the asset {_RATED} added"), body=0.5,
-        status=CREATED),
+        status=CREATED, statuses={OK: "There was one already, which is replaced."}),
     row("DELETE /matcher/settings/rates/{asset} auth=key tag=rates", delete_rate, "Delete a rate",
         examples.done(f"The rate for the asset {_RATED} deleted, old value = 0.5")),
     row("POST /matcher/orderbook/{amount}/{price}/calculateFee tag=markets", calculate_fee,
