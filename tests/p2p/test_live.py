@@ -115,6 +115,31 @@ def test_a_bad_block_of_a_better_fork_leaves_everything_as_it_was(tmp_path: Path
     asyncio.run(world())
 
 
+async def test_nobody_is_blamed_when_our_chain_moves_while_blocks_come(tmp_path: Path) -> None:
+    async with peers(tmp_path, 2) as (better, other):
+        better.mine()
+        join(other, better)
+        await until(lambda: agree(better, other))
+        await part(better, other)
+        better.mine()
+        better.mine()
+        read, parted = better.node.store.block_data, False
+
+        def block_data(height: int) -> bytes | None:
+            nonlocal parted
+            if height == 3 and not parted:
+                parted = True
+                forging.roll_back(other.node, 1, keep=False)
+                other.mine(other.transfer())
+            return read(height)
+
+        vars(better.node.store)["block_data"] = block_data
+        join(other, better)
+        await until(lambda: parted and agree(better, other), "one chain")
+        assert other.service.faulty_forks == {}
+        assert not other.service.blacklisted()
+
+
 def spoil(node: Node, height: int) -> None:
     """Let a node serve a block whose signature is wrong."""
     bad = bytearray(node.store.block_data(height) or b"")

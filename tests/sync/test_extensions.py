@@ -61,6 +61,12 @@ def came(number: int, branch: str = "a", size: int = 1, peer: int = PEER) -> Blo
     return BlockReceived(peer, block_id(number, branch), before, ProtobufBlock(bytes(size)))
 
 
+def applying(
+    peer: int, blocks: tuple[BlockReceived, ...], snapshots: tuple[SnapshotReceived, ...] = ()
+) -> ApplyExtension:
+    return ApplyExtension(peer, blocks, snapshots, blocks[0].reference)
+
+
 def own(count: int) -> tuple[bytes, ...]:
     return tuple(block_id(number) for number in range(count, 0, -1))
 
@@ -77,7 +83,7 @@ def test_ids_then_blocks_in_any_order_then_an_extension() -> None:
     assert world.block(5) == []
     assert not world.loader.expects(PEER, block_id(5))
     extension, question = world.block(4)
-    assert extension == ApplyExtension(PEER, (came(4), came(5)))
+    assert extension == applying(PEER, (came(4), came(5)))
     # While it is applied, the next one is asked for.
     assert question == Send(PEER, GetBlockIds((block_id(5), block_id(4), *own(3))))
 
@@ -86,14 +92,14 @@ def test_one_extension_waits_for_the_other() -> None:
     world = World()
     world.best()
     world.ids(block_id(3), block_id(4))
-    assert world.block(4)[0] == ApplyExtension(PEER, (came(4),))
+    assert world.block(4)[0] == applying(PEER, (came(4),))
     world.ids(block_id(4), block_id(5))
     assert world.block(5) == []
     # One waits: nothing more is asked for.
     assert world.best(OTHER) == []
     world.history.ids.append(block_id(4))
     extension, question = world.loader.handle(Applied(), 0)
-    assert extension == ApplyExtension(PEER, (came(5),))
+    assert extension == applying(PEER, (came(5),))
     assert question == Send(OTHER, GetBlockIds((block_id(5), *own(4))))
 
 
@@ -128,6 +134,20 @@ def test_lists_that_are_blamed(ids: tuple[bytes, ...], verdict: Verdict, words: 
     # It goes, and the next best is asked.
     assert world.loader.handle(Left(PEER), 0) == []
     assert world.best(OTHER) == [Send(OTHER, GetBlockIds(own(3)))]
+
+
+def test_a_list_from_a_block_that_we_have_given_up_since_is_requested_again() -> None:
+    world = World()
+    world.best()
+    world.history.ids[2:] = [block_id(3, "b")]
+    (again,) = world.ids(block_id(3), block_id(4))
+    assert again == Send(PEER, GetBlockIds((block_id(3, "b"), *own(2))))
+    # An answer to the first request is none to the second.
+    assert world.ids(block_id(3), block_id(4)) == []
+    assert world.ids(block_id(2), block_id(3), block_id(4)) == [
+        Send(PEER, GetBlock(block_id(3))),
+        Send(PEER, GetBlock(block_id(4))),
+    ]
 
 
 def test_a_list_of_known_ids_means_there_is_nothing() -> None:
@@ -170,7 +190,7 @@ def test_patience_is_for_each_item() -> None:
     assert not any(isinstance(each, Blame) for each in world.loader.handle(Tick(), 159_999))
     blame, extension = world.loader.handle(Tick(), 160_000)
     # What has come is used.
-    assert extension == ApplyExtension(PEER, (came(4),))
+    assert extension == applying(PEER, (came(4),))
     assert isinstance(blame, Blame)
     assert blame.verdict is Verdict.BLACKLIST
 
@@ -219,7 +239,7 @@ def test_light_nodes_want_snapshots() -> None:
     assert world.block(4) == []
     snapshot = SnapshotReceived(PEER, block_id(4), BlockSnapshot(b"s"))
     extension, *_ = world.loader.handle(snapshot, 0)
-    assert extension == ApplyExtension(PEER, (came(4),), (snapshot,))
+    assert extension == applying(PEER, (came(4),), (snapshot,))
 
 
 def test_what_is_too_large_to_hold_is_applied_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +271,7 @@ def test_a_block_of_ours_cannot_stand_behind_one_that_we_lack() -> None:
     world = World()
     world.best()
     world.ids(block_id(3), block_id(4))
-    assert world.block(4)[0] == ApplyExtension(PEER, (came(4),))
+    assert world.block(4)[0] == applying(PEER, (came(4),))
     (blame,) = world.ids(block_id(3), block_id(9), block_id(4))
     assert isinstance(blame, Blame)
     assert blame.verdict is Verdict.SUSPEND
@@ -341,13 +361,13 @@ def test_a_peer_that_has_replaced_a_block_is_asked_again() -> None:
     # What has come is used, what is new is requested.
     assert world.ids(block_id(3), block_id(4), block_id(5, "b"), now=2_300) == [
         Send(PEER, GetBlock(block_id(5, "b"))),
-        ApplyExtension(PEER, (came(4),)),
+        applying(PEER, (came(4),)),
     ]
     world.history.ids.append(block_id(4))
     assert world.loader.handle(Applied(), 2_400) == []
     new = BlockReceived(PEER, block_id(5, "b"), block_id(4), ProtobufBlock(b"x"))
     extension, _ = world.loader.handle(new, 2_500)
-    assert extension == ApplyExtension(PEER, (new,))
+    assert extension == applying(PEER, (new,))
 
 
 def test_a_fork_keeps_what_has_come_of_an_earlier_list() -> None:
@@ -381,7 +401,7 @@ def test_what_a_peer_still_lists_is_requested_once_more() -> None:
     world.loader.handle(Tick(), 6_100)
     assert world.ids(*listed, now=6_200) == []
     extension, _ = world.block(4, now=6_300)
-    assert extension == ApplyExtension(PEER, (came(4), came(5)))
+    assert extension == applying(PEER, (came(4), came(5)))
 
 
 def test_a_peer_that_drips_is_put_aside_for_another() -> None:
@@ -395,13 +415,13 @@ def test_a_peer_that_drips_is_put_aside_for_another() -> None:
     # There is no other one yet: its blocks are awaited.
     world.block(5, now=40_000)
     extension, asked = world.best(OTHER, now=50_000)
-    assert extension == ApplyExtension(PEER, (came(4), came(5)))
+    assert extension == applying(PEER, (came(4), came(5)))
     assert asked == Send(OTHER, GetBlockIds((block_id(5), block_id(4), *own(3))))
     world.history.ids += [block_id(4), block_id(5)]
     world.loader.handle(Applied(), 50_010)
     world.ids(block_id(5), block_id(6), peer=OTHER, now=50_020)
     extension, _ = world.block(6, peer=OTHER, now=50_030)
-    assert extension == ApplyExtension(OTHER, (came(6, peer=OTHER),))
+    assert extension == applying(OTHER, (came(6, peer=OTHER),))
     # What it owes remains due.
     for number, now in ((6, 60_000), (7, 119_000)):
         world.block(number, now=now)
@@ -426,4 +446,4 @@ def test_what_came_before_a_peer_went_is_used() -> None:
     world.ids(block_id(3), block_id(4), block_id(5), block_id(6))
     world.block(4)
     world.block(6)
-    assert world.loader.handle(Left(PEER), 0) == [ApplyExtension(PEER, (came(4),))]
+    assert world.loader.handle(Left(PEER), 0) == [applying(PEER, (came(4),))]

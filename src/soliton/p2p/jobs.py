@@ -356,7 +356,7 @@ class Jobs:
     def _extension(self, job: ApplyExtension, data: list[bytes], since: float) -> Work[None]:
         snapshots = [each.message.data for each in job.snapshots]
         outcome = yield from self._persistently(
-            lambda: self.receiver.extension(data, self._max_rollback, snapshots)
+            lambda: self.receiver.extension(data, self._max_rollback, snapshots, job.base)
         )
         took = self._timer() - since
         name = self._name(job.peer)

@@ -173,10 +173,14 @@ class Receiver:
         self._verifier = BulkVerifier(starts=not self._alone)
 
     def extension(
-        self, data: Sequence[bytes], max_rollback: int, snapshots: Sequence[bytes] = ()
+        self,
+        data: Sequence[bytes],
+        max_rollback: int,
+        snapshots: Sequence[bytes] = (),
+        base: bytes = b"",
     ) -> Work[Outcome]:
         """Apply consecutive blocks of a peer's better chain; with ``snapshots`` without executing
-        them.
+        them. ``base`` is the block below them that was ours when they were requested.
         """
         if len(data) < MANY_BLOCKS:
             self._rest()
@@ -184,7 +188,7 @@ class Receiver:
             self._verifier.begin()
         self._extensions += 1
         try:
-            return (yield from self._working(self._extension(data, snapshots, max_rollback)))
+            return (yield from self._working(self._extension(data, snapshots, max_rollback, base)))
         finally:
             self._extensions -= 1
 
@@ -266,7 +270,7 @@ class Receiver:
     # --- placement --------------------------------------------------------------------------------
 
     def _extension(
-        self, data: Sequence[bytes], snapshots: Sequence[bytes], max_rollback: int
+        self, data: Sequence[bytes], snapshots: Sequence[bytes], max_rollback: int, base: bytes
     ) -> Work[Outcome]:
         chain = self._chain
         new: list[_Received] = []
@@ -281,6 +285,8 @@ class Receiver:
         if not new:
             return Outcome(Verdict.KNOWN)
         height = chain.height_of(new[0].head.header.reference)
+        if height is None and new[0].head.header.reference == base:
+            return _MOVED
         if height is None:
             return Outcome(Verdict.INVALID, "its chain and ours have no block in common")
         depth = chain.height - height

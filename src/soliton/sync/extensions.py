@@ -18,6 +18,7 @@ and an extension of the last block may be applied in parts.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -60,6 +61,8 @@ ASKED_AGAIN: Final = 2_000
 """After this time (ms) without an item a peer is asked again for its ids, then after twice that."""
 ON_ANOTHER_FORK: Final = "it knows none of our last blocks: it is on another fork"
 """The reason to blacklist a peer whose chain lacks our final block, as in the reference."""
+MAX_REQUESTS_KEPT: Final = 4
+"""Earlier requests for ids whose answers are recognized."""
 MAX_BUFFERED_BYTES: Final = 128 * 1024 * 1024
 """The limit for blocks and snapshots of one extension; a hundred full blocks take less."""
 
@@ -104,12 +107,14 @@ class Applied(msgspec.Struct, frozen=True):
 class ApplyExtension(msgspec.Struct, frozen=True):
     """Append these blocks, after rolling back to the block that the first of them references.
 
-    They are in chain order; ``snapshots``, if requested, are in the same order.
+    They are in chain order; ``snapshots``, if requested, are in the same order. ``base`` is the
+    block below them by the peer's list, and was ours when that came.
     """
 
     peer: PeerId
     blocks: tuple[BlockReceived, ...]
     snapshots: tuple[SnapshotReceived, ...] = ()
+    base: bytes = b""
 
     @property
     def ids(self) -> tuple[bytes, ...]:
@@ -131,6 +136,8 @@ class _AwaitingBlocks(msgspec.Struct):
     peer: PeerId
     began: int
     until: int
+    base: bytes
+    """The block below ``order``."""
     order: tuple[bytes, ...]
     forward: bool
     """Whether they extend the last block, so that a prefix of them is an extension as well."""
@@ -178,6 +185,10 @@ class ExtensionLoader:
         self._versions: dict[PeerId, Version] = {}
         self._best = BestPeer(None, 0)
         self._state: _AwaitingIds | _AwaitingBlocks | None = None
+        self._sent: frozenset[bytes] = frozenset()
+        """The ids of the last request."""
+        self._sent_before: deque[frozenset[bytes]] = deque(maxlen=MAX_REQUESTS_KEPT)
+        """Those of earlier requests, whose answers may be under way."""
         self._slow: set[PeerId] = set()
         self._owed: dict[PeerId, _Owed] = {}
         self._applying: ApplyExtension | None = None
@@ -287,6 +298,8 @@ class ExtensionLoader:
         count = self._settings.max_rollback + 1
         # What is being applied counts as ours, so that the next one is loaded meanwhile.
         ids = (*self._coming()[::-1], *self._history.last_ids(count))[:count]
+        self._sent_before.append(self._sent)
+        self._sent = frozenset(ids)
         if version >= BLOCK_IDS_FROM:
             return GetBlockIds(tuple(ids))
         signatures = tuple(each for each in ids if len(each) == SIGNATURE_BYTES)
@@ -299,7 +312,7 @@ class ExtensionLoader:
         if owed is not None and owed.missing is None:
             del self._owed[peer]
         state = self._state
-        if state is None or state.peer != peer:
+        if state is None or state.peer != peer or self._is_outdated(ids):
             return []
         before: _AwaitingBlocks | None = None
         if isinstance(state, _AwaitingBlocks):
@@ -307,17 +320,16 @@ class ExtensionLoader:
                 return []
             before = state
         self._state = None
-        if not ids:
-            return [Blame(peer, ON_ANOTHER_FORK)]
-        bad = next((each for each in ids if self._is_invalid(each)), None)
-        if bad is not None:
-            return [Blame(peer, f"its chain has the invalid block {bad.hex()}")]
-        if len(set(ids)) < len(ids):
-            return [Blame(peer, "it lists a block twice")]
+        reason = self._flaw(ids)
+        if reason:
+            return [Blame(peer, reason)]
         first = next((place for place, each in enumerate(ids) if not self._has(each)), len(ids))
         if first == len(ids):
             claims = self._best.peer == peer and self._best.score > self._history.score()
             return [NothingNew(peer)] if claims and self._applying is None else []
+        if first == 0 and ids[0] in self._sent:
+            # We had it when we asked, and have given it up since then.
+            return self._next(now)
         if first == 0:
             return [
                 Blame(peer, "its list begins with a block that we do not have", Verdict.SUSPEND)
@@ -336,6 +348,7 @@ class ExtensionLoader:
             peer,
             began=now,
             until=now + self._settings.timeout,
+            base=ids[first - 1],
             order=order,
             forward=ids[first - 1] == self._tip(),
             blocks={},
@@ -356,6 +369,21 @@ class ExtensionLoader:
             if with_snapshots and each not in awaited.snapshots:
                 actions.append(Send(peer, GetBlockSnapshot(each)))
         return [*actions, *self._use_prefix(awaited, now)]
+
+    def _flaw(self, ids: Sequence[bytes]) -> str:
+        """Return what is wrong with a list, whatever our chain is."""
+        if not ids:
+            return ON_ANOTHER_FORK
+        bad = next((each for each in ids if self._is_invalid(each)), None)
+        if bad is not None:
+            return f"its chain has the invalid block {bad.hex()}"
+        return "it lists a block twice" if len(set(ids)) < len(ids) else ""
+
+    def _is_outdated(self, ids: Sequence[bytes]) -> bool:
+        """Whether a list answers an earlier request, with blocks that are no longer ours."""
+        if not ids or ids[0] in self._sent or self._has(ids[0]):
+            return False
+        return any(ids[0] in each for each in self._sent_before)
 
     def _resume(self, state: _AwaitingBlocks, before: _AwaitingBlocks, now: int) -> set[bytes]:
         """Continue with what has come of an earlier list. Return what is requested once more: the
@@ -466,7 +494,9 @@ class ExtensionLoader:
             state.peer,
             tuple(state.blocks.pop(each) for each in order),
             tuple(state.snapshots.pop(each) for each in order) if state.with_snapshots else (),
+            state.base,
         )
+        state.base = order[-1]
         for parent, child in zip(extension.blocks, extension.blocks[1:], strict=False):
             if child.reference != parent.block_id:
                 return Blame(state.peer, "its blocks do not follow each other")
