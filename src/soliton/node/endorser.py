@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 from soliton.chain.addresses import Address, address_text, from_public_key
 from soliton.chain.blocks import BlockHeader
 from soliton.chain.finalization import BlockEndorsement, FinalizationVoting, sign_endorsement
-from soliton.crypto import bls
+from soliton.crypto import base58, bls
 from soliton.crypto.keys import KeyPair
 from soliton.ledger.generators import GeneratorSet
 from soliton.node.endorsed import FILE_NAME, EndorsedBlocks, Named, RecordProblem
@@ -91,6 +91,7 @@ class BlockEndorser:
             return
         self._is_current = True
         now, generators = self._round()
+        self._log_end(now)
         self._checks += self.endorsements.begin(now)
         if now is not None and generators is not None:
             self._endorse(now, generators)
@@ -111,6 +112,15 @@ class BlockEndorser:
         """
         self.follow()
         return self.endorsements.voting(header.reference, header.finalization_voting)
+
+    def _log_end(self, following: VotingRound | None) -> None:
+        ended, found = self.endorsements.round, self.endorsements
+        if ended is not None and not ended.is_same(following):
+            _log.debug(
+                "%d of %d generators have endorsed block %s, %d conflict",
+                found.count, found.possible, base58.encode(ended.endorsed_id),
+                len(found.conflicting),
+            )  # fmt: skip
 
     def _round(self) -> tuple[VotingRound | None, GeneratorSet | None]:
         chain = self._chain

@@ -147,6 +147,20 @@ class Endorsements:
         return len(self._valid)
 
     @property
+    def possible(self) -> int:
+        """The number of generators that may endorse in the round: all but that of the key block,
+        and those that are too poor or conflict in the chain.
+        """
+        now = self._round
+        if now is None:
+            return 0
+        return sum(
+            1
+            for index, each in enumerate(now.endorsers)
+            if each.balance and index != now.miner and index not in now.conflicting
+        )
+
+    @property
     def conflicting(self) -> frozenset[int]:
         """The indexes of the generators whose conflicts this node has received in the round."""
         return frozenset(self._conflicts)

@@ -31,8 +31,8 @@ from soliton.crypto.keys import KeyPair, key_pair_from_account_seed
 CHAIN_ID = ord("P")
 PART = 3_000_000_000_000_000
 MINERS = 3
-BASE_TARGET = 5_200
-"""With these amounts a block every three seconds."""
+BASE_TARGETS = {3: 5_200, 6: 720, 10: 380}
+"""By the seconds between blocks: with these amounts they come so often from the beginning."""
 FEATURES = tuple(range(1, 24))
 PERIOD = 10
 """The length of generation periods, if feature 25 is voted for."""
@@ -113,7 +113,7 @@ class PrivateChain:
             },
             "genesis": {
                 "average-block-delay": f"{self.block_seconds}s",
-                "initial-base-target": BASE_TARGET,
+                "initial-base-target": BASE_TARGETS[self.block_seconds],
                 "timestamp": self.time,
                 "block-timestamp": self.time,
                 "initial-balance": sum(self.parts),
@@ -188,7 +188,7 @@ class PrivateChain:
             "reference": base58.encode(block.header.reference),
             "desiredReward": 0,
             "nxt-consensus": {
-                "base-target": BASE_TARGET,
+                "base-target": BASE_TARGETS[self.block_seconds],
                 "generation-signature": base58.encode(block.header.generation_signature),
             },
             "transactionBlockLength": 1 + 47 * len(transactions),

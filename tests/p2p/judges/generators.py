@@ -147,17 +147,22 @@ class Watching(_Thread):
             self.final[before["height"], before["reference"]] = final
 
 
-def conflicting_endorsement(node: NodeProcess, index: int, by: NodeProcess) -> BlockEndorsement:
-    """An endorsement of the present parent by a generator, for a final block that is none."""
+def endorsement(
+    node: NodeProcess, index: int, by: NodeProcess, *, conflicts: bool = False
+) -> BlockEndorsement:
+    """An endorsement of a node's present parent by a generator; one that conflicts names a final
+    block that is none.
+    """
     last = node.ask("/blocks/headers/last")
     final = int(node.ask("/blocks/height/finalized")["height"])
+    final_id = bytes(32) if conflicts else base58.decode(node.ids(final, final)[0])
     return sign_endorsement(
-        endorser_secret(by), index, bytes(32), final, base58.decode(last["reference"])
+        endorser_secret(by), index, final_id, final, base58.decode(last["reference"])
     )
 
 
-def send_endorsement(node: NodeProcess, endorsement: BlockEndorsement) -> None:
-    """Send an endorsement as a peer does, and end the conversation."""
+def send_endorsements(node: NodeProcess, *endorsements: BlockEndorsement) -> None:
+    """Send endorsements as a peer does, in this order, and end the conversation."""
     own = Handshake(
         application_name("waves", CHAIN_ID), Version(1, 6, 0), "liar", os.getpid(), None,
         int(time.time()),
@@ -167,7 +172,8 @@ def send_endorsement(node: NodeProcess, endorsement: BlockEndorsement) -> None:
         link.sendall(talk.introduce())
         while not any(isinstance(each, HandshakeReceived) for each in talk.receive(_some(link))):
             assert not talk.is_over
-        link.sendall(talk.send(EndorseBlock(encode_endorsement(endorsement))))
+        for each in endorsements:
+            link.sendall(talk.send(EndorseBlock(encode_endorsement(each))))
         # An end at once could overtake what has been sent.
         link.shutdown(socket.SHUT_WR)
         while _some(link):

@@ -116,8 +116,8 @@ class NodeProcess(Judged, ABC):
         votes: tuple[int, ...] = (),
     ) -> None:
         """``more`` accounts mine here as well, at a node of ours. It is only ours, too, that can be
-        ``hidden``: it tells nobody where it can be dialled. Its blocks vote for the features
-        ``votes``.
+        ``hidden``: it tells nobody where it can be dialled, and asks nobody for others. Its blocks
+        vote for the features ``votes``.
         """
         super().__init__(directory)
         self.chain, self.number = chain, number
@@ -210,7 +210,9 @@ class Ours(NodeProcess):
             "features.supported": list(self.votes),
             "ntp-server": "",
         }
-        if not self.hidden:
+        if self.hidden:
+            settings["network.enable-peers-exchange"] = False
+        else:
             settings["network.declared-address"] = self.where
         if self.light:
             settings["enable-light-mode"] = True
