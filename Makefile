@@ -25,7 +25,7 @@ endif
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev devnet test test-all check lint format fuzz-rest reference bench clients dist wheels lock clean
+.PHONY: help setup setup-dev devnet test test-all check lint format fuzz-rest reference bench clients dist man deb wheels lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,12 @@ bench: $(DEVELOPMENT)  ## run every benchmark, each beside the floor of this mac
 
 dist: | .venv/bin/.made  ## build, check and try the wheel and the archive of the source in dist
 	.ci/dist $(abspath .venv/bin/python)
+
+man: $(RUNTIME)  ## write the pages of the manual into build/man
+	.venv/bin/python -m soliton.cli.man_pages build/man
+
+deb: $(RUNTIME)  ## build a package for Debian and Ubuntu into dist; FOR=3.13 names the Python of the distribution
+	deploy/debian/build $(abspath .venv/bin/python) $(FOR)
 
 wheels: $(RUNTIME)  ## fetch what an installation without a network needs into WHEELS
 	@test -n "$(WHEELS)" || { echo "name the folder: make wheels WHEELS=DIR"; exit 1; }

@@ -46,7 +46,10 @@ RUN_BY: dict[str, dict[str, tuple[int, str]]] = {
         "": (2, "tests/export/test_pages.py"),
         "python": (1, "tests/export/test_pages.py"),
     },
-    "docs/how-to/install.md": {"": (4, "tests/test_installing.py")},
+    "docs/how-to/install.md": {
+        "": (5, "tests/test_installing.py"),
+        "console": (1, "tests/test_deploy.py"),
+    },
     "docs/how-to/join-a-network.md": {"": (1, BY_HAND)},
     "docs/how-to/look-into-the-ledger.md": {"python": (7, "tests/ledger/test_notebook.py")},
     "docs/how-to/run-a-matcher.md": {"": (4, BY_HAND)},

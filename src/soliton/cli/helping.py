@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 _WHOLE: Final = 10_000
@@ -72,9 +73,26 @@ class WithOthers(click.Command):
             return super().make_context(info_name, args, parent, **extra)
         return other.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return what completes a first argument where this command has none of its own."""
+        return [*_others(self, incomplete), *super().shell_complete(ctx, incomplete)]
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of the other commands."""
         del ctx
         rows = [(name, other.get_short_help_str(_WHOLE)) for name, other in self.others.items()]
         with formatter.section("Instead, with a first argument"):
             formatter.write_dl(rows)
+
+
+def complete_file_or_other(
+    ctx: click.Context, _: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return what completes the first argument of ``WithOthers`` that is a file."""
+    # Shells drop what stands before files.
+    return [CompletionItem(incomplete, type="file"), *_others(ctx.command, incomplete)]
+
+
+def _others(command: click.Command, incomplete: str) -> list[CompletionItem]:
+    names = command.others if isinstance(command, WithOthers) else ()
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]

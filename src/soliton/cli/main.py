@@ -17,7 +17,13 @@ import click
 
 from soliton import __version__
 from soliton.cli.chosen import chosen_settings
-from soliton.cli.helping import CONTEXT, Commands, ImportedLater, WithOthers
+from soliton.cli.helping import (
+    CONTEXT,
+    Commands,
+    ImportedLater,
+    WithOthers,
+    complete_file_or_other,
+)
 from soliton.cli.logs import choose_level, configure_log, current_log, log_options
 from soliton.cli.quantities import MILLISECONDS, SHARE, WHOLE, WholeRange
 from soliton.errors import SolitonError
@@ -45,6 +51,7 @@ _OTHER_MODULES = ImportedLater(
         "book": "soliton.cli.trading_commands:book",
         "cancel": "soliton.cli.trading_commands:cancel",
         "compare": "soliton.cli.compare:compare",
+        "completion": "soliton.cli.completion:completion",
         "config": "soliton.cli.config:config",
         "console": "soliton.cli.ledger_commands:console",
         "data": "soliton.cli.ledger_commands:data",
@@ -126,7 +133,11 @@ def import_command(
         }
     ),
 )
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument(
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    shell_complete=complete_file_or_other,
+)
 @_NETWORK
 @_CONFIG
 @_DATA_DIR
