@@ -38,6 +38,7 @@ RUN_BY: dict[str, dict[str, tuple[int, str]]] = {
         "": (4, "tests/workshop/test_example.py"),
         "console": (2, "tests/workshop/test_example.py"),
     },
+    "docs/how-to/containers.md": {"console": (3, "tests/test_containers.py")},
     "docs/how-to/control-a-devnet.md": {"": (8, TOUR)},
     "docs/how-to/export-to-postgres.md": {"": (1, "tests/export/test_pages.py")},
     "docs/how-to/follow-the-chain.md": {"": (1, TOUR), "python": (1, TOUR)},

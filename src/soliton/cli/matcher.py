@@ -51,11 +51,16 @@ def matcher() -> None:
     show_default=True,
     help="The matcher's node.",
 )
-def init_command(network: str, data_dir: Path | None, config: Path | None, node_url: str) -> None:
+@click.option(
+    "--if-missing", is_flag=True, help="If the file is there already, leave it, with exit code 0."
+)
+def init_command(
+    network: str, data_dir: Path | None, config: Path | None, node_url: str, if_missing: bool
+) -> None:
     """Create an account, an API key and a configuration file for a new matcher."""
     from soliton.cli.matcher_commands import run_init
 
-    run_init(network, data_dir, config, node_url)
+    run_init(network, data_dir, config, node_url, if_missing=if_missing)
 
 
 @matcher.command("account-file")

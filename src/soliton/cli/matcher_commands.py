@@ -83,7 +83,14 @@ soliton {{
 # --- init -----------------------------------------------------------------------------------------
 
 
-def run_init(network: str, data_dir: Path | None, config: Path | None, node_url: str) -> None:
+def run_init(
+    network: str,
+    data_dir: Path | None,
+    config: Path | None,
+    node_url: str,
+    *,
+    if_missing: bool = False,
+) -> None:
     """Create the account, the API key and the settings of a new matcher, and print them."""
     chosen = networks.load(network)
     directory = init_directory(chosen.name, data_dir)
@@ -104,6 +111,9 @@ def run_init(network: str, data_dir: Path | None, config: Path | None, node_url:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
+        if if_missing:
+            click.echo(f"settings    {path}, which is there already, and was not changed")
+            return
         raise MatcherSettingsError(f"{path} is there already, and was not changed") from None
     except OSError as error:
         raise MatcherSettingsError(f"{path} cannot be made: {error.strerror}") from None
