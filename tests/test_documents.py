@@ -62,6 +62,7 @@ RUN_BY: dict[str, dict[str, tuple[int, str]]] = {
     "docs/how-to/several-matchers.md": {"hocon": (1, BY_HAND)},
     "docs/reference/commands.md": {"": (1, "tests/cli/test_ledger_commands.py")},
     "docs/how-to/simulate-a-network.md": {"": (3, BY_HAND)},
+    "docs/how-to/start-from-a-snapshot.md": {"": (5, BY_HAND)},
     "docs/how-to/test-a-dapp.md": {
         "ride": (1, "tests/testing/test_plugin.py"),
         "python": (2, "tests/testing/test_plugin.py"),

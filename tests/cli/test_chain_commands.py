@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 from pathlib import Path
 from typing import BinaryIO
@@ -267,22 +268,28 @@ def test_progress_is_a_bar_on_a_terminal(blocks_file: Path, place: Path) -> None
         assert process.wait() == 0
     os.close(ours)
     text = shown.decode()
-    assert "blocks/s" in text and f"height {HEIGHT}" in text and "━" in text
+    assert "MB/s" in text and f"height {HEIGHT}" in text and "━" in text
 
 
 def test_progress_is_plain_lines_elsewhere(
-    blocks_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "PLAIN_INTERVAL_SECONDS", 0.0)
-    with (
-        blocks_file.open("rb") as file,
-        progress.progress_reporter(blocks_file, file, 1, None) as report,
-    ):
-        report(5)
-        report(9)
-    lines = capsys.readouterr().err.splitlines()
-    assert [line.split(",")[0] for line in lines] == ["height 5", "height 9"]
-    assert all(line.endswith(" blocks/s") for line in lines)
+    with progress.progress("import", 10, "blocks") as report:
+        report(5, "height 6")
+        report(10)
+    first, second = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(
+        r"import: height 6, 5 of 10 blocks, [0-9,]+ blocks/s, 0:00:\d\d left", first
+    )
+    assert re.fullmatch(r"import: 10 of 10 blocks, [0-9,]+ blocks/s, 0:00:00 left", second)
+
+
+def test_the_time_that_is_left() -> None:
+    assert progress.time_left(25, 100, 50.0) == "0:02:30"
+    assert progress.time_left(1, 7_301, 1.0) == "2:01:40"
+    # Estimates of a total may be too low.
+    assert progress.time_left(30, 20, 9.0) == "0:00:00"
 
 
 def test_mainnet_blocks_give_the_recorded_hash(shared: Path, place: Path) -> None:

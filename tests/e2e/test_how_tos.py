@@ -9,13 +9,17 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import socket
+import subprocess
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.blocks import blocks, typed
-from tests.e2e.programs import PROGRAM, Program, call, run, started
+from tests.e2e.programs import PROGRAM, WAIT_SECONDS, Program, call, run, started
+from tests.ports import free_port
 from tests.vectors import REPOSITORY
 
 NODE = "http://127.0.0.1:6869"
@@ -102,6 +106,39 @@ def test_a_node_joins_a_network(tmp_path: Path) -> None:
         assert call(f"{program.node_url}/blocks/height").json() == {"height": 1}
         genesis = call(f"{program.node_url}/blocks/at/1").json()
         assert genesis["generator"] and genesis["transactionCount"] > 0
+
+
+def await_port(port: int) -> None:
+    """Wait until a server of another's takes connections."""
+    limit = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < limit:
+        with socket.socket() as tried:
+            if tried.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    pytest.fail(f"nobody listens on {port}")
+
+
+def test_a_node_starts_from_a_snapshot(tmp_path: Path) -> None:
+    taking, checking, serving, restoring, running = blocks("docs/how-to/start-from-a-snapshot.md")
+    options = ("--port", 0, "--offline")
+    place = {"./node": tmp_path / "node", "./snapshot": tmp_path / "snapshot"}
+    command = [*words(running)[:-1], tmp_path / "node"]
+    with started(*command, *options, until="REST API on"):
+        assert "height 1\n" in typed(taking, tmp_path, place)
+    assert "are in order" in typed(checking, tmp_path, place)
+    port = free_port()
+    server = serving.replace("8000", str(port)).replace("./snapshot", str(tmp_path / "snapshot"))
+    with subprocess.Popen(shlex.split(server), stdout=subprocess.DEVNULL) as process:
+        try:
+            await_port(port)
+            told = typed(restoring, tmp_path, {":8000": f":{port}", "./new": tmp_path / "new"})
+        finally:
+            process.kill()
+    assert "restored to" in told and "are in order" in told
+    command = [*words(running)[:-1], tmp_path / "new"]
+    with started(*command, *options, until="REST API on") as program:
+        assert call(f"{program.node_url}/blocks/height").json() == {"height": 1}
 
 
 def test_networks_are_simulated(tmp_path: Path) -> None:

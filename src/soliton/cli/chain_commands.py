@@ -16,7 +16,7 @@ import msgspec
 
 from soliton.chain import networks
 from soliton.cli.chosen import UsageProblem
-from soliton.cli.progress import progress_reporter
+from soliton.cli.progress import BYTES, Report, progress
 from soliton.crypto import base58
 from soliton.errors import EnvironmentProblem
 from soliton.node.chain_writer import ChainWriter, open_store
@@ -54,8 +54,15 @@ def run_import(path: Path, settings: Settings, to_height: int | None) -> None:
         started, first = time.monotonic(), chain.height
         click.echo(f"importing {path} into {settings.network.name} from height {first}", err=True)
         try:
-            with progress_reporter(path, file, first, to_height) as report:
-                import_blocks(chain, file, to_height, report)
+            by_height = to_height is not None
+            total = to_height - first if to_height is not None else path.stat().st_size
+            with progress("import", total, "blocks" if by_height else BYTES) as report:
+
+                def show(height: int) -> None:
+                    done = height - first if by_height else file.tell()
+                    report(done, f"height {height}")
+
+                import_blocks(chain, file, to_height, show)
         except StoreFull as error:
             raise StoreFull(
                 f"{error}; make room and import again: it goes on after height {chain.height}"
@@ -97,12 +104,20 @@ def run_export(
                 f"the chain was changed by hand from height {first} on: no node would accept its "
                 f"blocks. --to-height {first - 1} leaves them out, --changed-by-hand writes them"
             )
-        blocks = (chain.block_at(height).data for height in range(2, last + 1))
         try:
-            replace_file(path, (len(data).to_bytes(4, "big") + data for data in blocks))
+            with progress("export", last, "blocks") as report:
+                replace_file(path, _exported(chain, last, report))
         except OSError as error:
             raise FileProblem(f"{path} cannot be written: {error.strerror}") from error
     click.echo(f"{last - 1} blocks, heights 2 to {last}, in {path}")
+
+
+def _exported(chain: ChainWriter, last: int, report: Report) -> Iterator[bytes]:
+    """Yield the blocks up to a height in the format of a file."""
+    for height in range(2, last + 1):
+        data = chain.block_at(height).data
+        yield len(data).to_bytes(4, "big") + data
+        report(height)
 
 
 def run_rollback(

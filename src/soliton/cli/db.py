@@ -7,6 +7,7 @@ of a chain (``soliton.cli.verify``).
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -14,6 +15,8 @@ from soliton.cli.helping import CONTEXT
 from soliton.errors import InputError
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
+REPORT_EVERY: Final = 10_000
+"""Progress is shown after so many records."""
 
 
 class CopyExists(InputError):
@@ -33,16 +36,20 @@ def stats(directory: Path) -> None:
     DIRECTORY is the folder data of a node, which may be running. Bytes are those of keys and values
     before compression.
     """
+    from soliton.cli.progress import progress
     from soliton.storage.damage import kind_of
     from soliton.storage.database import Database
 
     database = Database(directory, durable=False, exclusive=False)
     counts: dict[bytes, list[int]] = {}
     try:
-        for key, value in database.scan(b"", b""):
-            count = counts.setdefault(key[:1], [0, 0])
-            count[0] += 1
-            count[1] += len(key) + len(value)
+        with progress("count", database.estimated_rows(), "records") as report:
+            for done, (key, value) in enumerate(database.scan(b"", b""), start=1):
+                count = counts.setdefault(key[:1], [0, 0])
+                count[0] += 1
+                count[1] += len(key) + len(value)
+                if done % REPORT_EVERY == 0:
+                    report(done)
         used = database.used_bytes()
     finally:
         database.close()
@@ -61,6 +68,7 @@ def copy(source: Path, target: Path) -> None:
 
     The copy in TARGET is what SOURCE was at one moment.
     """
+    from soliton.cli.progress import progress
     from soliton.storage.database import Database
     from soliton.storage.upgrade import write_rows
 
@@ -70,7 +78,8 @@ def copy(source: Path, target: Path) -> None:
     try:
         new = Database(target, durable=True, exclusive=True)
         try:
-            write_rows(database.scan(b"", b""), new, lambda _done: None)
+            with progress("copy", database.estimated_rows(), "records") as report:
+                write_rows(database.scan(b"", b""), new, report)
         finally:
             new.close()
     finally:
@@ -85,18 +94,11 @@ def upgrade(directory: Path) -> None:
     DIRECTORY is the folder data of a node, which must not run. An upgrade that was interrupted goes
     on where it was. It needs as much disk space again as the chain.
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
+    from soliton.cli.progress import phases
     from soliton.storage.upgrade import upgrade as upgrade_store
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("records", total=None)
-
-        def report(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
-        count = upgrade_store(directory, report)
+    with phases("upgrade") as report:
+        count = upgrade_store(directory, lambda done, total: report("records", done, total))
     click.echo(f"{count:,} records are upgraded")
 
 

@@ -71,6 +71,7 @@ _OTHER_MODULES = ImportedLater(
         "ride": "soliton.cli.ride_node:group",
         "send": "soliton.cli.ledger_commands:send_file",
         "signer": "soliton.cli.signer:signer",
+        "snapshot": "soliton.cli.snapshot:snapshot",
         "status": "soliton.cli.status:status",
         "transfer": "soliton.cli.ledger_commands:transfer",
         "tx": "soliton.cli.ledger_commands:tx",

@@ -31,9 +31,12 @@ from soliton.storage.errors import DamagedStore
 from soliton.storage.indexes import asset_balance_at
 from soliton.storage.layout import height_key, place_key
 
-REPORT_EVERY: Final = 1_000
+BLOCKS: Final = "blocks"
+RECORDS: Final = "records"
+"""What is counted, one after the other."""
+REPORT_EVERY: Final = 100
 """Progress is reported after so many blocks."""
-REPORT_RECORDS: Final = 200_000
+REPORT_RECORDS: Final = 20_000
 
 _HEIGHT_BYTES: Final = 4
 _PLACE_BYTES: Final = 6
@@ -47,18 +50,25 @@ class Verified(msgspec.Struct, frozen=True):
     records: int
 
 
-def verify(chain: Blockchain, on_progress: Callable[[str], None] = lambda _text: None) -> Verified:
-    """Check the whole store; raises ``DamagedStore`` for the first damage."""
+def verify(
+    chain: Blockchain,
+    on_progress: Callable[[str, int, int], None] = lambda _unit, _done, _total: None,
+) -> Verified:
+    """Check the whole store; raises ``DamagedStore`` for the first damage.
+
+    ``on_progress`` is called with what is counted (``BLOCKS``, ``RECORDS``), how many are checked,
+    and of about how many.
+    """
     transactions = 0
     before: BlockMeta | None = None
     for height in range(1, chain.height + 1):
         before = _check_block(chain, height, before)
         transactions += before.transaction_count
         if height % REPORT_EVERY == 0:
-            on_progress(f"{height} of {chain.height} blocks")
-    records = _Records(chain)
+            on_progress(BLOCKS, height, chain.height)
+    records, total = _Records(chain), chain.store.database.estimated_rows()
     for _ in records.check():
-        on_progress(f"{records.count} records")
+        on_progress(RECORDS, records.count, total)
     records.compare(transactions)
     return Verified(chain.height, transactions, records.count)
 

@@ -25,6 +25,7 @@ from soliton.storage.engine import (
     WRITE_BUFFER_BYTES,
     Sequence,
     check_space,
+    estimated_rows,
     manifest_state,
     open_primary,
     open_secondary,
@@ -282,6 +283,10 @@ class Database:
     def used_bytes(self) -> int:
         """Return the size of the files of the database."""
         return used_bytes(self.directory)
+
+    def estimated_rows(self) -> int:
+        """Return about how many rows there are, for reports of progress."""
+        return estimated_rows(self._instance.data)
 
     def follow(self) -> bool:
         """Read what another process has written meanwhile; return whether anything is new."""

@@ -17,6 +17,7 @@ from soliton.storage.errors import StoreInUse, WrongStore
 
 LMDB_NAME: Final = "data.mdb"
 """The file of stores up to layout 2."""
+_RESTORING: Final = ".restoring"
 
 
 def lock_file(path: Path) -> int | None:
@@ -30,6 +31,21 @@ def lock_file(path: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
+
+
+def restoring_place(directory: Path) -> Path:
+    """Return where a store that is being restored is until it is complete."""
+    return directory.with_name(directory.name + _RESTORING)
+
+
+def check_not_restoring(directory: Path) -> None:
+    """Raise ``WrongStore`` where a new chain would be in the way of one that is being restored."""
+    restoring = restoring_place(directory)
+    if restoring.exists() and not (directory / CURRENT_NAME).exists():
+        raise WrongStore(
+            f"a snapshot is being restored to {directory}: run `soliton snapshot restore` again, "
+            f"or delete {restoring}"
+        )
 
 
 def take_ownership(directory: Path) -> int:

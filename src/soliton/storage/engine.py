@@ -94,6 +94,20 @@ def open_unchanged(directory: Path) -> Rdict:
     return Rdict(_text(directory), _options(), access_type=AccessType.read_only())
 
 
+def settle(directory: Path) -> None:
+    """Write what is in the log of a database to a table, change nothing else, and close it."""
+    options = _options()
+    options.set_disable_auto_compactions(True)
+    options.create_if_missing(False)
+    options.set_max_open_files(MAX_OPEN_FILES)
+    Rdict(_text(directory), options).close()
+
+
+def estimated_rows(database: Rdict) -> int:
+    """Return about how many rows a database has."""
+    return database.property_int_value("rocksdb.estimate-num-keys") or 0
+
+
 def _text(directory: Path) -> str:
     """Return the name of a directory, which RocksDB needs as UTF-8; raise ``StorageProblem``."""
     name = os.fspath(directory)

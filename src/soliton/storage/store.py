@@ -37,7 +37,12 @@ from soliton.storage.block_records import (
 )
 from soliton.storage.blocks import NewBlock
 from soliton.storage.database import Database
-from soliton.storage.directories import LMDB_NAME, check_identity, earlier_version
+from soliton.storage.directories import (
+    LMDB_NAME,
+    check_identity,
+    check_not_restoring,
+    earlier_version,
+)
 from soliton.storage.errors import DamagedStore, RollbackTooDeep, StorageProblem
 from soliton.storage.indexes import index_records
 from soliton.storage.layout import height_key
@@ -128,6 +133,8 @@ class Store(StoreReader):
         self._moment = 0
         if (directory / LMDB_NAME).exists():
             raise earlier_version(directory)
+        if exclusive:
+            check_not_restoring(directory)
         database = Database(directory, durable=durable, exclusive=exclusive)
         try:
             super().__init__(database, below)

@@ -315,15 +315,26 @@ class HttpClient:
         """Open a stream; yields its status, and its lines without line ends. Raises
         ``HttpTrouble``.
         """
+        async with self.download(path) as response:
+            yield response.status, response.lines()
+
+    @contextlib.asynccontextmanager
+    async def download(
+        self, path: str, headers: Iterable[tuple[bytes, bytes]] = ()
+    ) -> AsyncIterator[Response]:
+        """Request something large; yields the response once its head has arrived. Raises
+        ``HttpTrouble``.
+        """
         await self._take_slot()
-        data = request_bytes("GET", self._prefix + path, self._lines, b"")
+        lines = self._lines + header_lines(headers)
+        data = request_bytes("GET", self._prefix + path, lines, b"")
         try:
             async with asyncio.timeout(self._limits.answer_seconds):
                 response = await self._exchange(data, has_body=True, may_repeat=True)
         except TimeoutError:
             raise HttpTimeout("the server did not answer in time") from None
         try:
-            yield response.status, response.lines()
+            yield response
         finally:
             response.drop()
 
