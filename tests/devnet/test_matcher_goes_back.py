@@ -128,6 +128,37 @@ def test_a_chain_goes_further_back_than_forks_do(market: Market) -> None:
     _nothing_is_wrong(market)
 
 
+def test_it_goes_back_below_what_votes_have_made_final() -> None:
+    with devnet("--generation-period", 5) as program:
+        market = Market(program)
+        market.chain.mine(12)
+        market.ask()
+        before = market.chain.snapshot()
+        market.bid()
+        market.chain.mine(8)
+        assert market.node.finalized_height() == market.node.height() - 2
+        assert market.held() == [40]
+        market.chain.revert(before)
+        assert (market.asks(), market.held()) == ([100], [])
+        # An exchange that waits at the mark is made once more, although a final block had it.
+        market.chain.mining("manual")
+        order = market.bid(waits=True)
+        eventually(lambda: len(market.node.unconfirmed()) > 0, "an exchange waits")
+        before = market.chain.snapshot()
+        market.chain.mine(8)
+        assert market.held() == [40]
+        market.chain.revert(before)
+        market.chain.drop()
+        assert market.matcher.order_status(order).status == "Filled"
+
+        def again() -> bool:
+            market.chain.mine()
+            return market.held() == [40]
+
+        eventually(again, "the exchange is on the chain again")
+        _nothing_is_wrong(market)
+
+
 def test_it_goes_so_far_back_in_pieces(market: Market) -> None:
     ask = market.ask()
     marks = []

@@ -120,6 +120,7 @@ class FakeCore:
         self.engine = Engine(MatchingSettings(order_v4_start_offset=0))
         self.placing = self.canceling = self.queries = self.database = self
         self.settlement = self.snapshots = self.effects = self
+        self.final = 5
         self.quarantine = Quarantine(self.settings.directory)
         self.public_key, self.address = MATCHER.public_key, address_of(MATCHER)
         self.time = NOW

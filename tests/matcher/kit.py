@@ -184,6 +184,7 @@ class FakeNode:
         self.block_times: dict[int, int] = {}
         self.ahead_ms = 0
         self.height = 1
+        self.finalized = 0
         self.down = False
         self.hangs = False
         self.chain = ChainIdentity(CHAIN_ID, "the first block of the tests")
@@ -200,7 +201,8 @@ class FakeNode:
 
     def update(self, **parts: object) -> None:
         """Let the matcher know of some change on the last block."""
-        self.tell(msgspec.structs.replace(NodeUpdate(self._status()), **parts))
+        present = NodeUpdate(self._status(), finalized=self.finalized)
+        self.tell(msgspec.structs.replace(present, **parts))
 
     def mine(self, *transactions: AnyTransaction) -> None:
         """A block with transactions; balances change as the test has set them before."""

@@ -49,6 +49,7 @@ class Chain:
         }
         self.statuses: dict[bytes, str] = {}
         self.pool: list[AnyTransaction] = []
+        self.final: tuple[int, str] | None = None
         self.down = False
         self.broken: list[str] = []
 
@@ -78,6 +79,11 @@ class Chain:
         match path.strip("/").split("/"):
             case ["blocks", "headers", "last"]:
                 return self._block(max(self.blocks))
+            case ["blocks", "headers", "finalized"]:
+                if self.final is None:
+                    raise NodeUnavailable("the node answers 400: invalid block id")
+                height, fork = self.final
+                return {"height": height, "id": base58.encode(name_of(height, fork))}
             case ["blocks", "at", height]:
                 return self._block(int(height))
             case ["blocks", "headers", "seq", first, last]:
@@ -121,6 +127,21 @@ async def test_polling_sees_blocks_the_pool_and_forks() -> None:
         chain.blocks[5], chain.blocks[6] = ("b", []), ("b", [SECOND])
         update = await following()
         assert (update.rolled_back_to, update.confirmed) == (4, ((SECOND.id, 6),))
+
+
+async def test_polling_tells_the_final_block_of_the_chain_that_it_has_read() -> None:
+    chain = Chain()
+    chain.final = (3, "")
+    async with polled(chain) as following:
+        assert (await following()).finalized == 3
+        # Another chain has taken over since the last block was read.
+        chain.blocks[6], chain.final = ("", []), (4, "fork")
+        assert (await following()).finalized == 0
+        chain.blocks[7], chain.final = ("", []), (5, "")
+        assert (await following()).finalized == 5
+        # A node that knows of no finality, or has none.
+        chain.blocks[8], chain.final = ("", []), None
+        assert (await following()).finalized == 0
 
 
 async def test_polling_tells_what_was_not_executed() -> None:
@@ -349,6 +370,31 @@ async def test_events_become_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told.status == status(6, "grown")
     assert told.confirmed == ((FIRST.id, 6), (SECOND.id, 6))
     assert {each.id for each in told.appeared} <= {FIRST.id}
+
+
+async def test_events_tell_the_final_block_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the node reports as final is final on the chain that the update describes."""
+    start = event("synced", tip(5, 0) | {"finalizedHeight": 2}, "s5")
+    more = event("finalized", tip(4, 0), "f4") + block(6)
+    back = event("rollback", tip(3, 0), "r3")
+    resumed = event("synced", tip(3, 0), "s3") + block(4, "b")
+    node = Node(start)
+    async with streamed(node, monkeypatch) as stream, aclosing(stream.updates()) as updates:
+        assert (await asyncio.wait_for(anext(updates), 60)).finalized == 2
+    for script, height, final in ((start + more, 6, 4), (start + more + back, 3, 3)):
+        node = Node(script)
+        async with streamed(node, monkeypatch) as stream, aclosing(stream.updates()) as updates:
+            async with asyncio.timeout(60):
+                async for update in updates:
+                    if (update.status.height, update.finalized) == (height, final):
+                        break
+    # An older node does not tell it.
+    node = Node(start + more, resumed)
+    async with streamed(node, monkeypatch) as stream, aclosing(stream.updates()) as updates:
+        async with asyncio.timeout(60):
+            async for update in updates:
+                if (update.status, update.finalized) == (status(4, "b"), 0):
+                    break
 
 
 async def test_an_event_that_was_cut_off_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -271,6 +271,56 @@ async def test_a_fork_is_followed_as_deep_as_forks_can_be(
             await eventually(lambda: matcher._watch.is_silent)
 
 
+@pytest.mark.parametrize("how", ["resumed", "live"])
+@pytest.mark.parametrize(("stays", "is_right"), [(190, True), (195, True), (194, False)])
+async def test_a_fork_is_followed_down_to_the_final_block(
+    tmp_path: Path,
+    node: FakeNode,
+    stays: int,
+    is_right: bool,
+    how: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    node.height = 199
+    node.finalized = 190 if stays == 190 else 195
+    async with running(settings_in(tmp_path), node) as matcher:
+        await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+        await grow(node, matcher, 202)
+        node.blocks = {each: b"y%31d" % each for each in range(stays + 1, 204)}
+        node.height, balances, node.balances = 203, node.balances, {}
+        node.update(resumed=how == "resumed", changed=None, rolled_back_to=stays)
+        if is_right:
+            await eventually(lambda: matcher.settlement.height == node.height)
+            assert not matcher._watch.is_silent
+            return
+        # However many blocks follow, and whatever this node reports as final.
+        await eventually(lambda: matcher._watch.is_silent)
+        node.finalized = 201
+        node.mine()
+        await asyncio.sleep(0.05)
+        book = matcher.engine.book(PAIR)
+        assert book is not None and len(book) == 1
+        assert "node.url" in caplog.text
+        node.blocks, node.height, node.balances = {}, 204, balances
+        node.update(resumed=True, changed=None)
+        await eventually(lambda: not matcher._watch.is_silent)
+        assert len(book) == 1
+
+
+async def test_a_node_that_lacks_the_final_block_is_waited_for(
+    tmp_path: Path, node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    node.height, node.finalized = 60, 57
+    async with running(settings_in(tmp_path), node) as matcher:
+        await grow(node, matcher, 62)
+        node.height = 55
+        node.update(resumed=True, changed=None, rolled_back_to=node.height)
+        await eventually(lambda: matcher._watch.is_silent)
+        assert "ends at block 55, and lacks block" in caplog.text
+        node.height = 62
+        await eventually(lambda: not matcher._watch.is_silent)
+
+
 async def test_matcher_run_says_that_the_node_is_of_another_chain(tmp_path: Path) -> None:
     """The real program against a real node, over the routes that every node has."""
     told = load_settings(

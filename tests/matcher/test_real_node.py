@@ -19,6 +19,8 @@ import pytest_asyncio
 
 from soliton.chain.orders import Order, Side
 from soliton.chain.transactions import codec
+from soliton.chain.transactions.commit_to_generation import TYPE as COMMIT
+from soliton.chain.transactions.commit_to_generation import commitment
 from soliton.chain.transactions.data import TYPE as DATA
 from soliton.chain.transactions.data import Data
 from soliton.chain.transactions.issue import TYPE as ISSUE
@@ -105,12 +107,14 @@ class Exchange:
         )
 
 
-def transaction(kind: TransactionType, payload: object, fee: int) -> AnyTransaction:
+def transaction(
+    kind: TransactionType, payload: object, fee: int, version: int = 2
+) -> AnyTransaction:
     return codec.sign(
         codec.build(
             kind,
             payload,
-            version=2,
+            version=version,
             chain_id=address_of(RICH)[1],
             sender_public_key=RICH.public_key,
             fee=fee,
@@ -205,6 +209,47 @@ async def test_the_free_balance_is_that_of_the_chain_when_all_is_settled(
     held = matcher.queries.reserved(address_of(ALICE))
     free = await matcher.queries.tradable(address_of(ALICE), exchange.pair)
     assert free[None] + held[None] == exchange.balance(ALICE, None)
+
+
+@pytest.mark.parametrize("way", ["local", "events", "polling"])
+async def test_an_exchange_is_settled_once_votes_make_its_block_final(
+    tmp_path: Path, way: str
+) -> None:
+    settings = load_settings(
+        network="devnet", data_dir=tmp_path / "chain", overrides={"rest-api.port": 0}
+    )
+    rules = msgspec.structs.replace(
+        settings.network.functionality,
+        pre_activated_features={**settings.network.functionality.pre_activated_features, 25: 3},
+        generation_period_length=10,
+    )
+    network = msgspec.structs.replace(settings.network, functionality=rules)
+    settings = msgspec.structs.replace(settings, network=network)
+    node = Node(settings, Wallet.open(None, None, RICH_SEED.encode()), durable=False)
+    node.mine(RICH)
+    usd = await prepare(node)
+    for start in (14, 24):
+        own = commitment(RICH.private_key, start)
+        node.broadcast(transaction(COMMIT, own, 10_000_000, version=1))
+        while node.chain.height < start:
+            node.mine(RICH)
+    trading = TradingSettings(placement=PlacementSettings(b"", price_assets=(usd,)))
+    matcher_settings = settings_in(tmp_path / "matcher", network=network, trading=trading)
+    async with reached(node, way) as client, running(matcher_settings, client) as matcher:
+        for keys, side in ((ALICE, Side.SELL), (BOB, Side.BUY)):
+            order = make_order(keys, side, COIN, PRICE, pair=AssetPair(None, usd))
+            await matcher.placing.place(order, market=False)
+        await eventually(lambda: len(node.pool) == 1)
+        node.mine(RICH)
+        block = node.chain.height
+        for final in (block - 2, block - 1):
+            await eventually(lambda final=final: matcher.settlement.final == final)  # type: ignore[misc]
+            assert len(matcher.settlement.pending) == 1
+            node.mine(RICH)
+        await eventually(lambda: not matcher.settlement.pending)
+        assert (matcher.settlement.final, node.chain.height) == (block, block + 2)
+        await eventually(lambda: min(matcher._watch._anchors) == block)
+    node.close()
 
 
 async def test_settlements_survive_a_rollback_of_fifty_blocks(exchange: Exchange) -> None:

@@ -212,10 +212,56 @@ async def test_rolled_back_ones_are_sent_again_until_they_are_deep(
     assert setting.database.pending() == {}
     setting.node.height = height
     await setting.follow(rolled_back_to=height)
-    assert "too deep for forks" not in caplog.text
+    assert "no fork replaces" not in caplog.text
     setting.node.height = height - 1
     await setting.follow(rolled_back_to=height - 1)
-    assert "too deep for forks" in caplog.text
+    assert "no fork replaces" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("above", "reported_above", "is_final"),
+    [
+        # Votes on its block, and on the one above it, count two blocks later.
+        (2, 0, True),
+        (5, 0, True),
+        (5, -1, False),
+        # No report makes a block final before it can be.
+        (1, 0, False),
+        (1, 10**9, False),
+        (2, 10**9, True),
+        (0, 10**9, False),
+        # Without votes, and however little a node reports, its depth counts.
+        (FINAL_DEPTH - 1, -1_000, False),
+        (FINAL_DEPTH, -1_000, True),
+    ],
+)
+async def test_a_transaction_is_settled_once_its_block_is_final(
+    setting: Setting, above: int, reported_above: int, is_final: bool
+) -> None:
+    first = transaction(1)
+    setting.settlement.add(first)
+    await eventually(lambda: len(setting.node.sent) >= 1)
+    await setting.mine(first)
+    block = setting.node.height
+    setting.node.height += above
+    await setting.follow(finalized=max(0, block + reported_above))
+    assert (first.id not in setting.database.pending()) is is_final
+
+
+async def test_what_was_final_stays_so_after_a_fork(setting: Setting) -> None:
+    setting.node.height = 30
+    await setting.follow(finalized=25)
+    first = transaction(1)
+    setting.settlement.add(first)
+    await eventually(lambda: len(setting.node.sent) >= 1)
+    # The new blocks have fewer votes.
+    setting.node.height = 29
+    await setting.follow(rolled_back_to=26, finalized=20, confirmed=((first.id, 27),), changed=None)
+    assert setting.settlement.final == 25
+    assert set(setting.database.pending()) == {first.id}
+    # Only an operator takes final blocks off.
+    await setting.follow(rolled_back_to=24)
+    assert setting.settlement.final == 24
 
 
 FAILED = "script_execution_failed"
@@ -495,6 +541,22 @@ async def test_when_something_was_missed_the_node_is_asked(setting: Setting) -> 
     assert setting.settlement.take_found() == ((mined.id, 9),)
     assert setting.lost == [gone.id]
     await eventually(lambda: [each.id for each in setting.node.sent][2:] == [gone.id])
+
+
+async def test_one_that_is_too_late_gets_a_new_time_above_a_final_block(setting: Setting) -> None:
+    """However short the chain is."""
+    setting.node.answer = BroadcastAnswer(Broadcast.TOO_LATE, "in the past relative to")
+    setting.node.height = 20
+    setting.node.block_times = dict.fromkeys(range(1, 21), NOW + WINDOW.back_ms)
+    setting.node.block_times[18] += 1
+    first = transaction(1)
+    setting.settlement.add(first)
+    await setting.follow(finalized=17)
+    await eventually(lambda: len(setting.node.sent) >= 3)
+    assert {each.id for each in setting.node.sent} == {first.id}
+    await setting.follow(finalized=18)
+    await eventually(lambda: setting.node.sent[-1].id != first.id)
+    assert set(setting.database.pending()) == {setting.node.sent[-1].id}
 
 
 async def test_a_standby_forgets_what_is_old_and_deep_and_nothing_else(setting: Setting) -> None:

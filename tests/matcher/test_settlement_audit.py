@@ -57,11 +57,11 @@ async def traded(settings: MatcherSettings) -> FakeNode:
 
 
 async def audited(
-    settings: MatcherSettings, node: FakeNode | None
+    settings: MatcherSettings, node: FakeNode | None, final: int = 0
 ) -> tuple[SettlementCounts, list[Fault]]:
     database = database_of(settings)
     try:
-        settlement = SettlementAudit(database, node)
+        settlement = SettlementAudit(database, node, final)
         engine = Engine(settings.trading.matching(lambda _: 8))
         audit = Audit(engine, MATCHER.public_key)
         async with reading(settings) as (_, batches):
@@ -79,6 +79,8 @@ async def test_transactions_are_on_the_chain_or_in_the_pool(tmp_path: Path) -> N
     node = await traded(settings)
     node.mined = {node.sent[0].id: 7, node.sent[1].id: 0}
     assert await audited(settings, node) == (SettlementCounts(confirmed=1, waiting=1), [])
+    for final, counts in ((6, SettlementCounts(1, 0, 1)), (7, SettlementCounts(1, 1, 1))):
+        assert await audited(settings, node, final) == (counts, [])
     assert await audited(settings, None) == (SettlementCounts(), [])
 
 

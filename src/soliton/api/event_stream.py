@@ -140,12 +140,13 @@ class EventStream:
                 ends_at = await self._slices.take()
             # There is no await up to the snapshot of the pool, so it matches the chain's tip.
             self._live = True
+            # As of the events so far: blocks may come while the pool is sent.
+            synced = self._tip() | {"finalizedHeight": self.node.chain.finalized_height}
             if self._filter.pool:
                 present = self.node.pool.transactions()
                 for start in range(0, len(present), _STEP_EVENTS):
                     yield b"".join(map(self._present, present[start : start + _STEP_EVENTS]))
                     await asyncio.sleep(0)
-            synced = self._tip() | {"finalizedHeight": self.node.chain.finalized_height}
             yield self._event("synced", synced)
             async for chunk in self._present_events():
                 if chunk:

@@ -35,6 +35,7 @@ from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.quarantine import Quarantine
 from soliton.matcher.recovery import check_ends
+from soliton.matcher.renewal import final_height
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_snapshots, reading
 from soliton.matching.arithmetic import decimal_text, denormalize_amount
@@ -189,7 +190,8 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
                 *(settings.network.chain_id, settings.max_finalized_orders),
                 durable=True,
             )
-            settlement = SettlementAudit(database, node)
+            height, voted = (await node.status()).height, await node.finalized_height()
+            settlement = SettlementAudit(database, node, final_height(height, voted))
         async with reading(settings) as (first, batches):
             engine = await _engine_at(settings, first, node)
             audit = Audit(engine, settings.account.public_key, signatures=signatures)
@@ -226,7 +228,8 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
     if settlement is not None:
         found = settlement.counts
         click.echo(
-            f"transactions   {found.confirmed} on the chain, {found.waiting} in the pool"
+            f"transactions   {found.confirmed} on the chain ({found.final} final), "
+            f"{found.waiting} in the pool"
             + (f", {found.taken_back} not executed and taken back" if found.taken_back else "")
         )
     click.echo(f"books          {books_hash(engine)}")

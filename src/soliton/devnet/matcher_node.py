@@ -308,11 +308,14 @@ class LocalNode:
         self.node.events.subscribe(gathered.note)
         try:
             yield NodeUpdate(
-                self._status(), appeared=tuple(self.node.pool.transactions()), changed=None
+                self._status(),
+                appeared=tuple(self.node.pool.transactions()),
+                changed=None,
+                finalized=gathered.final_at(self.node.chain.finalized_height),
             )
             while True:
                 await gathered.pending.wait()
-                yield gathered.take(self._status())
+                yield gathered.take(self._status(), self.node.chain.finalized_height)
                 if gathered.ended:
                     return
         finally:
@@ -338,6 +341,8 @@ class _Listening(UpdateAccumulator):
         self._failure_of = failure_of
         self.ended = False
         self._highest, self._lost, self._is_lost = height, lost, False
+        # The last final block of which the matcher knows.
+        self._final = 0
         # Mined transactions whose changed accounts are not known yet.
         self._unexplained: set[bytes] = set()
 
@@ -353,7 +358,9 @@ class _Listening(UpdateAccumulator):
                 self._mined(block.transactions, height)
             case BlockExtended(height=height, block=block, added=added):
                 self._mined(block.transactions[len(block.transactions) - added :], height)
-            case RolledBack(height=height) if height < self._highest - FINAL_DEPTH:
+            case RolledBack(height=height) if height < max(
+                self._final, self._highest - FINAL_DEPTH
+            ):
                 self._is_lost = True
                 self._lost()
             case RolledBack(height=height):
@@ -375,12 +382,17 @@ class _Listening(UpdateAccumulator):
             # The accounts follow when it leaves the pool; if it never was there, they do not.
             self._unexplained.add(transaction.id)
 
-    def take(self, status: ChainStatus) -> NodeUpdate:
+    def final_at(self, finalized: int) -> int:
+        """Note, and return, the height of the last final block, as the matcher is told it."""
+        self._final = max(self._final, finalized)
+        return finalized
+
+    def take(self, status: ChainStatus, finalized: int) -> NodeUpdate:
         """See ``UpdateAccumulator``."""
         if self._unexplained:
             self.all_changed()
             self._unexplained.clear()
-        return super().take(status)
+        return super().take(status, self.final_at(finalized))
 
 
 def _failure(status: int) -> str:

@@ -26,7 +26,7 @@ from soliton.matcher.log_throttle import throttled
 from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.pending_outflows import Decimals
-from soliton.matcher.renewal import FINAL_DEPTH, Window, expires, order_ids, renewed
+from soliton.matcher.renewal import Window, expires, order_ids, renewed
 from soliton.matcher.session import Session
 from soliton.matcher.settings import Settlement as SettlementSettings
 from soliton.matcher.settlement import NOWHERE, Sent, Settlement
@@ -256,10 +256,12 @@ class Broadcasting:
             for transaction_id, sent in self._state.off_chain.items()
             if not sent.in_pool
         ]
-        height = (await self._node.status()).height if waiting else 0
-        if height <= FINAL_DEPTH:
+        if not waiting:
             return
-        final = await self._node.block_time(height - FINAL_DEPTH)
+        irreversible = self._state.final_under((await self._node.status()).height)
+        if irreversible < 1:
+            return
+        final = await self._node.block_time(irreversible)
         for transaction_id, sent in waiting:
             if self._window.is_over(sent.created, final):
                 await self._renew(transaction_id, final)

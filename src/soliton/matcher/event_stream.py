@@ -30,7 +30,7 @@ from soliton.web.client import HttpClient, HttpTrouble
 
 SILENCE_SECONDS: Final = 60.0
 """The timeout of the stream: the node sends something at least every 15 seconds."""
-_PATH: Final = "/events?events=block,microblock,transaction,unconfirmed"
+_PATH: Final = "/events?events=block,microblock,finalized,transaction,unconfirmed"
 _RETRY_SECONDS: Final = 1.0
 
 _log = logging.getLogger(__name__)
@@ -52,6 +52,7 @@ class EventStream:
         self._chain_id = chain_id
         self._last_id = ""
         self._tip: ChainStatus | None = None
+        self._finalized = 0
         self._accumulator = UpdateAccumulator()
         # The transactions of blocks that this stream reported from their beginning.
         self._mined: dict[int, list[tuple[bytes, Inclusion]]] = {}
@@ -76,7 +77,7 @@ class EventStream:
             while True:
                 await self._accumulator.pending.wait()
                 assert self._tip is not None, "a stream begins with its position"
-                yield self._accumulator.take(self._tip)
+                yield self._accumulator.take(self._tip, self._finalized)
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
@@ -151,6 +152,8 @@ class EventStream:
             case b"microblock":
                 self._tip = block_status(data)
                 accumulator.moved()
+            case b"finalized":
+                self._finalized = int(data["height"])
             case b"transaction":
                 transaction_id = base58.decode(data["transaction"]["id"])
                 failure = failure_in(data["transaction"].get("applicationStatus"))
@@ -170,6 +173,7 @@ class EventStream:
                 accumulator.vanished(transaction_id)
             case b"synced":
                 self._tip = block_status(data)
+                self._finalized = int(data.get("finalizedHeight", 0))
                 for transaction_id in self._pool - (self._seen or set()):
                     accumulator.vanished(transaction_id)
                 self._pool, self._seen = self._seen or set(), None
@@ -197,6 +201,7 @@ class EventStream:
     def _roll_back(self, data: Any) -> None:  # noqa: ANN401 - as above
         self._tip = block_status(data)
         height, count = self._tip.height, int(data["transactionCount"])
+        self._finalized = min(self._finalized, height)
         known = self._mined.get(height)
         self._mined = {each: ids for each, ids in self._mined.items() if each < height}
         if known is None:

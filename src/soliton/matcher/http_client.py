@@ -82,6 +82,12 @@ _UNASKED: Final = (
     "for another reason"
 )
 _ACTIVATED: Final = "ACTIVATED"
+_NO_SUCH_ROUTE: Final = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.NOT_FOUND,
+    HTTPStatus.METHOD_NOT_ALLOWED,
+)
+"""Statuses of older nodes, which read the last part of the path as the id of a block."""
 
 _log = logging.getLogger(__name__)
 
@@ -144,6 +150,17 @@ class HttpNodeClient:
         if status != HTTPStatus.OK:
             raise NodeUnavailable(f"the node answers {status} to {path}: {_shortened(answer)}")
         return block_status(answer).block_id
+
+    async def finalized_height(self) -> int:
+        """The height of the last final block; 0 if the node does not know of finality."""
+        path = "/blocks/height/finalized"
+        status, answer = await self._request("GET", path)
+        if status in _NO_SUCH_ROUTE:
+            return 0
+        if status != HTTPStatus.OK:
+            raise NodeUnavailable(f"the node answers {status} to {path}: {_shortened(answer)}")
+        with _reading("its last final block"):
+            return int(answer["height"])
 
     async def feature_active(self, feature: int) -> bool:
         """As ``NodeClient.feature_active``; there is one request per height."""

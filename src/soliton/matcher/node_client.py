@@ -134,7 +134,8 @@ class NodeUpdate(msgspec.Struct, frozen=True):
     left the pool, mined or not. ``changed`` are the accounts whose balances may have changed on the
     chain; ``None`` means any account. ``missed`` is true if events may be missing, so that the
     state of awaited transactions must be queried. ``resumed`` is true if the connection was
-    interrupted before: another node may answer.
+    interrupted before: another node may answer. ``finalized`` is the height of the highest block
+    that the node reports as final, on this very chain; 0 if it reports none.
     """
 
     status: ChainStatus
@@ -146,6 +147,7 @@ class NodeUpdate(msgspec.Struct, frozen=True):
     missed: bool = False
     failures: Mapping[bytes, str] = MappingProxyType({})
     resumed: bool = False
+    finalized: int = 0
 
 
 class NodeClient(Protocol):

@@ -53,7 +53,7 @@ async def follow_node(
                     is_settled = True
                 await chain.follow(update)
                 await accounts.follow(update)
-                await watch.remember(update.status.height)
+                await watch.remember(update.status.height, settlement.final)
             except NodeUnavailable as error:
                 # No part of an update may be skipped: it is not sent again.
                 _log.warning("cannot follow the node: %s", error)

@@ -4,8 +4,8 @@ Without its node a matcher would match orders against outdated balances, so it r
 a bounded silence. A node that returns may be another one behind the same address: an empty one, one
 that is synchronizing, or one of another chain with the same first block. On its word all orders
 would be cancelled for lack of balance. So the matcher remembers blocks that it has seen (anchors),
-and the node's chain must contain them up to the depth that forks can reach; as long as it does not,
-orders are rejected, nothing is sent to the node, and nothing that it reports has an effect.
+and the node's chain must contain the last final one of them; as long as it does not, orders are
+rejected, nothing is sent to the node, and nothing that it reports has an effect.
 
 What lives here: the health check, and the anchors. What does not: following the chain
 (``node_follower``).
@@ -55,6 +55,7 @@ class NodeWatch:
         self._anchors = database.anchors()
         # The chain is not shorter than its newest anchor and the block above that.
         self._top = max(self._anchors, default=0) + 1
+        self._final = 0
         self._network = settings.network
         self._database = database
         self._limit = settings.node.max_silence_ms / 1_000
@@ -104,6 +105,11 @@ class NodeWatch:
         if self._anchors:
             lowest = min(self._anchors)
             seen = base58.encode(self._anchors[lowest])
+            if lowest > height:
+                raise ChainMissing(
+                    f"the node's chain ends at block {height}, and lacks block {lowest} ({seen}), "
+                    "which is final: the node is behind, or is another one (see node.url)"
+                )
             raise ChainMissing(
                 f"block {lowest} of the node's chain is not {seen}, which was seen before: the "
                 "node is on another branch, deeper than forks can be (see node.url; a matcher for "
@@ -120,11 +126,13 @@ class NodeWatch:
         that was seen before. Raises ``WrongChain``, ``ChainMissing`` and ``NodeUnavailable``; then
         it must be called again.
         """
-        is_rollback = update.rolled_back_to is not None and not update.resumed
-        if is_rollback and update.rolled_back_to is not None:
-            self._forget_above(update.rolled_back_to)
         was_trusted = self._session.trusted.is_set()
-        is_doubtful = update.resumed or (update.missed and not is_rollback)
+        stayed = update.rolled_back_to
+        is_doubtful = update.resumed or update.missed
+        if stayed is not None and not update.resumed:
+            is_doubtful = stayed < self._final
+            if not is_doubtful:
+                self._forget_above(stayed)
         if is_doubtful or not was_trusted:
             await self.check_chain()
         if not was_trusted:
@@ -137,23 +145,26 @@ class NodeWatch:
                 failures={},
                 changed=None,
                 missed=True,
+                finalized=0,
             )
         return update
 
-    async def remember(self, height: int) -> None:
-        """Remember the newest block below the last one, at ``height``, which may still grow. Raises
+    async def remember(self, height: int, final: int) -> None:
+        """Remember the newest block below the last one, at ``height``, which may still grow, and
+        forget those that are older than the one at ``final``, which no fork replaces. Raises
         ``NodeUnavailable``.
         """
+        self._final = final
         if height - 1 in self._anchors:
             return
         depths = (1,) if self._anchors else FIRST_ANCHORS
         anchors = dict(self._anchors)
-        for each in (height - depth for depth in depths):
+        for each in {final, *(height - depth for depth in depths)} - anchors.keys():
             # The first block is checked by its signature.
-            found = await self._node.block_id(each) if each > 1 else None
+            found = await self._node.block_id(each) if 1 < each < height else None
             if found is not None:
                 anchors[each] = found
-        floor = max([each for each in anchors if each <= height - FINAL_DEPTH], default=0)
+        floor = max([each for each in anchors if each <= final], default=0)
         kept = {each: name for each, name in anchors.items() if floor <= each < height}
         if kept != self._anchors:
             self._anchors, self._top = kept, max(self._top, height)

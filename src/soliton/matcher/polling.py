@@ -27,6 +27,7 @@ MAX_ROLLBACK: Final = 100
 """The network never rolls back more blocks than this."""
 HEADERS_PER_REQUEST: Final = 100
 _LONGEST_PAUSE: Final = 30.0
+_FINALIZED: Final = "/blocks/headers/finalized"
 
 Json: TypeAlias = Any
 """A node's response, of unverified form."""
@@ -99,15 +100,16 @@ class Poller:
         pool = await self._read_pool()
         moved = self._status is None or last != self._status
         moves = await self._follow(last) if moved else _NO_MOVES
+        blocks = {**self._blocks, **moves.blocks}
+        finalized = await self._finalized_in(blocks) if moved else 0
         # The state changes only after the last request: a failed poll is repeated as a whole.
         appeared = [each for key, each in pool.items() if key not in self._pool]
         vanished = self._pool - pool.keys()
         self._pool = frozenset(pool)
         self._status = last
-        self._blocks.update(moves.blocks)
         self._blocks = {
             height: block
-            for height, block in self._blocks.items()
+            for height, block in blocks.items()
             if last.height - MAX_ROLLBACK <= height <= last.height
         }
         if not (moved or appeared or vanished or interrupted):
@@ -122,7 +124,19 @@ class Poller:
             missed=moves.missed,
             failures=_failures(moves.blocks),
             resumed=interrupted,
+            finalized=finalized,
         )
+
+    async def _finalized_in(self, blocks: Mapping[int, _Block]) -> int:
+        """The height of the node's last final block, if that is one of these: the chain may have
+        changed since they were read. 0 otherwise, and for nodes that do not know of finality.
+        """
+        try:
+            final = block_status(await self._get(_FINALIZED))
+        except NodeUnavailable:
+            return 0
+        known = blocks.get(final.height)
+        return final.height if known is not None and known.id == final.block_id else 0
 
     async def _follow(self, last: ChainStatus) -> _Moves:
         """The changes from the remembered blocks to the node's; does not change the state."""

@@ -33,6 +33,18 @@ from soliton.matcher.node_client import OrderPair
 
 FINAL_DEPTH: Final = 100
 """The network cannot roll back a block with so many blocks above it."""
+YOUNGEST_FINAL: Final = 2
+"""No block is final before it has so many blocks above it: the next one votes on it, and the votes
+count from the one after that on.
+"""
+
+
+def final_height(height: int, reported: int) -> int:
+    """The height of the highest block that no fork replaces if ``height`` is that of the last one,
+    and the node reports this one as final; below 1 if there is none. By a report no block is final
+    earlier than the rules allow, nor later than it is without votes.
+    """
+    return max(min(reported, height - YOUNGEST_FINAL), height - FINAL_DEPTH)
 
 
 class Window(msgspec.Struct, frozen=True):

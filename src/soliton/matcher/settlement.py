@@ -1,12 +1,12 @@
 """Settlement: tracking exchange transactions until they are irreversibly on the chain.
 
 A transaction is sent when it is made, and again at an interval while the node does not report it in
-its pool or on the chain. A confirmed transaction is tracked until its block is too deep for a fork;
-if its block is rolled back, it is sent again. A transaction that is too late is renewed
-(``renewal``), unless the node has rejected it for its content: then, and if no node will ever
-accept it, it is given up. The accounts' reserves are released then, and its execution is taken
-back (``corrections``), as is that of a transaction that the chain includes without executing it.
-One that is mined after all counts again.
+its pool or on the chain. A confirmed transaction is tracked until its block is final: by the votes
+of the chain's generators, or by its depth where there are none. If its block is rolled back, it is
+sent again. A transaction that is too late is renewed (``renewal``), unless the node has rejected it
+for its content: then, and if no node will ever accept it, it is given up. The accounts' reserves
+are released then, and its execution is taken back (``corrections``), as is that of a transaction
+that the chain includes without executing it. One that is mined after all counts again.
 
 What lives here: the state of each transaction. What does not: making them (``exchanges``), and
 sending them (``broadcasting``).
@@ -34,7 +34,7 @@ from soliton.matcher.log_throttle import throttled
 from soliton.matcher.node_client import Inclusion, NodeClient, NodeUpdate, OrderPair
 from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
 from soliton.matcher.records import Unsettled
-from soliton.matcher.renewal import FINAL_DEPTH, Window, order_ids
+from soliton.matcher.renewal import Window, final_height, order_ids
 from soliton.matcher.session import Session
 from soliton.matcher.time_slices import in_slices
 from soliton.matching.pairs import pair_of
@@ -126,7 +126,8 @@ class Settlement:
         self.owed = 0
         """The fees of the transactions that neither the chain nor the node's pool has."""
         self.height = 0
-        self._final = 0
+        self.final = 0
+        """The height of the highest block that no fork replaces."""
         self.rollbacks = 0
         self._found: dict[bytes, int] = {}
         self.found = asyncio.Event()
@@ -325,7 +326,7 @@ class Settlement:
         oldest = await self._node.now() - self._window.back_ms
         pending = self._database.pending().items()
         old = [transaction_id for transaction_id, record in pending if record.created < oldest]
-        final = (await self._node.status()).height - FINAL_DEPTH
+        final = self.final_under((await self._node.status()).height)
         found = await self._node.inclusions(old)
         if not self.is_active:
             for transaction_id, inclusion in found.items():
@@ -363,7 +364,7 @@ class Settlement:
             if 0 < inclusion.height <= self.height and not inclusion.failure:
                 self._note_mined_late(each, inclusion.height)
         await self._find_earlier()
-        await self._forget_deep()
+        await self._forget_final()
 
     async def _find_earlier(self) -> None:
         """Search the chain for transactions that an earlier run, or another matcher, has sent for
@@ -432,16 +433,16 @@ class Settlement:
         """Process an update of the node, with pauses for other tasks. Raises ``NodeUnavailable``;
         then it must be called again.
         """
-        higher = update.status.height > self.height
         self.height = update.status.height
         if update.rolled_back_to is not None:
             self.rollbacks += 1
-            if update.rolled_back_to < self._final:
+            if update.rolled_back_to < self.final:
                 _log.error(
-                    "the node rolled back blocks %d to %d, which are too deep for forks: exchanges "
-                    "may be unsettled; 'soliton matcher verify' lists them",
-                    *(update.rolled_back_to + 1, self._final),
+                    "the node rolled back blocks %d to %d, which no fork replaces: exchanges may "
+                    "be unsettled; 'soliton matcher verify' lists them",
+                    *(update.rolled_back_to + 1, self.final),
                 )
+                self.final = update.rolled_back_to
             await self._roll_back(update.rolled_back_to)
         for transaction in update.appeared:
             earlier = self._rebuilt.pop(order_ids(transaction), None) if self._rebuilt else None
@@ -462,8 +463,16 @@ class Settlement:
             await self.reconcile()
         for transaction_id in self._failed:
             self._note_due(transaction_id)
-        if higher:
-            await self._forget_deep()
+        final = self.final_under(self.height, update.finalized)
+        if final > self.final:
+            self.final = final
+            await self._forget_final()
+
+    def final_under(self, height: int, reported: int = 0) -> int:
+        """As ``final_height``, but a block that was final stays so: after a fork a node may report
+        a lower one.
+        """
+        return max(self.final, final_height(height, reported))
 
     def _note_sent_earlier(self, old: AnyTransaction, new: AnyTransaction) -> None:
         """The pool has a transaction of an execution whose transaction was made again."""
@@ -546,14 +555,12 @@ class Settlement:
         self.found.clear()
         return tuple(found.items())
 
-    async def _forget_deep(self) -> None:
-        deepest = self.height - FINAL_DEPTH
-        self._final = max(self._final, deepest)
-        heights = [height for height in self._at if 0 < height <= deepest]
+    async def _forget_final(self) -> None:
+        heights = [height for height in self._at if 0 < height <= self.final]
         gone = [each for height in heights for each in self._at[height].items()]
         async for transaction_id, sent in in_slices(gone):
             # One that failed is waited for until its execution is taken back.
-            if 0 < sent.height <= deepest and not sent.failure:
+            if 0 < sent.height <= self.final and not sent.failure:
                 self.unwatch(transaction_id)
                 self._database.settle(transaction_id)
 

@@ -42,6 +42,8 @@ class SettlementCounts(msgspec.Struct):
 
     confirmed: int = 0
     """On the chain, and executed."""
+    final: int = 0
+    """Those of them in blocks that no fork replaces."""
     waiting: int = 0
     taken_back: int = 0
     """Not executed on the chain, and taken back."""
@@ -63,11 +65,13 @@ class _Lookup(msgspec.Struct):
 
 class SettlementAudit(msgspec.Struct):
     """``take`` each command's executions and ``correct`` its corrections, in order, then
-    ``finish``. Without a node, only the existence of the transactions is checked.
+    ``finish``. Without a node, only the existence of the transactions is checked. ``final_height``
+    is that of the last block which no fork replaces.
     """
 
     database: OrdersDatabase
     node: NodeClient | None
+    final_height: int = 0
     counts: SettlementCounts = msgspec.field(default_factory=SettlementCounts)
     faults: list[Fault] = []
     """All unsettled executions, in the order of the journal."""
@@ -159,6 +163,7 @@ class SettlementAudit(msgspec.Struct):
                 why = f"is in block {inclusion.height}, but was taken back"
             elif inclusion.height:
                 self.counts.confirmed += 1
+                self.counts.final += inclusion.height <= self.final_height
                 continue
             else:
                 self.counts.waiting += 1

@@ -84,8 +84,8 @@ class UpdateAccumulator:
         self._missed = True
         self.all_changed()
 
-    def take(self, status: ChainStatus) -> NodeUpdate:
-        """Return the update and start a new one."""
+    def take(self, status: ChainStatus, finalized: int) -> NodeUpdate:
+        """Return the update and start a new one; ``finalized`` as in ``NodeUpdate``."""
         update = NodeUpdate(
             status=status,
             rolled_back_to=self._rolled_back_to,
@@ -98,6 +98,7 @@ class UpdateAccumulator:
             changed=None if self._all_changed else frozenset(self._changed),
             missed=self._missed,
             resumed=self._resumed,
+            finalized=finalized,
         )
         self._reset()
         self.pending.clear()

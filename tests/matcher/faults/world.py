@@ -145,6 +145,8 @@ class World:
             [
                 *("devnet", "--port", self._port, "--signer-port", 0, "--matcher-port", 0),
                 *("--data-dir", self._directory / "chain", "--block-time", self._block_seconds),
+                # No block is final by votes: it goes back as far as it likes.
+                *("--generation-period", 1_000_000),
             ],
             self._clock_of("node"),
         )

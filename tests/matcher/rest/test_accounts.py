@@ -345,7 +345,7 @@ async def test_what_the_operator_may_look_at() -> None:
     base = "GET /matcher/debug/"
     assert (await api.keyed(f"{base}status")).json() == {
         "service": "Working",
-        "blockchain": {"status": "Working", "height": 7},
+        "blockchain": {"status": "Working", "height": 7, "finalizedHeight": 5},
     }
     assert (await api.keyed(f"{base}currentOffset")).json() == 3
     assert (await api.keyed(f"{base}lastOffset")).json() == 3

@@ -41,11 +41,12 @@ _background: Final[set[asyncio.Task[None]]] = set()
 
 
 async def status(request: Request) -> Answer:
-    """The state of the service, and the height of the chain."""
+    """The state of the service, and the heights of the last block and of the last final one."""
     core = request.core
     blockchain: dict[str, Any] = {"status": "Working"}
     try:
         blockchain["height"] = (await core.node.status()).height
+        blockchain["finalizedHeight"] = core.settlement.final
     except NodeUnavailable:
         blockchain["status"] = "Unavailable"
     quarantined = {"quarantined": len(core.quarantine)} if len(core.quarantine) else {}
@@ -243,7 +244,8 @@ async def print_message(request: Request) -> Answer:
 
 ROUTES: Final = table("debug", "",
     row("GET /matcher/debug/status auth=key when=always", status, "Whether the matcher works",
-        {"service": "Working", "blockchain": {"status": "Working", "height": 42}}),
+        {"service": "Working", "blockchain": {"status": "Working", "height": 42,
+            "finalizedHeight": 40}}),
     row("GET /matcher/debug/config auth=key when=always", config,
         "The service's settings in force, without secrets", "waves { … }",
         content_type="application/hocon"),

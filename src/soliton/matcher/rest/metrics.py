@@ -46,6 +46,10 @@ def core_metrics(core: Matcher) -> list[Figure]:
             "soliton_matcher_executions_given_up",
             *(GAUGE, "executions that will not be settled", given_up),
         ),
+        figure(
+            "soliton_matcher_finalized_height",
+            *(GAUGE, "height of the last block that no fork replaces", core.settlement.final),
+        ),
         figure("soliton_matcher_books", GAUGE, "order books", len(books)),
         figure("soliton_matcher_orders_resting", GAUGE, "orders in books", sum(map(len, books))),
     ]
