@@ -6,9 +6,12 @@ and transactions with an index by account, through the store's own writing. Then
 blocks of transfers between random accounts, and prints per transfer: wall time, CPU of applying,
 bytes read from and written to the disk (``/proc/self/io``), and growth of the store.
 
-With ``--memory`` the second part runs in a memory cgroup, where one can be made (root on Linux);
-otherwise the page cache holds what fits into the machine, and the benchmark says so. The histories
-lie above the height of the chain, so that they share pages with the new records and are not read.
+The filled store is compacted before the blocks, so that what is read and written is the blocks'
+own: a store that has just been filled rewrites itself for a while. ``--keep DIR`` keeps the filled
+store for the next runs. With ``--memory`` the second part runs in a memory cgroup, where one can be
+made (root on Linux); otherwise the page cache holds what fits into the machine, and the benchmark
+says so. The histories lie above the height of the chain, so that they share pages with the new
+records and are not read.
 """
 
 from __future__ import annotations
@@ -163,6 +166,14 @@ def size_of(directory: Path) -> int:
     return sum(each.stat().st_size for each in directory.rglob("*") if each.is_file())
 
 
+def copy_of_file(source: str, target: str) -> None:
+    """Link a table, copy another file."""
+    if source.endswith(".sst"):
+        os.link(source, target)
+    else:
+        shutil.copy2(source, target)
+
+
 def drop_cache(directory: Path) -> None:
     """Drop the files of a store from the page cache, where the system can."""
     if not hasattr(os, "posix_fadvise"):
@@ -200,14 +211,21 @@ def apply_blocks(chain: ChainWriter, count: int, batch: int, accounts: int) -> f
 def measure(directory: Path, options: argparse.Namespace) -> None:
     """Fill a store, apply blocks, print."""
     network = networks.load("devnet")
-    store = Store(directory, network.name, durable=False)
-    ChainWriter(network, store)
-    started = time.monotonic()
-    fill(store, options.accounts, options.history)
-    store.close()
+    kept = options.keep or directory / "filled"
+    if not kept.exists():
+        started = time.monotonic()
+        store = Store(kept, network.name, durable=False)
+        ChainWriter(network, store)
+        fill(store, options.accounts, options.history)
+        store.database.compact()
+        store.close()
+        print(f"filled in {time.monotonic() - started:.0f} s")
+    directory /= "copy"
+    # Tables never change, so that links to them do.
+    shutil.copytree(kept, directory, copy_function=copy_of_file)
     print(
-        f"{options.accounts:,} accounts with {options.history} rows of history each: filled in "
-        f"{time.monotonic() - started:.0f} s, {size_of(directory) / 1e9:.2f} GB"
+        f"{options.accounts:,} accounts with {options.history} rows of history each, "
+        f"{size_of(directory) / 1e9:.2f} GB"
     )
     drop_cache(directory)
     group = enter_cgroup(options.memory << 20) if options.memory else None
@@ -251,6 +269,7 @@ def main() -> None:
     parser.add_argument("--history", type=int, default=8, help="rows of history of each account")
     parser.add_argument("--blocks", type=int, default=24)
     parser.add_argument("--batch", type=int, default=1, help="blocks in one write")
+    parser.add_argument("--keep", type=Path, help="where the filled store is, or is to be kept")
     parser.add_argument("--memory", type=int, help="limit in MB")
     parser.add_argument(
         "--directory", type=Path, help="where the store is made; default: temporary"
