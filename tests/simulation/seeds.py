@@ -56,15 +56,17 @@ def mixed(seed: int) -> Plan:
 
 def finality(seed: int) -> Plan:
     """Generation periods of eight blocks, and one of four nodes lies, or two of seven; every fifth
-    seed has as many liars as honest nodes, and nothing need become final.
+    seed has three liars to five honest nodes: nothing need become final, and in every other of
+    these some vote on both sides of a partition, so that two blocks of one height can.
     """
     one = FINALITY_LIES[seed % len(FINALITY_LIES)]
     two = (*FINALITY_LIES, *LIES)[seed // 5 % (len(FINALITY_LIES) + len(LIES))]
     many = seed % 5 == 4
-    lies = (one, two, "two-faced-endorsements") if many else (one, two) if seed % 3 == 1 else (one,)
+    three = ("two-faced-endorsements", "withheld-endorsements")[seed // 5 % 2]
+    lies = (one, two, three) if many else (one, two) if seed % 3 == 1 else (one,)
     return quick(
         # A crash can keep one of them from committing: a third of the others must not be two-faced.
-        nodes=5 if len(lies) == 2 or "two-faced-endorsements" in lies else 3,
+        nodes=5 if len(lies) > 1 or "two-faced-endorsements" in lies else 3,
         seed=seed,
         seconds=200,
         links=LinkSettings(loss=0.03, latency=40 + seed % 3 * 150, jitter=40 + seed % 5 * 200),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -13,6 +14,7 @@ from soliton.cli.main import cli
 from soliton.ledger import finality as rules
 from soliton.node.events import BlockAppended
 from soliton.p2p.receiving import Receiver
+from soliton.simulation.finality import FinalityWatch
 from soliton.simulation.host import Host
 from soliton.simulation.links import LinkSettings
 from soliton.simulation.plan import FINALITY_LIES, LIES
@@ -207,3 +209,34 @@ def test_partitions_in_which_each_part_gets_its_own_generators_are_refused() -> 
     result = CliRunner().invoke(cli, arguments.split())
     assert result.exit_code != 0
     assert "half a generation period" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "lies", "split_at"),
+    [
+        (5, ("false-votings", "equivocation", "two-faced-endorsements"), 7),
+        (7, ("false-votings", "equivocation", "two-faced-endorsements"), 0),
+        (5, ("false-votings", "equivocation", "withheld-endorsements"), 0),
+    ],
+)
+def test_two_final_blocks_are_no_fault_if_a_third_votes_for_both(
+    nodes: int, lies: tuple[str, ...], split_at: int
+) -> None:
+    watch = FinalityWatch(quick(nodes=nodes, lies=lies, generation_period=8))
+    watch.block(with_final_blocks(0, b"one"))
+    watch.block(with_final_blocks(1, b"other"))
+    assert watch.split_at == split_at
+    fault = next(iter(watch.faults_of([])), "")
+    assert ("at height 7" in fault) == (not split_at)
+
+
+def with_final_blocks(number: int, block_id: bytes) -> Any:
+    """A host whose chain has a final block at height 7, and the same ones as others below."""
+    chain = SimpleNamespace(
+        voted_height=7, meta=lambda at: SimpleNamespace(id=block_id if at == 7 else b"same")
+    )
+    return SimpleNamespace(
+        name=f"host {number}",
+        node=SimpleNamespace(chain=chain),
+        place=SimpleNamespace(number=number),
+    )

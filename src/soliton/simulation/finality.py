@@ -1,8 +1,9 @@
 """What must hold for final blocks, whatever goes wrong in a simulated network.
 
-Nobody finalizes two blocks of one height, at any time and on any host. No honest host loses a final
-block or a deposit. Once there are no more faults, and if less than a third of the stake lies,
-blocks go on to become final, and conflicting endorsements have cost their senders' deposits.
+Nobody finalizes two blocks of one height, at any time and on any host, unless a third of the stake
+lies and votes on both sides of a partition. No honest host loses a final block or a deposit. Once
+there are no more faults, and if less than a third of the stake lies, blocks go on to become final,
+and conflicting endorsements have cost their senders' deposits.
 
 What lives here: following the honest hosts, and these checks. What does not: those of all
 simulations (``checks``), the rules (``soliton.ledger.finality``).
@@ -22,6 +23,7 @@ from soliton.simulation.plan import Plan
 
 LIVELY_BLOCKS: Final = 3
 """So many blocks after the last fault must become final."""
+_TWO_FACED: Final = "two-faced-endorsements"
 
 
 class FinalityWatch:
@@ -44,6 +46,14 @@ class FinalityWatch:
         """Whether final blocks must come: less than a third of the stake lies."""
         lies = len(self._plan.lies)
         return 3 * lies < self._plan.nodes + lies
+
+    @property
+    def split_at(self) -> int:
+        """The lowest height at which two blocks are final, 0 if there is none or if that is a
+        fault. It is none if those who lie vote on both sides, with a third of the stake.
+        """
+        is_fault = self.is_lively or _TWO_FACED not in self._plan.lies
+        return 0 if is_fault else min(self._faults, default=0)
 
     def block(self, host: Host) -> None:
         """An honest host has appended a block: what is below it may have become final."""
@@ -92,7 +102,7 @@ class FinalityWatch:
 
     def faults_of(self, hosts: Sequence[Host]) -> Iterator[str]:
         """Yield all violated invariants."""
-        if not self._plan.generation_period:
+        if not self._plan.generation_period or self.split_at:
             return
         yield from self._faults.values()
         yield from self._missing(hosts)

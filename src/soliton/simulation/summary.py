@@ -14,7 +14,9 @@ class Summary(msgspec.Struct, frozen=True):
     """``forks`` counts rollbacks of hosts by depth. ``agree_seconds`` is how long after the last
     fault all honest hosts agreed (``None``: never), ``spread_ms`` the median time until a block has
     reached all hosts. ``finalized`` is the height of the highest block that was voted to be final,
-    ``punished`` the number of conflicting endorsements on the chain. ``faults`` are failed checks.
+    ``punished`` the number of conflicting endorsements on the chain. ``split_at`` is the lowest
+    height with two final blocks, if a third of the stake votes for both, and 0 otherwise.
+    ``faults`` are failed checks.
     """
 
     seed: int
@@ -36,6 +38,7 @@ class Summary(msgspec.Struct, frozen=True):
     faults: tuple[str, ...]
     finalized: int = 0
     punished: int = 0
+    split_at: int = 0
 
 
 def lines_of(summary: Summary) -> Iterator[str]:
@@ -49,6 +52,8 @@ def lines_of(summary: Summary) -> Iterator[str]:
     yield f"  forks: {forks or 'none'}"
     if summary.finalized:
         yield f"  final: height {summary.finalized}, {summary.punished} deposits lost"
+    if summary.split_at:
+        yield f"  split: two blocks of height {summary.split_at} are final: a third lies"
     agree = summary.agree_seconds
     spread = "no block" if summary.spread_ms is None else f"{summary.spread_ms} ms"
     yield (

@@ -266,15 +266,19 @@ class World:
         self.loop.run(self.end)
         self.links.settings = msgspec.structs.replace(self.links.settings, loss=0.0)
         deadline = self.end + self.plan.patience * 1_000
-        while self.loop.now < deadline and not self._agree():
+        while self.loop.now < deadline and not (self._agree() or self.finality.split_at):
             self.loop.run(self.loop.now + CHECK_EVERY_MS)
         agreed = (self.loop.now - self.end) / 1_000 if self._agree() else None
         self.finality.settle(self.honest)
-        while self.loop.now < deadline and not self.finality.is_done(self.hosts):
+        while self.loop.now < deadline and not (
+            self.finality.is_done(self.hosts) or self.finality.split_at
+        ):
             self.loop.run(self.loop.now + CHECK_EVERY_MS)
         for host in self.hosts:
             self._count(host)
-        faults = checks.faults_of(self, agreed)
+        split_at = self.finality.split_at
+        # Each side keeps its final blocks: it never has the chain of the other.
+        faults = () if split_at else checks.faults_of(self, agreed)
         chain = self.honest[0].node.chain
         height = max(1, min(each.node.chain.height for each in self.honest) - checks.UNSETTLED)
         summary = Summary(
@@ -297,6 +301,7 @@ class World:
             faults=(*faults, *self.finality.faults_of(self.hosts)),
             finalized=self.finality.highest,
             punished=self.finality.punished(self.honest[0]),
+            split_at=split_at,
         )
         self.close()
         return summary
