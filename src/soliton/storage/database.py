@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import copy
 import os
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +17,7 @@ from rocksdict import Rdict, RdictIter, Snapshot
 
 from soliton.errors import InvariantBroken
 from soliton.storage.damage import unreadable
-from soliton.storage.directories import take_ownership
+from soliton.storage.directories import ReaderFiles, remove_readers_files, take_ownership
 from soliton.storage.engine import (
     CURRENT_NAME,
     WRITE_BUFFER_BYTES,
@@ -78,33 +76,45 @@ class _Instance:
 
     __slots__ = ("_directory", "_lock", "_manifest", "_own_files", "_users", "data")
 
-    def __init__(self, directory: Path, opening: Callable[[Path], Rdict] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        opening: Callable[[Path], Rdict] | None = None,
+        like: _Instance | None = None,
+    ) -> None:
         """Open it with one of the functions of ``engine``, by default for reading what another
-        process writes; raises errors of RocksDB and the operating system.
+        process writes; ``like`` is an instance of the same database. Raises errors of RocksDB and
+        the operating system.
         """
         self._directory = directory
         self._users = 1
         self._lock = threading.Lock()
-        self._own_files: str | None = None
+        self._own_files: ReaderFiles | None = None
         if opening is not None:
             self.data: Rdict = opening(directory)
             return
         if not (directory / CURRENT_NAME).exists():
             raise StorageProblem(f"{directory} holds no chain")
-        self._own_files = tempfile.mkdtemp(prefix="soliton-reader-")
+        self._own_files = ReaderFiles()
         try:
-            self._open_secondary(directory, Path(self._own_files))
+            known = None if like is None else like._manifest
+            self._open_secondary(directory, self._own_files.path, known)
         except BaseException:
-            shutil.rmtree(self._own_files, ignore_errors=True)
+            self._own_files.remove()
             raise
 
-    def _open_secondary(self, directory: Path, own_files: Path) -> None:
-        """Open it for reading; the writer may delete files meanwhile, so it is tried again."""
+    def _open_secondary(
+        self, directory: Path, own_files: Path, known: tuple[bytes, int] | None
+    ) -> None:
+        """Open it for reading; the writer may delete files meanwhile, so it is tried again. The
+        tables of the ``known`` list have been checked.
+        """
         for _ in range(OPENING_TRIES):
             self._manifest = manifest_state(directory)
             try:
                 # A reader that follows passes over tables that are damaged or missing.
-                open_unchanged(directory).close()
+                if self._manifest != known:
+                    open_unchanged(directory).close()
                 self.data = open_secondary(directory, own_files)
             except Exception:
                 if manifest_state(directory) == self._manifest:
@@ -116,11 +126,17 @@ class _Instance:
             self.data.close()
         raise StoreBusy("the store's files change too fast for this reader")
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether views of the past read it, beside the database."""
+        return self._users > 1
+
     def catch_up(self) -> bool:
         """Read what the writer has appended to its log. Return false if the instance cannot see
-        all: what the writer has moved to tables hides behind older records in memory.
+        all: views of the past need it as it is, or what the writer has moved to tables hides behind
+        older records in memory.
         """
-        if manifest_state(self._directory) != self._manifest:
+        if self.is_shared or manifest_state(self._directory) != self._manifest:
             return False
         self.data.try_catch_up_with_primary()
         return manifest_state(self._directory) == self._manifest
@@ -139,7 +155,7 @@ class _Instance:
                 return
         self.data.close()
         if self._own_files is not None:
-            shutil.rmtree(self._own_files, ignore_errors=True)
+            self._own_files.remove()
 
 
 class Database:
@@ -158,6 +174,7 @@ class Database:
         "_owner",
         "_seen",
         "_sequence",
+        "_spare",
         "directory",
         "moment",
         "revoked",
@@ -173,6 +190,7 @@ class Database:
         self._failed = False
         self._owner: int | None = None
         self._instance: Any = CLOSED
+        self._spare: Any = CLOSED
         self._sequence: Sequence | None = None
         self._get: Any = CLOSED.get
         self._iter: Any = CLOSED.iter
@@ -187,6 +205,8 @@ class Database:
             if exclusive:
                 directory.mkdir(parents=True, exist_ok=True)
                 self._owner = take_ownership(directory)
+            else:
+                remove_readers_files()
             try:
                 self._open()
             except BaseException:
@@ -303,14 +323,23 @@ class Database:
     def _catch_up(self, published: int) -> None:
         """Make all changes up to a number visible. Views of the past stay as they are: the tables
         that they need are open, and an instance that has caught up cannot go back.
+
+        So an instance with views gives way to another one, and is the spare one from then on:
+        opening a third takes some 20 ms for each 16 MB of the log, catching up takes one.
         """
-        if len(self.snapshots) or not self._instance.catch_up():
-            # An instance that has caught up in vain shows a mixture: nobody reads it if no other
-            # one can be opened.
-            self._get, self._iter = CLOSED.get, CLOSED.iter
-            instance = _Instance(self.directory)
-            self._instance.close()
-            self._instance = instance
+        before, spare = self._instance, self._spare
+        # An instance that has caught up in vain shows a mixture: nobody reads it if no other one
+        # can be opened.
+        self._get, self._iter = CLOSED.get, CLOSED.iter
+        if not before.catch_up():
+            if spare is not CLOSED and spare.catch_up():
+                self._instance, self._spare = spare, before
+            else:
+                self._instance = _Instance(self.directory, like=before)
+                self._spare = before if before.is_shared else CLOSED
+                spare.close()
+                if self._spare is CLOSED:
+                    before.close()
         self._read_latest()
         if self.moment >= published:
             self._seen = published
@@ -398,6 +427,8 @@ class Database:
             return
         self.snapshots.revoke()
         instance.close()
+        self._spare.close()
+        self._spare = CLOSED
         if self._sequence is not None:
             self._sequence.close()
             self._sequence = None

@@ -1,12 +1,15 @@
-"""Directories of stores: the writer's lock, and which chain a directory holds.
+"""Directories of stores: the writer's lock, which chain a directory holds, and readers' own files.
 
 What does not live here: the chain (``store``).
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +21,7 @@ from soliton.storage.errors import StoreInUse, WrongStore
 LMDB_NAME: Final = "data.mdb"
 """The file of stores up to layout 2."""
 _RESTORING: Final = ".restoring"
+_READER_PREFIX: Final = "soliton-reader-"
 
 
 def lock_file(path: Path) -> int | None:
@@ -53,6 +57,56 @@ def take_ownership(directory: Path) -> int:
     descriptor = lock_file(directory / "owner.lock")
     if descriptor is None:
         raise StoreInUse(f"another process writes to the chain in {directory}")
+    return descriptor
+
+
+class ReaderFiles:
+    """A temporary directory for the files of one reader, locked as long as the process lives."""
+
+    __slots__ = ("_lock", "path")
+
+    def __init__(self) -> None:
+        """Create it; raises ``OSError``."""
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=_READER_PREFIX))
+            lock = _lock_directory(self.path)
+            # Another start may have taken it for one that a dead process has left.
+            if lock is not None and self.path.exists():
+                self._lock = lock
+                return
+            if lock is not None:
+                os.close(lock)
+
+    def remove(self) -> None:
+        """Delete it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def remove_readers_files() -> None:
+    """Delete the temporary directories of readers whose processes were killed."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_READER_PREFIX}*"):
+        # Those of other users stay.
+        with contextlib.suppress(OSError):
+            lock = _lock_directory(path)
+            if lock is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
+
+
+def _lock_directory(path: Path) -> int | None:
+    """Lock a directory and return its descriptor, or ``None`` if it is gone or another process
+    holds the lock; raises ``OSError``.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
     return descriptor
 
 
