@@ -5,10 +5,12 @@ be, how calls and connections end.
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,11 +18,16 @@ import pytest
 from grpc import Compression, aio
 
 from soliton.grpc_api import server
+from soliton.grpc_api.calls import Call
 from soliton.grpc_api.clients import Clients
 from soliton.grpc_api.errors import Code, Refused
+from soliton.grpc_api.peers import Peer
 from soliton.grpc_api.proto import blocks_api_pb2 as pb
 from soliton.node.grpc_settings import GrpcLimits
+from soliton.web.http2.connection import Http2Connection
+from soliton.web.http2.machine import Machine
 from soliton.web.http2.server import Http2Server
+from soliton.web.http2.streams import Stream
 from tests.grpc_api.raw import connect
 from tests.grpc_api.serving import Called, Client, eventually
 
@@ -171,6 +178,43 @@ async def test_who_leaves_ends_its_calls() -> None:
         await eventually(lambda: served.functions.begun == 2)
         await raw.close()
         await eventually(lambda: sorted(served.functions.ended) == ["cancelled"] * 2 + ["messages"])
+
+
+def _left() -> Counter[type]:
+    """Connections, streams and calls in memory."""
+    kinds = (Http2Connection, Machine, Peer, Stream, Call)
+    return Counter(type(each) for each in gc.get_objects() if type(each) in kinds)
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Only what nobody refers to is freed."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+async def test_what_has_ended_leaves_memory_without_a_search_for_cycles() -> None:
+    """Such a search halts everything, the longer the more it finds."""
+    async with serving() as served:
+        # The client's own connection stays.
+        assert (await served.block()).code == "OK"
+        before = _left()
+        raw = await connect(served.port, 1_000)
+        request = pb.BlockRequest(height=3).SerializeToString()
+        refused = {raw.call(f"{BLOCKS}/Nothing", request) for _ in range(10)}
+        streams = {raw.call(f"{BLOCKS}/GetBlock", request) for _ in range(100)}
+        await eventually(lambda: raw.ended == streams | refused)
+        assert _left()[Call] == before[Call]
+        raw.call(f"{BLOCKS}/GetCurrentHeight", b"")
+        raw.call(f"{BLOCKS}/GetBlockRange", pb.BlockRangeRequest(to_height=10).SerializeToString())
+        raw.call(f"{BLOCKS}/GetBlock", None)
+        await eventually(lambda: served.functions.begun == 1)
+        await raw.close()
+        await eventually(lambda: len(served.functions.ended) == 2)
+        await eventually(lambda: _left() == before)
 
 
 async def test_many_calls_in_one_packet_have_their_turns() -> None:

@@ -73,9 +73,9 @@ class Peer:
 
     def on_data(self, stream: Stream, data: bytes, *, ended: bool) -> None:
         """Handle a part of a request."""
-        call: Call = stream.owner
         if stream.is_closed:
             return
+        call: Call = stream.owner
         if method_of(call).streams_requests:
             call.add(data)
             stream.is_held = True
@@ -91,14 +91,16 @@ class Peer:
 
     def on_sent(self, stream: Stream) -> None:
         """Note that all data of a stream was sent."""
-        call: Call = stream.owner
-        if call.sent() and method_of(call).streams_requests:
+        call: Call | None = stream.owner
+        if call is not None and call.sent() and method_of(call).streams_requests:
             self._enqueue(call, None)
 
     def on_closed(self, stream: Stream) -> None:
         """Note that a stream has ended."""
-        if stream.owner is not None:
-            stream.owner.close()
+        # Call and stream refer to each other: they would wait for a search for cycles.
+        call, stream.owner = stream.owner, None
+        if call is not None:
+            call.close()
 
     # --- turns ------------------------------------------------------------------------------------
 

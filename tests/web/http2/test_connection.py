@@ -241,7 +241,7 @@ async def test_headers_that_take_long_wait_for_their_turns() -> None:
         await costly[0].next(HEADERS)
         kind.writer.write(request(1, ended=True))
         await kind.next(HEADERS)
-        hostile: Any = [each._handler for each in server.shared.connections - {other}]
+        hostile: Any = [each.machine._handler for each in server.shared.connections - {other}]
         begun = sum(told[0] == "request" for each in hostile for told in each.told)
         assert begun < count * connections / 2, "it has waited for all of them"
         # Nothing is lost.

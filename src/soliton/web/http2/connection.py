@@ -94,10 +94,9 @@ class Http2Connection(asyncio.Protocol):
         self._limits = shared.limits
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
-        self._handler = shared.make(self)
         self.ends_at = 0.0
         """When this connection's turn is over, in the seconds of ``perf_counter``."""
-        self.machine = Machine(self._handler, shared.limits, self._wake)
+        self.machine = Machine(shared.make(self), shared.limits, self._wake)
         self._input = b""
         """What has arrived; all behind ``_at`` is still to be processed."""
         self._at = 0
@@ -252,11 +251,10 @@ class Http2Connection(asyncio.Protocol):
         """Clean up, and close all streams."""
         del exc
         self._is_ending = True
-        self.machine.is_over = True
         if self._timer is not None:
             self._timer.cancel()
         self.shared.closes(self)
-        self.machine.lives.drop_all()
+        self.machine.end()
 
     # --- output -----------------------------------------------------------------------------------
 

@@ -74,6 +74,10 @@ class Lives:
             if not stream.is_closed:
                 self._close(stream, _CLIENTS)
 
+    def forget(self) -> None:
+        """Forget who follows the streams, after the end of all."""
+        self._tell = _nobody
+
     def late(self, number: int, *, is_new: bool) -> None:
         """Handle a frame on a closed stream; ``is_new`` if it would open one. Ignores frames that
         the client sent before it noticed the end; otherwise raises ``Fault``.
@@ -103,3 +107,7 @@ class Lives:
         closed[number] = how
         if len(closed) > CLOSED_KEPT:
             del closed[next(iter(closed))]
+
+
+def _nobody(_stream: Stream) -> None:
+    """Nobody follows the streams any more."""

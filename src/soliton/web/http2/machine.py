@@ -68,6 +68,25 @@ class Handler(Protocol):
         """All pending data of a stream is sent."""
 
 
+class _Nobody:
+    """The handler of a connection that has ended."""
+
+    def on_request(self, stream: Stream, head: Head, *, ended: bool) -> None:
+        """Do nothing."""
+
+    def on_data(self, stream: Stream, data: bytes, *, ended: bool) -> None:
+        """Do nothing."""
+
+    def on_closed(self, stream: Stream) -> None:
+        """Do nothing."""
+
+    def on_sent(self, stream: Stream) -> None:
+        """Do nothing."""
+
+
+NOBODY: Final[Handler] = _Nobody()
+
+
 class Machine:
     """One connection."""
 
@@ -104,6 +123,16 @@ class Machine:
         )
         self.out.put(frames.settings(wanted))
         self.out.put(frames.window_update(0, CONNECTION_WINDOW - USUAL_WINDOW))
+
+    def end(self) -> None:
+        """End all streams after the client has disconnected, and forget the connection: a machine
+        and a connection that refer to each other would wait for a search for cycles.
+        """
+        self.is_over = True
+        self.lives.drop_all()
+        self.lives.forget()
+        self.out.forget()
+        self._handler = NOBODY
 
     # --- for the application ----------------------------------------------------------------------
 

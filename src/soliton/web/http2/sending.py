@@ -73,6 +73,10 @@ class Outgoing:
         """The prefix of the next header block."""
         self._has_no_table = False
 
+    def forget(self) -> None:
+        """Forget who is notified, after the end of the connection."""
+        self._wake, self._sent, self._ended = _nothing, _nobody, _nobody
+
     def put(self, data: bytes | memoryview) -> None:
         """Send bytes without flow control."""
         if not self._parts:
@@ -248,3 +252,11 @@ class Outgoing:
         self.window += count
         self.pump()
         return True
+
+
+def _nothing() -> None:
+    """Nobody writes any more."""
+
+
+def _nobody(_stream: Stream) -> None:
+    """Nobody follows the streams any more."""
