@@ -68,12 +68,12 @@ def search(rounds):
 async def main():
     gc.disable()
     gc.callbacks.append(look)
-    kept = [[] for _ in range(400_000)]
+    kept = [[] for _ in range(200_000)]
     first = surviving()
     grown = search(1), first() is None
     second = surviving()
     steady = search(3), second() is None
-    kept += [[] for _ in range(500_000)]
+    kept += [[] for _ in range(1_000_000)]
     gc.collect()
     again = search(1), second() is None
     print(json.dumps([grown, steady, again, len(kept)]))
@@ -87,7 +87,7 @@ def test_what_survives_a_search_is_left_out_of_the_next_ones_until_it_has_grown(
         [sys.executable, "-c", SURVIVORS], capture_output=True, timeout=60, check=True
     )
     grown, steady, again, kept = json.loads(done.stdout)
-    assert kept == 900_000
-    assert (grown[0] > 400_000, grown[1]) == (True, True)
+    assert kept == 1_200_000
+    assert (grown[0] > 200_000, grown[1]) == (True, True)
     assert (steady[0] <= MOST, steady[1]) == (True, False)
-    assert (again[0] > 900_000, again[1]) == (True, True)
+    assert (again[0] > 1_200_000, again[1]) == (True, True)

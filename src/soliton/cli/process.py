@@ -29,7 +29,7 @@ OLDEST: Final = 2
 """The collector's generation of all containers."""
 COUNTED_SEARCHES: Final = 16
 """Once in so many collections of it, the survivors of earlier ones are counted."""
-MOST_GROWTH: Final = 2
+MOST_GROWTH: Final = 4
 """They are included again when they are more than so many times as many as the last time."""
 SWITCH_SECONDS: Final = 0.0002
 """The interpreter's switch interval: how long a thread that has finished its input or output waits
