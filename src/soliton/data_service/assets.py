@@ -54,7 +54,13 @@ FROM txs_10 WHERE {} GROUP BY alias
 HAVING min(uid) > coalesce((SELECT min(uid) FROM txs_10 WHERE alias = %(after)s), 0)
 ORDER BY min(uid) LIMIT %(limit)s
 """
-_OF_ADDRESSES: Final = "alias IN (SELECT alias FROM txs_10 WHERE sender = ANY(%(addresses)s))"
+_OF_ADDRESSES_OR_NAMES: Final = """
+alias IN (
+    SELECT alias FROM txs_10 WHERE sender = ANY(%(addresses)s)
+    UNION SELECT unnest(%(names)s::varchar[])
+)
+"""
+"""A union, since a condition with OR goes through all aliases."""
 _ALIAS_OWNERS: Final = "SELECT sender FROM txs_10 WHERE alias = %s ORDER BY uid LIMIT 1"
 
 
@@ -209,8 +215,7 @@ class Aliases:
             "limit": MAX_ALIASES + 1,
             "after": query.after(),
         }
-        statement = _ALIASES.format(f"({_OF_ADDRESSES} OR alias = ANY(%(names)s))")
-        rows = await self._pool.fetch(statement, parameters)
+        rows = await self._pool.fetch(_ALIASES.format(_OF_ADDRESSES_OR_NAMES), parameters)
         chosen = rows[:MAX_ALIASES]
         meta: Row = {"isLastPage": len(rows) <= MAX_ALIASES}
         if chosen:
