@@ -48,6 +48,31 @@ async def test_the_last_lines_come_first(tmp_path: Path, monkeypatch: pytest.Mon
     assert all(each["lines"] == [2] for each in found if each["event"] == "sign")
 
 
+async def test_a_page_of_the_past_goes_through_no_newer_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "_CHUNK", 2_048)
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 60_000)
+    number_of, seen = audit._number, list[bytes]()
+
+    def counted(line: bytes) -> int | None:
+        seen.append(line)
+        return number_of(line)
+
+    monkeypatch.setattr(audit, "_number", counted)
+    place = Place(tmp_path)
+    async with place.serving() as client:
+        for amount in range(1, 301):
+            assert (await signed(client, amount)).status_code == 200
+        assert len(journal.segments(place.state)) > 1
+        for before in (301, 150, 20):
+            seen.clear()
+            told = (await client.get(f"/audit?limit=5&before={before}", headers=BOT)).json()
+            numbers = [each["number"] for each in told["lines"]]
+            assert numbers == list(range(before - 1, before - 6, -1))
+            assert len(seen) < 60
+
+
 async def test_a_refusal_has_the_line_that_decided(tmp_path: Path) -> None:
     async with Place(tmp_path, APPROVED).serving() as client:
         assert (await signed(client, 101)).status_code == 403

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
@@ -29,6 +29,8 @@ MAX_READ_BYTES: Final = 64 * 1024 * 1024
 """How far back an answer reads; ``soliton signer audit export`` has no such limit."""
 _CHUNK: Final = 256 * 1024
 _NUMBER: Final = b'{"number":'
+_HEAD_BYTES: Final = 64
+"""A line's number is among its first bytes."""
 
 
 class AuditLog:
@@ -46,7 +48,7 @@ class AuditLog:
         """
         found: list[dict[str, Any]] = []
         try:
-            for line in _backwards(self._journal.directory):
+            for line in _backwards(self._journal.directory, before):
                 number = _number(line)
                 if number is None or (before is not None and number >= before):
                     continue
@@ -105,12 +107,16 @@ def _number(line: bytes) -> int | None:
     return int(digits) if line.startswith(_NUMBER) and digits.isdigit() else None
 
 
-def _backwards(directory: Path) -> Iterator[bytes]:
-    """Yield the complete lines of all files from the last one back, up to ``MAX_READ_BYTES``."""
+def _backwards(directory: Path, before: int | None) -> Iterator[bytes]:
+    """Yield the complete lines of all files from the last one back, up to ``MAX_READ_BYTES``; with
+    ``before`` beginning not far behind the line with this number.
+    """
     left = MAX_READ_BYTES
     for segment in reversed(segments(directory)):
         with segment_path(directory, segment).open("rb") as file:
             at = file.seek(0, os.SEEK_END)
+            if before is not None:
+                at = _end_before(file, at, before)
             rest, size = b"", _CHUNK
             is_last = True
             while at > 0 and left > 0:
@@ -129,3 +135,24 @@ def _backwards(directory: Path) -> Iterator[bytes]:
                 yield rest
         if left <= 0:
             return
+
+
+def _end_before(file: BinaryIO, size: int, before: int) -> int:
+    """Return the place of a line from which on no number is less than ``before``, or the end of
+    the file. Numbers ascend: a binary search, down to ``_CHUNK`` bytes.
+    """
+    low, high = 0, size
+    while high - low > _CHUNK:
+        middle = (low + high) // 2
+        file.seek(middle)
+        file.readline(high - middle)
+        place = file.tell()
+        if place >= high:
+            # A line that reaches from there to the end of what is searched.
+            break
+        number = _number(file.readline(_HEAD_BYTES))
+        if number is None or number < before:
+            low = place
+        else:
+            high = place
+    return high
