@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from soliton.chain.orders import Side
+from soliton.chain.transactions.exchange import Exchange
 from soliton.matcher.errors import DatabaseProblem
+from soliton.matcher.key_values import KeyValues
 from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
-from soliton.matcher.records import OrderInfo, Trade, describe
+from soliton.matcher.records import OrderInfo, Trade, Unsettled, describe
+from soliton.matcher.unwritten import Unwritten
 from soliton.matching.model import OrderStatus, limit_order
 from soliton.matching.pairs import AssetPair, pair_to_bytes
-from tests.matcher.kit import ALICE, BOB, CHAIN_ID, COIN, PAIR, USD, address_of, make_order
+from tests.matcher.kit import (
+    ALICE,
+    BOB,
+    CHAIN_ID,
+    COIN,
+    PAIR,
+    USD,
+    address_of,
+    exchange_of,
+    make_order,
+)
 from tests.storage.rows import change_rows, tables
 
 Open = Callable[[], OrdersDatabase]
@@ -90,26 +104,144 @@ async def test_trades_by_number_and_by_time(reopen: Open) -> None:
     await database.close()
 
 
-class Counted(dict[bytes, bytes | None]):
-    """Changes that count how often they are iterated over."""
+class Reads:
+    """The rows that readers have gone through, on the disk and before it."""
 
-    passes = 0
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        for owner, name in ((Unwritten, "rows"), (KeyValues, "_stored")):
+            monkeypatch.setattr(owner, name, self._counted(getattr(owner, name)))
 
-    def items(self) -> Any:
-        self.passes += 1
-        return super().items()
+    def _counted(self, rows: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+        def counting(*args: Any, **named: Any) -> Iterator[Any]:
+            for row in rows(*args, **named):
+                self.count += 1
+                yield row
+
+        return counting
+
+    def of(self, question: Callable[[], Any]) -> tuple[Any, int]:
+        """An answer, and the rows that it took."""
+        before = self.count
+        return question(), self.count - before
 
 
-async def test_a_search_by_time_goes_through_the_unwritten_changes_once(reopen: Open) -> None:
-    """Millions of them may wait for a slow disk, and anybody may search."""
+MANY = 1_000
+AHEAD = 4
+"""Each layer of changes, and the disk, is one row ahead of what is taken."""
+
+
+@pytest.mark.parametrize("when", ["unwritten", "written", "both", "failing"])
+async def test_a_question_about_some_rows_reads_no_others(
+    reopen: Open, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Millions of changes may wait for a slow disk, and anybody may ask."""
     database = reopen()
-    trades = [trade(offset) for offset in range(100)]
-    for each in trades:
+    trades = [trade(offset) for offset in range(MANY)]
+    for number, each in enumerate(trades):
         database.put_trade(PAIR, each)
-    database.mark(99)
-    changes = database._fresh = Counted(database._fresh)
-    assert database.trades(PAIR, 3, since=trades[50].timestamp) == trades[50:53]
-    assert changes.passes == 1
+        database.put_trade(OTHER, each)
+        database.finalize(info(number)) if number < 100 else None
+        database.mark(each.offset)
+        if number == MANY // 2 and when != "unwritten":
+            if when == "failing":
+                monkeypatch.setattr(database, "_write", fails)
+                with pytest.raises(DatabaseProblem):
+                    await database.flush()
+            else:
+                await database.flush()
+    if when == "written":
+        await database.flush()
+    reads = Reads(monkeypatch)
+    found, count = reads.of(lambda: database.trades(PAIR, 3))
+    assert (found, count <= 3 + AHEAD) == (trades[-3:], True)
+    middle = trades[MANY // 2 - 1]
+    found, count = reads.of(lambda: database.trades(PAIR, 3, since=middle.timestamp))
+    assert found == trades[MANY // 2 - 1 : MANY // 2 + 2]
+    assert count <= (1 + AHEAD) * MANY.bit_length() + 3 + AHEAD
+    found, count = reads.of(lambda: database.trades_after(PAIR, (5, 0), 2))
+    assert (found, count <= 2 + AHEAD) == (trades[6:8], True)
+    found, count = reads.of(lambda: list(database.transactions_of(b"\3" * 32)))
+    assert (found, count) == ([], 0)
+    monkeypatch.undo()
+    await database.close()
+
+
+def fails(_changes: object) -> None:
+    """A write to a full disk."""
+    raise DatabaseProblem("there is no space")
+
+
+async def test_an_execution_is_found_by_the_order_that_has_few(
+    reopen: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = reopen()
+    settled = exchange_of(1, 1_000)
+    body = settled.payload
+    assert isinstance(body, Exchange)
+    for offset in range(MANY):
+        maker = trade(offset)
+        database.put_trade(PAIR, msgspec.structs.replace(maker, maker_order_id=body.order2.id))
+    last = msgspec.structs.replace(
+        trade(MANY),
+        taker_order_id=body.order1.id,
+        maker_order_id=body.order2.id,
+        transaction_id=settled.id,
+    )
+    database.put_trade(PAIR, last)
+    database.put_transaction(settled)
+    database.mark(MANY)
+    await database.flush()
+    reads = Reads(monkeypatch)
+    found, count = reads.of(lambda: database.trade_of(settled))
+    assert found == (last, True)
+    assert count <= 2 + AHEAD
+    renewed = exchange_of(2, 2_000)
+    _, count = reads.of(lambda: database.replace_transaction(settled, renewed))
+    assert count <= 2 + AHEAD
+    moved = msgspec.structs.replace(last, transaction_id=renewed.id)
+    assert database.trade(PAIR, MANY, 0) == moved
+    for order in (body.order1, body.order2):
+        assert renewed.id in [each.id for each in database.transactions_of(order.id)]
+    await database.close()
+
+
+async def test_a_part_of_an_id_is_no_order(reopen: Open) -> None:
+    """A shorter text would be a prefix: the transactions of all others begin with it."""
+    database = reopen()
+    settled = exchange_of(1, 1_000)
+    database.put_trade(PAIR, msgspec.structs.replace(trade(1), transaction_id=settled.id))
+    database.put_transaction(settled)
+    database.mark(1)
+    assert [each.id for each in database.transactions_of(b"\1" * 32)] == [settled.id]
+    for part in (b"", b"\1", b"\1" * 31, b"\1" * 33):
+        assert list(database.transactions_of(part)) == []
+    await database.close()
+
+
+async def test_executions_that_were_taken_back_are_not_gone_through(
+    reopen: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody can cause some, and the metrics count the others at each question."""
+    database = reopen()
+    lost = [
+        Unsettled(PAIR, 1, bytes([number]) * 32, b"\2" * 32, None, 5, True, "lost")
+        for number in range(200)
+    ]
+    for each in lost:
+        database.put_unsettled(each)
+    for each in lost[1:]:
+        database.put_unsettled(msgspec.structs.replace(each, is_taken_back=True))
+    for _ in range(2):
+        assert list(database.given_up.values()) == lost[:1]
+        reads = Reads(monkeypatch)
+        assert len(database.given_up) == 1
+        assert reads.count == 0
+        monkeypatch.undo()
+        assert len(database.unsettled()) == len(lost)
+        (database,) = await both(reopen, database)
+    database.put_unsettled(lost[0], gone=True)
+    assert not database.given_up
     await database.close()
 
 

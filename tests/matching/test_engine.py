@@ -120,10 +120,22 @@ def test_commands_that_nobody_checked(seed: int) -> None:
         engine.apply(engine.last_offset + 1, now, hostile)
         for book in engine.books():
             check_invariants(book)
+        assert sorted(engine._homes) == sorted(
+            order.order.id for book in engine.books() for order in book.orders()
+        )
     assert changed > HOSTILE // 10
     restored = Engine(SETTINGS)
     restored.restore(engine.snapshot())
     assert restored.snapshot() == engine.snapshot()
+
+
+def check_found(engine: Engine, commands: list[tuple[int, int, Command]]) -> None:
+    """Each order is found by its id as long as it is in a book."""
+    for _, _, command in commands:
+        if isinstance(command, PlaceOrder):
+            order_id = command.order.id
+            books = [book.get(order_id) for book in engine.books()]
+            assert engine.order(order_id) is next((each for each in books if each), None)
 
 
 @pytest.mark.parametrize("seed", range(RUNS))
@@ -143,9 +155,11 @@ def test_random_commands(seed: int) -> None:
         book = live.book(PAIR)
         if book is not None and place % 8 == 0:
             check_invariants(book)
+            check_found(live, commands[: place + 1 : 16])
         journal.append((offset, now, encode(command)))
         events.append(happened)
     assert copy.snapshot() == live.snapshot()
+    check_found(copy, commands)
     replay = Engine(SETTINGS)
     for (offset, now, record), happened in zip(journal, events, strict=True):
         assert replay.apply(offset, now, decode(record)) == happened

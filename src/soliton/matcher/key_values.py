@@ -3,8 +3,9 @@
 Changes are collected in memory, where readers see them, and written by a thread. The changes of a
 step take effect together when the step is kept, or not at all.
 
-What lives here: opening and closing, changes, reading and writing. What does not: the keys
-(``orders_db``), and RocksDB itself (``soliton.storage.engine``).
+What lives here: opening and closing, reading and writing. What does not: changes that are not
+written yet (``unwritten``), the keys (``orders_db``), and RocksDB itself
+(``soliton.storage.engine``).
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Final, TypeVar
 
 from rocksdict import DbClosedError, Rdict
 
 from soliton.matcher.errors import DatabaseProblem
+from soliton.matcher.unwritten import Changes, Unwritten, merged
 from soliton.storage.damage import UNREADABLE
 from soliton.storage.directories import LMDB_NAME, lock_file
 from soliton.storage.engine import check_space, open_primary, open_unchanged, problem_of, write
@@ -52,10 +55,6 @@ def reading(what: str, decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
     return read
 
 
-Changes = dict[bytes, bytes | None]
-"""New values by key; ``None`` for a deleted key."""
-
-
 class KeyValues:
     """One database. Use from one event loop; a thread writes to the disk."""
 
@@ -69,10 +68,12 @@ class KeyValues:
         """Open or create it. ``before_write`` is called before changes are written, so that the
         journal is on the disk first. Raises ``DatabaseProblem``.
         """
-        self._fresh: Changes = {}
-        self._writing: Changes = {}
+        self._fresh = Unwritten(self.group_of)
+        # What the thread writes, or could not write.
+        self._writing = Unwritten(self.group_of)
+        self._is_writing = False
         # The changes of the current command, which take effect together or not at all.
-        self._step: Changes = {}
+        self._step = Unwritten(self.group_of)
         self._before_write = before_write
         self.complete: Callable[[], None] = lambda: None
         """Called before writing and some reads: adds values that are still being computed."""
@@ -112,12 +113,17 @@ class KeyValues:
                 f"cannot open the orders in {self._directory}: {error}"
             ) from error
 
+    @staticmethod
+    def group_of(key: bytes) -> bytes | None:
+        """The prefix by which ``scan`` finds a key, ``None`` for a key that is only read alone."""
+        return key[:1]
+
     # --- changes ----------------------------------------------------------------------------------
 
     def keep_step(self) -> None:
         """Make the changes of this step effective."""
         if self._step:
-            self._fresh.update(self._step)
+            self._fresh.add(self._step)
             self._step.clear()
 
     def drop_step(self) -> None:
@@ -131,27 +137,33 @@ class KeyValues:
 
     def is_unwritten(self, key: bytes) -> bool:
         """Whether a change of this key is not on the disk yet."""
-        return key in self._fresh or key in self._writing
+        return key in self._fresh.values or key in self._writing.values
 
     async def flush(self) -> None:
-        """Write all changes made so far to the disk; raises ``DatabaseProblem``."""
+        """Write all changes made so far to the disk; raises ``DatabaseProblem``. Those that could
+        not be written are tried again at the next call.
+        """
         loop = asyncio.get_running_loop()
-        while self._writing:
+        while self._is_writing:
             await loop.run_in_executor(self._thread, int)
+        if self._writing:
+            await self._flush_group()
         self.complete()
         self.keep_step()
-        if not self._fresh:
-            return
-        self._writing, self._fresh = self._fresh, {}
+        if self._fresh:
+            self._writing, self._fresh = self._fresh, Unwritten(self.group_of)
+            await self._flush_group()
+
+    async def _flush_group(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._is_writing = True
         try:
             if self._before_write is not None:
                 await self._before_write()
-            await loop.run_in_executor(self._thread, self._write, self._writing)
-        except BaseException:
-            self._fresh = self._writing | self._fresh
-            raise
+            await loop.run_in_executor(self._thread, self._write, self._writing.values)
+            self._writing = Unwritten(self.group_of)
         finally:
-            self._writing = {}
+            self._is_writing = False
 
     def _write(self, changes: Changes) -> None:
         size = sum(len(key) + len(value or b"") for key, value in changes.items())
@@ -192,12 +204,9 @@ class KeyValues:
     # --- reading ----------------------------------------------------------------------------------
 
     def _get(self, key: bytes) -> bytes | None:
-        if key in self._step:
-            return self._step[key]
-        if key in self._fresh:
-            return self._fresh[key]
-        if key in self._writing:
-            return self._writing[key]
+        for changes in (self._step, self._fresh, self._writing):
+            if key in changes.values:
+                return changes.values[key]
         try:
             try:
                 value: bytes | None = self._data.get(key)
@@ -208,38 +217,33 @@ class KeyValues:
             raise _unreadable(error) from error
         return value
 
-    def _unwritten(self, prefix: bytes) -> Changes:
-        """The changes under a prefix that are not on the disk yet."""
-        return {
-            key: value
-            for changes in (self._writing, self._fresh, self._step)
-            for key, value in changes.items()
-            if key.startswith(prefix)
-        }
-
     def _scan(
         self,
-        prefix: bytes,
+        group: bytes,
         start: bytes | None = None,
         *,
         limit: int = ALL,
         backwards: bool = False,
-        unwritten: Changes | None = None,
     ) -> list[tuple[bytes, bytes]]:
-        """Up to ``limit`` keys with a prefix and their values, in order of the keys from ``start``
-        on, or the last ones. ``unwritten`` are the changes under the prefix, if known.
+        """Up to ``limit`` keys of a group and their values, in order of the keys from ``start``
+        on, or the last ones.
         """
-        start = prefix if start is None else start
-        unwritten = self._unwritten(prefix) if unwritten is None else unwritten
-        found: dict[bytes, bytes] = {}
-        for key, value in self._stored(prefix, start, backwards=backwards):
-            if key not in unwritten:
-                found[key] = value
-                if len(found) == limit:
-                    break
-        found |= {key: new for key, new in unwritten.items() if new is not None and key >= start}
-        ordered = sorted(found.items())
-        return ordered[-limit:] if backwards else ordered[:limit]
+        found = list(islice(self._rows(group, start, backwards=backwards), limit))
+        return found[::-1] if backwards else found
+
+    def _rows(
+        self, group: bytes, start: bytes | None = None, *, backwards: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The keys of a group from ``start`` on, or from the last backwards, each read when it is
+        needed. To be read before there are further changes.
+        """
+        start = group if start is None else start
+        layers: list[Iterator[tuple[bytes, bytes | None]]] = [
+            changes.rows(group, start, backwards=backwards)
+            for changes in (self._step, self._fresh, self._writing)
+        ]
+        layers.append(self._stored(group, start, backwards=backwards))
+        yield from merged(layers, backwards=backwards)
 
     def _stored(
         self, prefix: bytes, start: bytes, *, backwards: bool = False

@@ -34,8 +34,8 @@ written (``effects``).
 from __future__ import annotations
 
 import struct
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterator
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
@@ -51,7 +51,7 @@ from soliton.matcher.errors import DatabaseProblem
 from soliton.matcher.key_values import KeyValues, reading
 from soliton.matcher.records import OrderInfo, Place, Trade, Unsettled
 from soliton.matching.account_checks import signed_name
-from soliton.matching.pairs import AssetPair, pair_of, pair_to_bytes, read_pair
+from soliton.matching.pairs import AssetPair, pair_end, pair_of, pair_to_bytes, read_pair
 
 ID_BYTES: Final = 32
 MAX_CACHED_LISTS: Final = 10_000
@@ -78,6 +78,7 @@ _OWNER_KEY: Final = b"mowner"
 _GENESIS_KEY: Final = b"mgenesis"
 _SIGNED_KEY: Final = b"msigned"
 _ANCHORS_KEY: Final = b"manchors"
+_READ_TOGETHER: Final = (_PENDING, _UNSETTLED, _RATE, _BOOK)
 _PLACE: Final = struct.Struct(">QH")
 _FAR_PLACE: Final = struct.Struct(">QHI")
 _LAST_SHORT_INDEX: Final = 0xFFFF
@@ -153,6 +154,16 @@ class OrdersDatabase(KeyValues):
         except BaseException:
             self._release()
             raise
+
+    @staticmethod
+    def group_of(key: bytes) -> bytes | None:
+        """The prefix by which a key is found, ``None`` if it is only read alone."""
+        kind = key[:1]
+        if kind == _ORDER_TRANSACTION:
+            return key[: 1 + ID_BYTES]
+        if kind == _TRADE:
+            return key[: pair_end(key, 1)]
+        return kind if kind in _READ_TOGETHER else None
 
     def _note_signed(self) -> None:
         """Record the wallet-signed orders that were executed before such records existed: their
@@ -293,17 +304,22 @@ class OrdersDatabase(KeyValues):
         body = transaction.payload
         if not isinstance(body, Exchange):
             return None
-        prefix = pair_to_bytes(pair_of(body.order1))
-        # The taker of an execution has few, since all of them are of one command.
-        for order in (body.order1, body.order2):
-            start = _ORDER_TRANSACTION + order.id
-            for key, found in self._scan(start, limit=MAX_TRANSACTIONS_PER_ORDER):
-                if found == transaction.id:
-                    place = key[len(start) :]
-                    for kind in (_TRADE, _TAKEN_BACK):
-                        value = self._get(kind + prefix + place)
-                        if value is not None:
-                            return _decode_trade(value), kind == _TRADE
+        pair, place = pair_to_bytes(pair_of(body.order1)), self._place_of(transaction.id, body)
+        for kind in (_TRADE, _TAKEN_BACK) if place is not None else ():
+            value = self._get(kind + pair + (place or b""))
+            if value is not None:
+                return _decode_trade(value), kind == _TRADE
+        return None
+
+    def _place_of(self, transaction_id: bytes, body: Exchange) -> bytes | None:
+        """The last part of the key of the execution that a transaction settles."""
+        orders = body.order1, body.order2
+        first, second = (self._rows(_ORDER_TRANSACTION + order.id) for order in orders)
+        # One of the orders may have many executions: the other one's end the search.
+        for rows in zip(first, second, strict=False):
+            for key, found in rows:
+                if found == transaction_id:
+                    return key[1 + ID_BYTES :]
         return None
 
     def last_trade_besides(self, pair: AssetPair, place: Place) -> Trade | None:
@@ -331,19 +347,18 @@ class OrdersDatabase(KeyValues):
 
     def _trades_from(self, pair: AssetPair, timestamp: int, limit: int) -> list[Trade]:
         prefix = _TRADE + pair_to_bytes(pair)
-        unwritten = self._unwritten(prefix)
         low, high = 0, self.offset + 1
         # Timestamps ascend with offsets: a binary search for the first trade at or after the time.
         while low < high:
             middle = (low + high) // 2
             start = prefix + _PLACE.pack(middle, 0)
-            rows = self._scan(prefix, start, limit=1, unwritten=unwritten)
+            rows = self._scan(prefix, start, limit=1)
             if not rows or _decode_trade(rows[0][1]).timestamp >= timestamp:
                 high = middle
             else:
                 low = _decode_trade(rows[0][1]).offset + 1
         start = prefix + _PLACE.pack(low, 0)
-        rows = self._scan(prefix, start, limit=limit, unwritten=unwritten)
+        rows = self._scan(prefix, start, limit=limit)
         return [_decode_trade(value) for _, value in rows]
 
     # --- transactions -----------------------------------------------------------------------------
@@ -369,6 +384,8 @@ class OrdersDatabase(KeyValues):
 
     def transactions_of(self, order_id: bytes) -> Iterator[AnyTransaction]:
         """The transactions of an order, the oldest first, each decoded when it is needed."""
+        if len(order_id) != ID_BYTES:
+            return iter(())
         rows = self._scan(_ORDER_TRANSACTION + order_id, limit=MAX_TRANSACTIONS_PER_ORDER)
         found = (self.transaction(transaction_id) for _, transaction_id in rows)
         return (transaction for transaction in found if transaction is not None)
@@ -392,37 +409,45 @@ class OrdersDatabase(KeyValues):
         if self._get(_PENDING + transaction_id) is None:
             self._fresh[_PENDING + transaction_id] = _encode(PendingRecord(created))
 
-    def replace_transaction(
-        self, old: AnyTransaction, new: AnyTransaction, order_ids: Iterable[bytes]
-    ) -> None:
+    def replace_transaction(self, old: AnyTransaction, new: AnyTransaction) -> None:
         """Replace the transaction of an execution by another one; ``note_seen`` where it is."""
         body = old.payload
         assert isinstance(body, Exchange), "only exchanges have trades"
-        trades = _TRADE + pair_to_bytes(pair_of(body.order1))
-        for order_id in order_ids:
-            rows = self._scan(_ORDER_TRANSACTION + order_id, limit=MAX_TRANSACTIONS_PER_ORDER)
-            for key, transaction_id in rows:
-                if transaction_id == old.id:
-                    self._fresh[key] = new.id
-                    trade_key = trades + key[len(_ORDER_TRANSACTION) + ID_BYTES :]
-                    value = self._get(trade_key)
-                    if value is not None:
-                        trade = _decode_trade(value)
-                        changed = msgspec.structs.replace(trade, transaction_id=new.id)
-                        self._fresh[trade_key] = _encode(changed)
+        place = self._place_of(old.id, body)
+        if place is not None:
+            for order_id in (body.order1.id, body.order2.id):
+                self._fresh[_ORDER_TRANSACTION + order_id + place] = new.id
+            trade_key = _TRADE + pair_to_bytes(pair_of(body.order1)) + place
+            value = self._get(trade_key)
+            if value is not None:
+                trade = _decode_trade(value)
+                changed = msgspec.structs.replace(trade, transaction_id=new.id)
+                self._fresh[trade_key] = _encode(changed)
         self.settle(old.id)
         self.put_transaction(new)
 
     # --- executions that were given up ------------------------------------------------------------
 
     def unsettled(self) -> list[Unsettled]:
-        """All executions that were given up."""
+        """All executions that were given up, also those that were taken back since."""
         return [_decode_unsettled(value) for _, value in self._scan(_UNSETTLED)]
 
     def put_unsettled(self, found: Unsettled, *, gone: bool = False) -> None:
         """Store an execution that is given up; or remove it (``gone``), if it was mined since."""
         key = _UNSETTLED + found.buy_order_id + found.sell_order_id
         self._fresh[key] = None if gone else _encode(found)
+        if gone or found.is_taken_back:
+            self.given_up.pop(key, None)
+        else:
+            self.given_up[key] = found
+
+    @cached_property
+    def given_up(self) -> dict[bytes, Unsettled]:
+        """The executions that were given up and not taken back since: usually none. The others
+        stay in the store, and anybody can cause some.
+        """
+        rows = ((key, _decode_unsettled(value)) for key, value in self._rows(_UNSETTLED))
+        return {key: found for key, found in rows if not found.is_taken_back}
 
     # --- defaults of accounts ---------------------------------------------------------------------
 

@@ -49,11 +49,8 @@ class Queries:
 
     def order_info(self, order_id: bytes) -> OrderInfo | None:
         """An order, active or finalised."""
-        for book in self._engine.books():
-            active = book.get(order_id)
-            if active is not None:
-                return describe(active, active.status)
-        return self._database.order(order_id)
+        active = self._engine.order(order_id)
+        return self._database.order(order_id) if active is None else describe(active, active.status)
 
     def history(
         self, owner: Address, pair: AssetPair | None, *, active: bool, closed: bool

@@ -21,6 +21,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -152,7 +153,7 @@ class Settlement:
         not in the node's pool: first those that were given up, then those that failed. Executions
         that were taken back are not among them.
         """
-        found = [each for each in self._database.unsettled() if not each.is_taken_back][:limit]
+        found = list(islice(self._database.given_up.values(), limit))
         for transaction_id, sent in self._failed.items():
             if len(found) >= limit:
                 break
@@ -170,8 +171,7 @@ class Settlement:
     def unsettled_counts(self) -> tuple[int, int]:
         """The numbers of unsettled executions that are waiting, and that were given up."""
         waiting = sum(not sent.in_pool for sent in self.off_chain.values())
-        given_up = sum(not each.is_taken_back for each in self._database.unsettled())
-        return waiting + len(self._failed), given_up
+        return waiting + len(self._failed), len(self._database.given_up)
 
     def deactivate(self) -> None:
         """Only record transactions: another matcher sends them, or none can yet."""
@@ -409,7 +409,7 @@ class Settlement:
             *(base58.encode(old.id), why, base58.encode(new.id)),
         )
         self.unwatch(old.id)
-        self._database.replace_transaction(old, new, order_ids(old))
+        self._database.replace_transaction(old, new)
         self._session.given_up(old.id)
         sent = Sent(new.timestamp, new, fee=new.fee)
         self.watch(new.id, sent)

@@ -260,8 +260,8 @@ class OrderBook:
     """
 
     __slots__ = (
-        *("asks", "bids", "changed_at", "created", "index", "last_trade", "next_timestamp"),
-        *("pair", "terms"),
+        *("asks", "bids", "changed_at", "created", "homes", "index", "last_trade"),
+        *("next_timestamp", "pair", "terms"),
     )
 
     def __init__(self, pair: AssetPair, created: int) -> None:
@@ -271,6 +271,8 @@ class OrderBook:
         self.bids = BookSide(1)
         self.asks = BookSide(-1)
         self.index: dict[bytes, Level] = {}
+        self.homes: dict[bytes, OrderBook] = {}
+        """The books of resting orders by their ids; books of one engine share it."""
         self.last_trade: LastTrade | None = None
         self.next_timestamp = 0
         self.terms: Terms | None = None
@@ -301,6 +303,7 @@ class OrderBook:
         level = self.index.pop(order_id, None)
         if level is None:
             return None
+        del self.homes[order_id]
         self.changed_at = timestamp
         side = self.bids if level.rank > 0 else self.asks
         return OrderCanceled(side.remove(level, order_id), reason, timestamp)
@@ -344,6 +347,7 @@ class OrderBook:
         order = active.order
         side = self.bids if order.side is Side.BUY else self.asks
         self.index[order.id] = side.put(level_price, active)
+        self.homes[order.id] = self
 
     def correct(self, corrected: ActiveOrder, timestamp: int) -> None:
         """Replace a resting order by its corrected state; it keeps its place."""
@@ -377,7 +381,7 @@ class OrderBook:
             if submitted.amount * counter_order.price < PRICE_CONSTANT:
                 break
             if not timestamp <= counter_order.expiration <= latest:
-                del self.index[counter_order.id]
+                del self.index[counter_order.id], self.homes[counter_order.id]
                 counters.remove(level, counter_order.id)
                 events.append(OrderCanceled(counter, CancelReason.BECAME_INVALID, timestamp))
                 continue
@@ -387,7 +391,7 @@ class OrderBook:
             executed = self._execute(submitted, counter, amount, timestamp, terms, offset)
             events.append(executed)
             if executed.maker_is_done:
-                del self.index[counter_order.id]
+                del self.index[counter_order.id], self.homes[counter_order.id]
                 counters.remove(level, counter_order.id)
             else:
                 counters.replace_first(level, executed.maker, amount)

@@ -46,7 +46,7 @@ _REASONS: Final = {
 class Engine:
     """All order books. One caller applies commands in the order of their offsets."""
 
-    __slots__ = ("_books", "last_offset", "last_timestamp", "settings")
+    __slots__ = ("_books", "_homes", "last_offset", "last_timestamp", "settings")
 
     def __init__(self, settings: MatchingSettings) -> None:
         self.settings = settings
@@ -54,6 +54,7 @@ class Engine:
         self.last_timestamp = 0
         # Keyed by a tuple, which spares making an ``AssetPair`` for every command.
         self._books: dict[tuple[Asset, Asset], OrderBook] = {}
+        self._homes: dict[bytes, OrderBook] = {}
 
     def apply(self, offset: int, timestamp: int, command: Command) -> list[Event]:
         """Apply a command and return its events in order; timestamps are in milliseconds.
@@ -102,6 +103,7 @@ class Engine:
         book = self._books.get(key)
         if book is None:
             book = self._books[key] = OrderBook(AssetPair(*key), timestamp)
+            book.homes = self._homes
         elif order.id in book.index:
             return []
         terms = book.terms
@@ -138,6 +140,11 @@ class Engine:
         """The book of a pair (read only), or None if nothing was ever placed."""
         return self._books.get((pair.amount_asset, pair.price_asset))
 
+    def order(self, order_id: bytes) -> ActiveOrder | None:
+        """A resting order, in whatever book it is, or None."""
+        book = self._homes.get(order_id)
+        return None if book is None else book.get(order_id)
+
     def books(self) -> list[OrderBook]:
         """All books (read only), in the order of creation."""
         return list(self._books.values())
@@ -164,3 +171,7 @@ class Engine:
         offset, timestamp, books = snapshots.read(data)
         self.last_offset, self.last_timestamp = offset, timestamp
         self._books = {(book.pair.amount_asset, book.pair.price_asset): book for book in books}
+        self._homes = {}
+        for book in books:
+            self._homes.update(book.homes)
+            book.homes = self._homes

@@ -125,6 +125,13 @@ def read_asset(data: bytes, offset: int) -> tuple[Asset, int]:
             raise FormatError(f"an asset begins with 0 or 1, not {mark}")
 
 
+def pair_end(data: bytes, offset: int) -> int:
+    """The offset after a pair that ``pair_to_bytes`` wrote."""
+    for _ in range(2):
+        offset += 1 + DIGEST_LENGTH * data[offset]
+    return offset
+
+
 def read_pair(data: bytes, offset: int) -> tuple[AssetPair, int]:
     """Inverse of ``pair_to_bytes``, and the offset after it; raises ``FormatError``."""
     amount_asset, offset = read_asset(data, offset)
