@@ -38,6 +38,7 @@ RUN_BY: dict[str, dict[str, tuple[int, str]]] = {
         "": (4, "tests/workshop/test_example.py"),
         "console": (2, "tests/workshop/test_example.py"),
     },
+    "docs/how-to/back-up-and-restore.md": {"": (2, "tests/cli/test_backup.py")},
     "docs/how-to/containers.md": {"console": (3, "tests/test_containers.py")},
     "docs/how-to/control-a-devnet.md": {"": (8, TOUR)},
     "docs/how-to/export-to-postgres.md": {"": (1, "tests/export/test_pages.py")},
@@ -69,6 +70,7 @@ RUN_BY: dict[str, dict[str, tuple[int, str]]] = {
     },
     "docs/how-to/trade-with-ccxt.md": {"python": (2, "tests/matcher/ccxt/test_devnet.py")},
     "docs/how-to/try-and-wait.md": {"": (2, TOUR)},
+    "docs/how-to/upgrade.md": {"": (1, "tests/storage/test_upgrade.py")},
     "docs/how-to/use-the-library.md": {"python": (11, "tests/client/test_documents.py")},
     "docs/how-to/write-scripts.md": {
         "": (1, BY_HAND),

@@ -18,6 +18,7 @@ from soliton.storage.errors import DamagedStore, StoreInUse, WrongStore
 from soliton.storage.lmdb_file import lmdb_file
 from soliton.storage.store import Store
 from soliton.storage.upgrade import upgrade
+from tests.blocks import blocks, typed
 from tests.e2e.programs import run
 from tests.node.chains import DEVNET
 from tests.storage.rows import read_rows
@@ -109,3 +110,12 @@ def test_what_cannot_be_upgraded(data: Path) -> None:
         assert (data / "data.mdb").read_bytes() == wrong
     (data / "data.mdb").write_bytes(whole)
     assert upgrade(data, nothing) > 100
+
+
+def test_the_page_is_walked(data: Path, tmp_path: Path) -> None:
+    (upgrading,) = blocks("docs/how-to/upgrade.md")
+    told = typed(upgrading.partition("soliton verify")[0], tmp_path)
+    assert "records are upgraded" in told
+    # The rules of the devnet are others by now: only a chain of today is verified as a whole.
+    assert "soliton verify" in upgrading
+    assert data.is_dir()

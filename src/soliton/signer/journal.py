@@ -30,6 +30,8 @@ from soliton.storage.files import sync_directory
 FILE_MODE: Final = 0o600
 DIRECTORY_MODE: Final = 0o700
 LOCK_NAME: Final = "lock"
+RESTORED_NAME: Final = "restored-from-a-backup"
+"""A file beside a log that was restored from a backup, and lacks what was signed since."""
 SEGMENT_BYTES: Final = 32 * 1024 * 1024
 """Size, plus one group of lines, at which the log is rotated. A file begins with a checkpoint of
 the state, so a start reads the last file, and those with ids of the last day.
@@ -68,6 +70,13 @@ class Journal:
         self.directory = directory
         self._durable = durable
         self._lock = _lock(directory)
+        if (directory / RESTORED_NAME).exists():
+            os.close(self._lock)
+            raise AuditUnavailable(
+                f"the log in {directory} is from a backup: it does not know what was signed since, "
+                "and may sign it twice. If the original is stopped for ever and the network's last "
+                f"block is newer than its last signature, delete {directory / RESTORED_NAME}"
+            )
         self._file = -1
         self._segment = 0
         self._length = 0

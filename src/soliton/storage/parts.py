@@ -15,7 +15,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -119,16 +119,30 @@ def decode_manifest(data: bytes) -> SnapshotManifest:
     return manifest
 
 
-def check_parts(parts: Sequence[Part], allowed: Callable[[str], bool] = is_part) -> None:
+class PartLimits(NamedTuple):
+    """Limits on the number of files, and on the bytes of one."""
+
+    number: int
+    size: int
+
+
+OF_SNAPSHOTS: Final = PartLimits(MAX_PARTS, MAX_PART_BYTES)
+
+
+def check_parts(
+    parts: Sequence[Part],
+    allowed: Callable[[str], bool] = is_part,
+    limits: PartLimits = OF_SNAPSHOTS,
+) -> None:
     """Check names, numbers and sizes of files; raises ``SnapshotProblem``."""
-    if len(parts) > MAX_PARTS:
-        raise SnapshotProblem(f"the manifest lists more than {MAX_PARTS} parts")
+    if len(parts) > limits.number:
+        raise SnapshotProblem(f"the manifest lists more than {limits.number} parts")
     for part in parts:
         if not allowed(part.name):
             raise SnapshotProblem(f"the manifest lists {part.name[:80]!r}, which is no part")
-        if not 0 <= part.size <= MAX_PART_BYTES:
+        if not 0 <= part.size <= limits.size:
             raise SnapshotProblem(
-                f"the part {part.name} has {part.size} bytes: the limit is {MAX_PART_BYTES}"
+                f"the part {part.name} has {part.size} bytes: the limit is {limits.size}"
             )
         if _SHA256.fullmatch(part.sha256) is None:
             raise SnapshotProblem(f"the hash of the part {part.name} is none")
