@@ -45,6 +45,7 @@ BLANKS = (" ", "\n", " \n", "\t ", "\r\n")
 OWN = "what the operator has written"
 # Where a pattern stands and what it is called, with the texts made against it; or why it sees none.
 PATTERNS: dict[str, tuple[Text, ...] | str] = {
+    "api/downloads.py:_RANGE": runs("bytes=", "bytes=1", "1", "-", "bytes=1-1"),
     "api/hints.py:_ETHEREUM": runs("0x", "0", "0xa"),
     "api/rest/signing.py:_BYTE_TEXT": runs("1", "+", "+1"),
     "chain/json_kinds.py:_NO_BASE64": runs("A", "=", "!"),

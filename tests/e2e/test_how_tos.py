@@ -136,9 +136,17 @@ def test_a_node_starts_from_a_snapshot(tmp_path: Path) -> None:
         finally:
             process.kill()
     assert "restored to" in told and "are in order" in told
-    command = [*words(running)[:-1], tmp_path / "new"]
+    # Which offers the snapshot itself.
+    config = tmp_path / "node.conf"
+    config.write_text(f'soliton.rest-api.snapshot-directory = "{tmp_path}/snapshot"\n')
+    command = [*words(running)[:-1], tmp_path / "new", "--config", config]
     with started(*command, *options, until="REST API on") as program:
         assert call(f"{program.node_url}/blocks/height").json() == {"height": 1}
+        again = run(
+            *("snapshot", "restore", "--from", f"{program.node_url}/snapshot"),
+            *("--data-dir", tmp_path / "another"),
+        )
+        assert again.returncode == 0, again.stderr
 
 
 def test_networks_are_simulated(tmp_path: Path) -> None:

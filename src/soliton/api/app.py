@@ -38,6 +38,7 @@ from soliton.api.rest import (
     requests,
     scripts,
     simulation,
+    snapshot,
     transactions,
     utils,
     waiting,
@@ -48,7 +49,8 @@ from soliton.api.routes import Reads, Route
 NODE_GROUPS: tuple[ModuleType, ...] = (
     addresses, account_data, wallet, node, blocks, transactions, proofs, assets, alias, leasing,
     ethereum, messages, requests, peers, consensus, blockchain, finality, debug, operations,
-    scripts, evaluation, events, waiting, health, simulation, devnet,
+    scripts, evaluation, events, waiting, health, simulation, snapshot,
+    devnet,
 )  # fmt: skip
 GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
 """Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``."""

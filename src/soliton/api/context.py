@@ -12,6 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from soliton.api.block_texts import BlockTexts
+from soliton.api.downloads import Downloads
 from soliton.api.event_stream_registry import EventStreams
 from soliton.api.sources import Sources
 from soliton.api.texts import Texts
@@ -68,6 +69,8 @@ class ApiContext(msgspec.Struct, frozen=True, kw_only=True):
     """Scripts that a private chain has compiled."""
     workers: ThreadPool = msgspec.field(default_factory=ThreadPool)
     """Threads for long work."""
+    downloads: Downloads = msgspec.field(default_factory=Downloads)
+    """Files that are being sent."""
     texts: Texts = msgspec.field(default_factory=Texts)
     """Worker processes that parse untrusted text."""
     time_slices: TimeSlices = msgspec.field(default_factory=TimeSlices)

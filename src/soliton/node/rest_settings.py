@@ -10,6 +10,7 @@ import hmac
 import ipaddress
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -116,6 +117,7 @@ class RestApi(msgspec.Struct, frozen=True):
     limits: ApiLimits
     named_keys: tuple[NamedKey, ...]
     proxies: TrustedProxies
+    snapshot_directory: Path | None = None
 
     @property
     def api_key_hash(self) -> bytes | None:
@@ -159,6 +161,7 @@ def read(section: Section, network: Network, notes: list[str]) -> RestApi:
     def limit(key: str, default: int) -> int:
         return section.integer(key, default, 1, MAX_REQUEST_LIMIT)
 
+    snapshot = section.text("snapshot-directory", "")
     settings = RestApi(
         enable=section.boolean("enable", True),
         bind_address=bind_address(section),
@@ -189,6 +192,7 @@ def read(section: Section, network: Network, notes: list[str]) -> RestApi:
         limits=_limits(section.section("limits")),
         named_keys=_named_keys(section),
         proxies=read_proxies(section),
+        snapshot_directory=Path(snapshot).expanduser() if snapshot else None,
     )
     if settings.api_key_hash_text and settings.api_key_hash is None:
         notes.append(
