@@ -120,6 +120,20 @@ def test_the_idle_give_way_where_there_are_too_many() -> None:
         assert made.admit(ip, 0) is None and made.gives_way(ip, 0) is None
 
 
+def test_strangers_do_not_take_reserved_places() -> None:
+    made = book(max_inbound=2, known_peers=(at(8), at(9)))
+    for peer in (1, 2):
+        made.opened(peer, at(peer), inbound=True)
+        made.introduced(peer, hello(peer), 0)
+    for peer in (8, 9):
+        made.opened(peer, at(peer), inbound=True)
+    # Those on them have been silent for longer than the strangers.
+    for peer in (1, 2):
+        made.handle(Received(peer, GetPeers()), SILENT_MS)
+    assert made.admit(at(3).ip, SILENT_MS) == "there are too many connections"
+    assert made.gives_way(at(3).ip, 2 * SILENT_MS) == 1
+
+
 def test_all_addresses_of_one_network_have_one_owner() -> None:
     made = book(max_of_host=2)
     network = [ipaddress.IPv6Address(f"2001:db8:0:1:{each}::1") for each in range(3)]

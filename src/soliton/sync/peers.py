@@ -181,11 +181,15 @@ class PeerBook:
     def gives_way(self, ip: IpAddress, now: int) -> PeerId | None:
         """Return the inbound peer whose place a new connection of an address takes: the oldest one
         without a handshake, or one that has been silent for long. ``None`` if there is room, or all
-        are active.
+        are active. Those that have reserved places give way to each other only.
         """
         inbound = {peer: each for peer, each in self._connections.items() if each.inbound}
         if len(inbound) < self._most_inbound(ip):
             return None
+        if not self._is_ours(ip):
+            inbound = {
+                peer: each for peer, each in inbound.items() if not self._is_ours(each.address.ip)
+            }
         strangers = (peer for peer, each in inbound.items() if each.handshake is None)
         found = next(strangers, None)
         if found is not None:
@@ -197,8 +201,10 @@ class PeerBook:
 
     def _most_inbound(self, ip: IpAddress) -> int:
         most = self.settings.max_inbound
-        is_ours = ip.is_loopback or any(each.ip == ip for each in self.settings.known_peers)
-        return most + RESERVED if is_ours and most else most
+        return most + RESERVED if most and self._is_ours(ip) else most
+
+    def _is_ours(self, ip: IpAddress) -> bool:
+        return ip.is_loopback or any(each.ip == ip for each in self.settings.known_peers)
 
     def opened(self, peer: PeerId, address: PeerAddress, *, inbound: bool) -> None:
         """A connection was opened; its handshake follows."""
