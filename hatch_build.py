@@ -66,10 +66,10 @@ class IndexPageHook(MetadataHookInterface):
 
 def revision_file(root: Path) -> Path | None:
     """Return a file with the commit: an archive's own, or one of what git has checked out."""
-    own = root / "REVISION"
-    if own.is_file():
-        return own
     module = runpy.run_path(str(root / "src/soliton/revision.py"))
+    own = root / module["FILE"]
+    if module["revision_in"](own) is not None:
+        return own
     commit = module["revision_of_checkout"](root)
     if commit is None:
         return None

@@ -21,7 +21,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from soliton.revision import revision_of_checkout
+from soliton.revision import revision, revision_in, revision_of_checkout
 from soliton.web.swagger import ASSETS
 from tests.test_installing import texts
 from tests.vectors import REPOSITORY
@@ -143,6 +143,13 @@ def test_the_commit_of_a_checkout(tmp_path: Path) -> None:
     (git / "refs/heads/main").write_text(f"{COMMIT}\n", "ascii")
     (git / "HEAD").write_text("ref: refs/heads/main\n", "ascii")
     assert revision_of_checkout(tmp_path / "main") == COMMIT
+    # An archive that git has made, and the same file where it has not.
+    file = tmp_path / "REVISION"
+    file.write_text(f"{COMMIT}\n", "ascii")
+    assert revision_in(file) == COMMIT
+    file.write_bytes((REPOSITORY / "REVISION").read_bytes())
+    assert revision_in(file) in (None, revision())
+    assert revision_in(tmp_path / "none") is None
     # A further work tree, and one with a commit instead of a branch.
     further = git / "worktrees/further"
     further.mkdir(parents=True)

@@ -18,10 +18,19 @@ def revision() -> str | None:
     """Return the commit as hexadecimal digits, or None for a copy of the source without any."""
     module = Path(__file__)
     root = module.parents[2]
-    for place in (module.with_name(FILE), root / FILE):
-        if place.is_file():
-            return place.read_text(encoding="ascii").strip()
-    return revision_of_checkout(root)
+    written = revision_in(module.with_name(FILE)) or revision_in(root / FILE)
+    return written or revision_of_checkout(root)
+
+
+def revision_in(file: Path) -> str | None:
+    """Return the commit that a file holds. None if there is no file, or if it holds the place that
+    git fills when it makes an archive.
+    """
+    try:
+        text = file.read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return None if text.startswith("$") else text
 
 
 def revision_of_checkout(root: Path) -> str | None:
