@@ -58,6 +58,21 @@ def test_nothing_is_lost_in_the_split(reward: int, height: int, dao: bool, xtn: 
     assert factor == (10 if 4_000 <= height < 5_000 else 1)
 
 
+COIN = 10**8
+ADJUSTED = """
+reward | miner | dao | xtn
+2000000000 | 800000000 | 1000000000 | 200000000
+2100000000 | 900000000 | 1000000000 | 200000000
+1999999999 | 800000005 | 999999995 | 199999999
+1400000000 | 800000000 | 500000000 | 100000000
+800000006 | 800000000 | 5 | 1
+800000005 | 800000005 | 0 | 0
+800000000 | 800000000 | 0 | 0
+600000000 | 600000000 | 0 | 0
+0 | 0 | 0 | 0
+"""
+
+
 VOTES = Rewards(initial=600, min_increment=50, voting_interval=3)
 TABLE = """
 current | votes      | next
@@ -80,6 +95,32 @@ current | votes      | next
 def rows_of(table: str) -> list[list[str]]:
     lines = table.strip().splitlines()[1:]
     return [[cell.strip() for cell in line.split("|")] for line in lines]
+
+
+@pytest.mark.parametrize("row", rows_of(ADJUSTED))
+@pytest.mark.parametrize("ceased", [False, True])
+def test_the_adjusted_distribution(row: list[str], ceased: bool) -> None:
+    """wavesplatform/Waves ``BlockRewardCalculator.scala`` and wavesplatform/gowaves
+    ``pkg/state/rewards_calculator.go``: ten coins for the DAO, two for the buy-back, eight for the
+    miner at twenty; below that five parts and one of what is above eight, divided before it is
+    multiplied.
+    """
+    reward, miner, dao, xtn = map(int, row)
+    settings = msgspec.structs.replace(
+        SETTINGS,
+        dao_address="dao",
+        xtn_buyback_address="xtn",
+        xtn_buyback_reward_period=10,
+        block_reward_boost_period=1_000,
+    )
+    # The boost of feature 23 ends with it.
+    activations = {14: 1, 19: 100, 20: 200, 23: 400, 26: 500} | ({21: 300} if ceased else {})
+    expected = rewards.Shares(miner + xtn, dao, 0) if ceased else rewards.Shares(miner, dao, xtn)
+    assert rewards.shares(500, reward, activations, settings) == expected
+    assert rewards.reward_multiplier(500, activations, settings) == 1
+    assert rewards.reward_multiplier(499, activations, settings) == 10
+    before = rewards.shares(499, reward, activations, settings)
+    assert before.dao == 10 * max(0, min(reward, 6 * COIN) - 2 * COIN) // 2
 
 
 @pytest.mark.parametrize(("current", "votes", "following"), rows_of(TABLE))

@@ -38,8 +38,13 @@ class Feature(IntEnum):
     BOOST_BLOCK_REWARD = 23
     ECRECOVER_FIX = 24
     DETERMINISTIC_FINALITY = 25
+    ADJUSTED_REWARD_DISTRIBUTION = 26
 
 
+ONE_FORM: Final = frozenset((Feature.DETERMINISTIC_FINALITY, Feature.ADJUSTED_REWARD_DISTRIBUTION))
+"""With either of these, signatures of Ethereum wallets have one form: the canonical one, with the
+chain id of the network.
+"""
 IMPLEMENTED: Final = frozenset(map(int, Feature))
 """If another feature becomes active on a chain, a newer version of the program is needed."""
 
@@ -69,6 +74,7 @@ DESCRIPTIONS: Final[dict[int, str]] = {
     23: "Boost Block Reward",
     24: "ecrecover fix",
     25: "Deterministic Finality & RIDE V9",
+    26: "Adjusted Block Reward Distribution",
     27: "Finality Improvements",
 }
 """Names, of features that are not implemented too."""

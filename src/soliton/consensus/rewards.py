@@ -15,10 +15,30 @@ import msgspec
 from soliton.chain.features import Feature
 from soliton.chain.networks.model import Functionality, Rewards
 
-FULL_REWARD: Final = 600_000_000
-MAX_ADDRESS_SHARE: Final = 200_000_000
-GUARANTEED_MINER_REWARD: Final = 200_000_000
 BOOST: Final = 10
+
+
+class Distribution(msgspec.Struct, frozen=True):
+    """How a capped reward is shared, in wavelets. The miner gets ``guaranteed``. Of what is above
+    it the DAO and the XTN buy-back get as many of ``parts`` equal parts as their numbers say, the
+    miner the rest; from a reward of ``full`` on, they get their shares of that one.
+    """
+
+    full: int
+    guaranteed: int
+    dao_parts: int
+    xtn_parts: int
+
+    @property
+    def parts(self) -> int:
+        """The number of parts; a division drops what is less than a wavelet for each."""
+        return self.dao_parts + self.xtn_parts
+
+
+CAPPED: Final = Distribution(600_000_000, 200_000_000, 1, 1)
+"""Two coins each: feature 20."""
+ADJUSTED: Final = Distribution(2_000_000_000, 800_000_000, 5, 1)
+"""Ten coins for the DAO, two for the XTN buy-back, eight for the miner: feature 26."""
 
 
 class Shares(msgspec.Struct, frozen=True):
@@ -69,7 +89,10 @@ def next_reward(current: int, votes: Iterable[int], rewards: Rewards) -> int:
 
 
 def reward_multiplier(height: int, activations: Mapping[int, int], settings: Functionality) -> int:
-    """Return 10 while the reward is boosted, 1 otherwise."""
+    """Return 10 while the reward is boosted, 1 otherwise: feature 26 ends that."""
+    adjusted = activations.get(Feature.ADJUSTED_REWARD_DISTRIBUTION)
+    if adjusted is not None and adjusted <= height:
+        return 1
     start = activations.get(Feature.BOOST_BLOCK_REWARD)
     if start is not None and start <= height < start + settings.block_reward_boost_period:
         return BOOST
@@ -87,19 +110,19 @@ def shares(
 
     if not active(Feature.BLOCK_REWARD_DISTRIBUTION):
         return Shares(reward * factor, 0, 0)
-    if not active(Feature.CAPPED_REWARDS):
-        part = reward // 3
-    elif reward < GUARANTEED_MINER_REWARD:
-        part = 0
-    elif reward < FULL_REWARD:
-        part = (reward - GUARANTEED_MINER_REWARD) // 2
+    if active(Feature.CAPPED_REWARDS):
+        rule = ADJUSTED if active(Feature.ADJUSTED_REWARD_DISTRIBUTION) else CAPPED
+        part = max(0, min(reward, rule.full) - rule.guaranteed) // rule.parts
+        dao, xtn = part * rule.dao_parts, part * rule.xtn_parts
     else:
-        part = MAX_ADDRESS_SHARE
+        dao = xtn = reward // 3
     ceased = (
         active(Feature.CEASE_XTN_BUYBACK)
         and height
         >= activations[Feature.BLOCK_REWARD_DISTRIBUTION] + settings.xtn_buyback_reward_period
     )
-    dao = part if settings.dao_address is not None else 0
-    xtn = part if settings.xtn_buyback_address is not None and not ceased else 0
+    if settings.dao_address is None:
+        dao = 0
+    if settings.xtn_buyback_address is None or ceased:
+        xtn = 0
     return Shares((reward - dao - xtn) * factor, dao * factor, xtn * factor)

@@ -322,6 +322,9 @@ def _shared_reward(
 
 def _voted_reward(chain: Ancestors, start: int) -> int:
     parent, settings = chain.height, chain.network.rewards
+    if chain.rules.activations().get(Feature.ADJUSTED_REWARD_DISTRIBUTION) == parent + 1:
+        # Once, whatever the votes; later votes change it from there.
+        return rewards.ADJUSTED.full
     # The genesis block has none. Votes can also reduce the reward to zero.
     first = parent + 1 <= max(start, 2)
     current = settings.initial if first else chain.meta(parent).reward
