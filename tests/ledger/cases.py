@@ -81,6 +81,7 @@ NETWORKS = {
     "ride 6": network(range(1, 18)),
     "unsponsored": network(range(1, 18), feature_check_blocks_period=1_000),
     "light": network(range(1, 23)),
+    "adjusted": network((*range(1, 23), 26)),
 }
 
 

@@ -17,6 +17,8 @@ from coincurve import PrivateKey, PublicKey
 from soliton.crypto.errors import CryptoError
 
 ORDER: Final = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
+HALF_ORDER: Final = ORDER // 2
+"""Of the two forms of a signature the one with an ``s`` up to this is canonical."""
 FIELD: Final = 2**256 - 2**32 - 977
 PUBLIC_KEY_LENGTH: Final = 64
 PRIVATE_KEY_LENGTH: Final = 32

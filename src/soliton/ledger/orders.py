@@ -15,7 +15,7 @@ from typing import Final
 from soliton.chain.addresses import ETHEREUM_KEY_BITS, Address, from_public_key
 from soliton.chain.errors import OrderInvalid
 from soliton.chain.features import Feature
-from soliton.chain.orders import Order, PriceMode, Side
+from soliton.chain.orders import PLAIN_SIGNATURE_LENGTH, Order, PriceMode, Side
 from soliton.chain.values import MAX_I64, AssetId
 from soliton.crypto import base58, curve25519
 from soliton.crypto.curve25519 import SignedMessage
@@ -81,10 +81,15 @@ def _describe(order: Order) -> str:
 
 def check_recovery(order: Order, rules: Rules) -> None:
     """Raise ``TransactionRejected`` for Ethereum signatures that early rules did not accept: public
-    keys with leading zeros (``ETHEREUM_KEY_BITS``), and recovery ids other than 27 and 28.
+    keys with leading zeros (``ETHEREUM_KEY_BITS``), and recovery ids other than 27 and 28; and for
+    those that later ones do not: in a longer form than ``PLAIN_SIGNATURE_LENGTH``.
     """
     signature = order.eip712_signature
-    if signature is None or rules.has(Feature.CONSENSUS_IMPROVEMENTS):
+    if signature is None:
+        return
+    if rules.refuses_variants and len(signature) > PLAIN_SIGNATURE_LENGTH:
+        raise TransactionRejected("Invalid order signature format")
+    if rules.has(Feature.CONSENSUS_IMPROVEMENTS):
         return
     if int.from_bytes(order.sender_public_key, "big").bit_length() < ETHEREUM_KEY_BITS:
         raise TransactionRejected("Invalid public key for Ethereum orders")

@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from soliton.chain import blocks
-from soliton.chain.features import IMPLEMENTED, Feature
+from soliton.chain.features import IMPLEMENTED, ONE_FORM, Feature
 from soliton.chain.networks.model import Fees, Functionality, Network
 from soliton.consensus.generation import GenerationPeriod, period_at
 from soliton.consensus.header_check import HeaderRules
@@ -96,6 +96,11 @@ class Rules(msgspec.Struct, frozen=True):
     def has(self, feature: Feature) -> bool:
         """Whether a feature is active."""
         return feature in self.features
+
+    @property
+    def refuses_variants(self) -> bool:
+        """Whether signatures of Ethereum wallets have one form only (``ONE_FORM``)."""
+        return not self.features.isdisjoint(ONE_FORM)
 
 
 class RuleBook:

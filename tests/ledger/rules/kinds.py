@@ -14,6 +14,7 @@ import pytest
 
 from soliton.chain import orders, typed_data
 from soliton.chain.addresses import Address, Alias, from_public_key, public_key_hash
+from soliton.chain.ethereum_encoding import read_rlp_list, rlp_list, rlp_number
 from soliton.chain.function_calls import FunctionCall
 from soliton.chain.orders import Order, PriceMode, Side
 from soliton.chain.transactions import codec, ethereum
@@ -334,7 +335,8 @@ def order_of(side: Side, given: dict[str, Any]) -> Order:
     if get("wallet", False):
         number = secp256k1.sign(WALLET, typed_data.order_hash(order))
         last = number.recovery_id + get("v", 27)
-        signature = number.r.to_bytes(32, "big") + number.s.to_bytes(32, "big") + bytes((last,))
+        half = get("half", 32)
+        signature = number.r.to_bytes(half, "big") + number.s.to_bytes(half, "big") + bytes((last,))
         return orders.build(msgspec.structs.replace(order, eip712_signature=signature))
     signed = orders.sign(order, get("signer", owner).private_key)
     return msgspec.structs.replace(signed, proofs=get("order_proofs", signed.proofs))
@@ -362,7 +364,7 @@ def _ethereum(given: dict[str, Any]) -> AnyTransaction:
         recipient = to.rjust(32, b"\0")
         data = ethereum.TRANSFER_SELECTOR + recipient + get("amount", 1).to_bytes(32, "big")
         to = token
-    return ethereum.sign(
+    signed = ethereum.sign(
         get("wallet_key", WALLET),
         chain_id=get("chain_id", R),
         timestamp=TIME + get("later", 0),
@@ -371,6 +373,18 @@ def _ethereum(given: dict[str, Any]) -> AnyTransaction:
         value=get("value", 0 if data else 10**18),
         data=data + get("surplus", b""),
     )
+    if not get("high") and not get("more_v"):
+        return signed
+    # Other forms of the same signature.
+    v, s = signed.payload.v + get("more_v", 0), signed.payload.s
+    if get("high"):
+        odd = (v - ethereum.EIP155_OFFSET) % 2
+        v, s = v + 1 - 2 * odd, secp256k1.ORDER - s
+    items = read_rlp_list(signed.payload.encoded)
+    changed = [*items[:6], rlp_number(v), items[7], rlp_number(s)]
+    other = ethereum.from_rlp(rlp_list(changed), signed.chain_id)
+    assert other.sender_public_key == signed.sender_public_key
+    return other
 
 
 def make(kind: str, given: dict[str, Any]) -> AnyTransaction:

@@ -38,6 +38,14 @@ ride 6 | wallet_key=(79).to_bytes(32, "big") | BalanceErrors
 devnet | fee=FEE - 1 | TransactionRejected Fee for EthereumTransaction (99999 in WAVES) does not ex
 devnet | fee=0 | InsufficientFee insufficient fee
 devnet | others=10 * COIN, value=10**19 - 10**15 | ok
+finality | | ok
+light | high=True | ok
+finality | high=True | TransactionRejected Non-canonical ECDSA signature
+adjusted | high=True | TransactionRejected Non-canonical ECDSA signature
+light | more_v=2**32 | ok
+finality | more_v=2**32 | TransactionRejected Transaction chain ID Some(2147483730) does
+finality | more_v=2**32, high=True | TransactionRejected Transaction chain ID Some
+finality | data=b"call", fee=500000, yours=DAPP, high=True | TransactionRejected Non-canonical ECDSA
 devnet | chain_id=87 | TransactionRejected Address belongs to another network: expected: 82(R), act
 devnet | later=5400001 | Mistiming Transaction timestamp 1700005400001 is more than 5400000ms in th
 devnet | seen_at=5 | AlreadyInState Transaction

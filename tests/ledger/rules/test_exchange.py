@@ -124,6 +124,10 @@ devnet | version=3, orders=4, buy_wallet=True, buy_v=0 | ok
 ride 6 | version=3, orders=4, buy_wallet=True, buy_v=2 * R + 35 | TransactionRejected Invalid order
 devnet | version=3, orders=4, buy_wallet=True, buy_v=2 * R + 35 | ok
 devnet | version=3, orders=4, buy_wallet=True, buy_v=200 | BalanceErrors
+light | version=3, orders=4, buy_wallet=True, buy_half=64 | ok
+finality | version=3, orders=4, buy_wallet=True | ok
+finality | version=3, orders=4, buy_wallet=True, buy_half=64 | TransactionRejected Invalid order
+adjusted | version=3, orders=4, sell_wallet=True, sell_half=64 | TransactionRejected Invalid order
 devnet | seen_at=5 | AlreadyInState Transaction
 devnet | later=-7200001 | ok
 devnet | later=-2**63 - TIME | ok

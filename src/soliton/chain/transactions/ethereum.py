@@ -67,6 +67,7 @@ TRANSFER_DATA_LENGTH: Final = SELECTOR_LENGTH + 2 * WORD
 _FIELDS: Final = 9
 _NATIVE_ASSET: Final = bytes(32)
 _LAST_LEGACY_V: Final = 28
+_V_WITHOUT_CHAIN: Final = (27, 28)
 _LENGTH_OF_RESTRICTED: Final = len(b"restricted")
 
 
@@ -124,8 +125,8 @@ def from_rlp(data: bytes, chain_id: int) -> AnyTransaction:
         raise FormatError("a number with more than 64 bits")
     if len(to) != PUBLIC_KEY_HASH_LENGTH:
         raise FormatError(f"an Ethereum address of {len(to)} bytes")
-    if v >= EIP155_OFFSET and _claimed_chain_id(v) != chain_id:
-        raise WrongChainId(chain_id, _claimed_chain_id(v))
+    if v >= EIP155_OFFSET and _chain_byte(v) != chain_id:
+        raise WrongChainId(chain_id, _chain_byte(v))
     body = rlp_list([*items[:6], rlp_number(chain_id), b"", b""])
     sender = (
         secp256k1.recover(keccak256(body), r, s, recovery_id(v, chain_id)) if items[8] else None
@@ -157,10 +158,19 @@ def recovery_id(v: int, chain_id: int) -> int:
     return (v - 2 * chain_id - EIP155_OFFSET + 2**31) % 2**32 - 2**31
 
 
-def _claimed_chain_id(v: int) -> int:
-    """Return the chain id that ``v`` holds: one byte of a division of 64-bit numbers."""
-    twice = wrapped(wrapped(v) - EIP155_OFFSET)
-    return (twice // 2 if twice >= 0 else -(-twice // 2)) % 2**8
+def claimed_chain_id(v: int) -> int | None:
+    """Return the whole chain id that ``v`` holds, by a division of 64-bit numbers; ``None`` if it
+    holds none.
+    """
+    number = wrapped(v)
+    if number in _V_WITHOUT_CHAIN:
+        return None
+    twice = wrapped(number - EIP155_OFFSET)
+    return twice // 2 if twice >= 0 else -(-twice // 2)
+
+
+def _chain_byte(v: int) -> int:
+    return (claimed_chain_id(v) or 0) % 2**8
 
 
 def _read_s(item: bytes) -> int:

@@ -16,10 +16,12 @@ from soliton.chain.transactions.ethereum import (
     Ethereum,
     EthereumCall,
     EthereumTransfer,
+    claimed_chain_id,
 )
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
+from soliton.crypto.secp256k1 import HALF_ORDER
 from soliton.ledger import invocation, script_runs
 from soliton.ledger.context import Context, TypeRules
 from soliton.ledger.errors import TransactionRejected
@@ -50,11 +52,21 @@ def _charged_assets(
     return () if asset_id is None else (asset_id,)
 
 
-def _check_key(transaction: AnyTransaction, rules: Rules) -> None:
+def _check_signature(transaction: AnyTransaction, rules: Rules) -> None:
     number = int.from_bytes(transaction.sender_public_key, "big")
     # Early rules refused keys that are shorter as a two's complement number.
     if number.bit_length() < ETHEREUM_KEY_BITS and not rules.has(Feature.CONSENSUS_IMPROVEMENTS):
         raise TransactionRejected("Invalid public key")
+    if not rules.refuses_variants:
+        return
+    payload: Ethereum = transaction.payload
+    claimed, own = claimed_chain_id(payload.v), transaction.chain_id
+    if claimed is not None and claimed != own:
+        raise TransactionRejected(
+            f"Transaction chain ID Some({claimed}) does not match current chain ID {own}"
+        )
+    if payload.s > HALF_ORDER:
+        raise TransactionRejected("Non-canonical ECDSA signature")
 
 
 def _transfer(
@@ -80,7 +92,7 @@ def _transfer(
 def _apply(
     transaction: AnyTransaction, overlay: Overlay, portfolio: Portfolio, context: Context
 ) -> Invoked | int:
-    _check_key(transaction, context.rules)
+    _check_signature(transaction, context.rules)
     action = transaction.payload.action
     if isinstance(action, EthereumTransfer):
         return _transfer(transaction, overlay, portfolio, context)
