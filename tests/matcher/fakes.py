@@ -121,6 +121,8 @@ class FakeCore:
         self.placing = self.canceling = self.queries = self.database = self
         self.settlement = self.snapshots = self.effects = self
         self.final = 5
+        self.is_node_silent = False
+        self.commands_waiting = 0
         self.quarantine = Quarantine(self.settings.directory)
         self.public_key, self.address = MATCHER.public_key, address_of(MATCHER)
         self.time = NOW

@@ -25,7 +25,7 @@ from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.quarantine import Quarantine
 from soliton.matcher.records import OrderInfo, ServiceStatus
 from soliton.matcher.recovery import identity_of
-from soliton.matcher.rest.metrics import core_metrics
+from soliton.matcher.rest.app import build_app
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import NodeAccess
 from soliton.matcher.stores import reading
@@ -33,6 +33,7 @@ from soliton.matching import errors
 from soliton.matching.commands import CancelSource
 from soliton.matching.errors import MatcherError
 from soliton.matching.model import OrderStatus
+from tests.api.client import call
 from tests.matcher.kit import (
     ALICE,
     BOB,
@@ -455,8 +456,8 @@ async def test_a_command_that_cannot_be_applied_is_set_aside(
     async with running(settings, node) as matcher:
         assert await _books(matcher) == before
         assert [each.offset for each in matcher.quarantine.all()] == [1]
-        figures = {each.name: [s.value for s in each.samples] for each in core_metrics(matcher)}
-        assert figures["soliton_matcher_commands_quarantined"] == [1]
+        shown = (await call(build_app(matcher).gate, "GET /metrics")).body.decode()
+        assert "\nsoliton_matcher_commands_quarantined 1\n" in shown
     async with reading(settings) as (_, batches):
         offsets = [record.offset async for batch in batches for record in batch]
     assert offsets == [0, 2]

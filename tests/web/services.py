@@ -7,6 +7,7 @@ from collections.abc import Callable
 from soliton.web.answers import Answer, BodyLimits, Unread, Whole
 from soliton.web.cors import CLOSED
 from soliton.web.request import Request
+from soliton.web.traffic import Traffic
 
 
 class Simple:
@@ -17,6 +18,7 @@ class Simple:
     body_limits = BodyLimits(1024 * 1024)
 
     def __init__(self, respond: Callable[[Request], Answer]) -> None:
+        self.traffic = Traffic()
         self._respond = respond
 
     def respond(self, request: Request) -> Answer:

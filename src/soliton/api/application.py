@@ -55,6 +55,7 @@ from soliton.web.cors import with_cors
 from soliton.web.number_strings import Accepted, accepted
 from soliton.web.request import FORM_URLENCODED, header_text
 from soliton.web.routing import Router
+from soliton.web.traffic import RouteName
 from soliton.web.types import Headers
 from soliton.web.websocket import accept_key
 
@@ -116,11 +117,11 @@ class Application:
         self.cors = context.cors
         self.body_limits = BodyLimits(context.limits.body_bytes)
         self.routes = tuple(routes)
-        compiled = [CompiledRoute(route, number) for number, route in enumerate(routes)]
-        context.traffic.count_routes(
-            [(",".join(sorted(each.methods)), each.route.path) for each in compiled]
+        compiled = [CompiledRoute(route, number) for number, route in enumerate(routes, 1)]
+        self.traffic = context.traffic
+        self.traffic.count_routes(
+            [RouteName(",".join(sorted(each.methods)), each.route.path) for each in compiled]
         )
-        self._calls = context.traffic.calls
         self._router = Router((each.route.path, each) for each in compiled)
         self._guarded = tuple(guarded)
         self._tags = StateTags()
@@ -356,7 +357,8 @@ class Application:
                 raise invalid_request(
                     f"the body has to be JSON, with `Content-Type: application/json`: {rejection}"
                 ) from rejection
-        self._calls[route.number] += 1
+        request.route = route.number
+        self.traffic.begin(route.number)
         if route.of_chain and self.context.node is not None:
             request.tag = self._tags.tag(self.context.node.chain, request.accepts)
             known = request.headers.get(b"if-none-match")
@@ -417,7 +419,6 @@ def _render(result: object, accepts: Accepted) -> object:
 
 
 def _error_answer(error: ApiError, request: Request) -> Whole:
-    request.context.traffic.count_error(error.kind.status)
     after = error.retry_after
     headers: Headers = () if after is None else ((b"retry-after", b"%d" % after),)
     return json_answer(error.body(), request.accepts, error.kind.status, headers)

@@ -18,13 +18,13 @@ from soliton.api.sources import Sources
 from soliton.api.texts import Texts
 from soliton.api.thread_pool import ThreadPool
 from soliton.api.time_slices import TimeSlices
-from soliton.api.traffic import Traffic
 from soliton.api.waiting import Waiting
 from soliton.controls.control import Controls
 from soliton.node.node import Node, system_clock
 from soliton.node.rest_settings import ApiLimits
 from soliton.parallel.signatures import SignatureChecker
 from soliton.web.cors import Cors
+from soliton.web.traffic import Traffic
 
 EXPOSED_HEADERS = ("ETag", "Link", "Retry-After", "X-Hint")
 """Response headers that pages of other origins may read."""

@@ -1,7 +1,7 @@
 """The metrics of ``/metrics``: name, meaning, and how each is read.
 
-What lives here: the list, and the page ``docs/reference/metrics.md`` generated from it (run this
-module to write it). What does not: the text form (``soliton.web.prometheus``), counting.
+What lives here: the list. What does not: the metrics that every service has
+(``soliton.web.monitoring``), the text form (``soliton.web.prometheus``), counting.
 """
 
 from __future__ import annotations
@@ -11,86 +11,68 @@ from typing import Any, Final, NamedTuple
 
 from soliton import __version__
 from soliton.api.context import ApiContext
-from soliton.api.traffic import Resource
 from soliton.node.node import Node
 from soliton.node.peering import NetworkFigures, Peering
+from soliton.web.monitoring import HTTP_METRICS, PROCESS_METRICS, Metric, figures
 from soliton.web.prometheus import COUNTER, GAUGE, Figure, Sample
 
 _MS: Final = 1_000
-_MICRO: Final = 1_000_000
-
-Read = Callable[[ApiContext, Node], Iterable[Sample]]
 
 
-class Metric(NamedTuple):
-    """A metric of a node and how it is read."""
+class Subject(NamedTuple):
+    """What is read: an API, and its node."""
 
-    name: str
-    kind: str
-    help: str
-    read: Read
-    labels: tuple[str, ...] = ()
+    context: ApiContext
+    node: Node
 
 
-def figures(context: ApiContext, node: Node) -> Iterator[Figure]:
+def all_figures(context: ApiContext, node: Node) -> Iterator[Figure]:
     """The current values of all metrics."""
-    for metric in METRICS:
-        yield Figure(metric.name, metric.kind, metric.help, metric.read(context, node))
+    yield from figures(METRICS, Subject(context, node))
+    yield from figures(HTTP_METRICS, context.traffic)
+    yield from figures(PROCESS_METRICS, context.traffic)
+
+
+Read = Callable[[Subject], Iterable[Sample]]
 
 
 def _of(read: Callable[[Node], float]) -> Read:
-    return lambda _context, node: (Sample(read(node)),)
+    return lambda it: (Sample(read(it.node)),)
 
 
 def _of_api(read: Callable[[ApiContext], float]) -> Read:
-    return lambda context, _node: (Sample(read(context)),)
+    return lambda it: (Sample(read(it.context)),)
 
 
-def _of_processes(resource: Resource, unit: int = 1) -> Read:
-    def read(context: ApiContext, _node: Node) -> Iterable[Sample]:
-        used = context.traffic.used(resource)
-        if used is not None:
-            yield Sample(used / unit if unit > 1 else used)
-
-    return read
-
-
-def _build(_context: ApiContext, node: Node) -> Iterable[Sample]:
-    labels = {"version": __version__, "network": node.network.name, "interface": node.agent}
+def _build(it: Subject) -> Iterable[Sample]:
+    network, agent = it.node.network.name, it.node.agent
+    labels = {"version": __version__, "service": "node", "network": network, "interface": agent}
     yield Sample(1, labels)
 
 
-def _departures(_context: ApiContext, node: Node) -> Iterable[Sample]:
-    yield Sample(node.counters.mined, {"why": "mined"})
-    yield Sample(node.counters.invalid, {"why": "invalid"})
+def _departures(it: Subject) -> Iterable[Sample]:
+    yield Sample(it.node.counters.mined, {"why": "mined"})
+    yield Sample(it.node.counters.invalid, {"why": "invalid"})
 
 
-def _requests(context: ApiContext, _node: Node) -> Iterable[Sample]:
-    """Requests of the routes that have been called at least once."""
-    for methods, path, calls in context.traffic.called():
-        yield Sample(calls, {"methods": methods, "route": path})
-
-
-def _errors(context: ApiContext, _node: Node) -> Iterable[Sample]:
-    for status, count in context.traffic.errors():
-        yield Sample(count, {"status": str(status)})
-
-
-def _peers(_context: ApiContext, node: Node) -> Iterable[Sample]:
+def _peers(it: Subject) -> Iterable[Sample]:
+    node = it.node
     peers = [] if node.peering is None else node.peering.connected()
     inbound = sum(peer.inbound for peer in peers)
     yield Sample(inbound, {"direction": "in"})
     yield Sample(len(peers) - inbound, {"direction": "out"})
 
 
-def _scores(_context: ApiContext, node: Node) -> Iterable[Sample]:
+def _scores(it: Subject) -> Iterable[Sample]:
+    node = it.node
     own = int.from_bytes(node.chain.meta(node.chain.height).score, "big")
     yield Sample(own, {"whose": "own"})
     if node.peering is not None:
         yield Sample(node.peering.best_score(), {"whose": "best peer"})
 
 
-def _heights(_context: ApiContext, node: Node) -> Iterable[Sample]:
+def _heights(it: Subject) -> Iterable[Sample]:
+    node = it.node
     yield Sample(node.chain.height, {"whose": "own"})
     if node.peering is not None:
         yield Sample(node.chain.height + node.peering.lag(), {"whose": "best peer"})
@@ -98,12 +80,12 @@ def _heights(_context: ApiContext, node: Node) -> Iterable[Sample]:
 
 def _of_peering(read: Callable[[Peering], float]) -> Read:
     """A value of a node with a network."""
-    return lambda _context, node: () if node.peering is None else (Sample(read(node.peering)),)
+    return lambda it: () if it.node.peering is None else (Sample(read(it.node.peering)),)
 
 
 def _of_network(read: Callable[[NetworkFigures], Iterable[Sample]]) -> Read:
     """Figures of a node with a network."""
-    return lambda _context, node: () if node.peering is None else read(node.peering.figures())
+    return lambda it: () if it.node.peering is None else read(it.node.peering.figures())
 
 
 def _each(label: str, counts: Mapping[Any, int], **labels: str) -> Iterator[Sample]:
@@ -121,9 +103,9 @@ def _message_bytes(figures: NetworkFigures) -> Iterator[Sample]:
     yield from _each("kind", figures.bytes_out, direction="out")
 
 
-METRICS: Final = (
+METRICS: Final[tuple[Metric[Subject], ...]] = (
     Metric("soliton_build_info", GAUGE, "Always 1; the labels are the version", _build,
-           ("version", "network", "interface")),
+           ("version", "service", "network", "interface")),
     Metric("soliton_start_time_seconds", GAUGE, "Start time of the node, seconds since 1970",
            _of(lambda node: node.started_at / _MS)),
     Metric("soliton_clock_offset_seconds", GAUGE,
@@ -186,54 +168,11 @@ METRICS: Final = (
            _of_network(lambda figures: _each("depth", figures.forks)), ("depth",)),
     Metric("soliton_p2p_blames_total", COUNTER, "Misbehaving peers, by consequence",
            _of_network(lambda figures: _each("verdict", figures.blames)), ("verdict",)),
-    Metric("soliton_http_requests_total", COUNTER, "Requests, by route", _requests,
-           ("methods", "route")),
-    Metric("soliton_http_errors_total", COUNTER, "Requests that got an error with a code",
-           _errors, ("status",)),
     Metric("soliton_event_streams", GAUGE, "Clients of /events",
            _of_api(lambda context: context.event_streams.open)),
     Metric("soliton_event_streams_dropped_total", COUNTER, "Slow clients of /events, disconnected",
            _of_api(lambda context: context.event_streams.dropped)),
     Metric("soliton_waiting_requests", GAUGE, "Requests that wait for a transaction or a block",
            _of_api(lambda context: context.waiting.count)),
-    Metric("process_cpu_seconds_total", COUNTER, "CPU time of the process, user and system",
-           _of_processes(Resource.CPU_MICROSECONDS, _MICRO)),
-    Metric("process_resident_memory_bytes", GAUGE, "Memory in use, pages of the store included",
-           _of_processes(Resource.RESIDENT_BYTES)),
-    Metric("process_open_fds", GAUGE, "Open files and connections",
-           _of_processes(Resource.OPEN_FILES)),
-    Metric("process_max_fds", GAUGE, "Limit on open files", _of_processes(Resource.FILE_LIMIT)),
 )  # fmt: skip
 """In the order of ``/metrics``."""
-
-
-def metrics_reference() -> str:
-    """The text of ``docs/reference/metrics.md``."""
-    lines = [
-        "# Metrics",
-        "",
-        "`GET /metrics` exports metrics of the running node in the text format of Prometheus.",
-        "Counters start at 0 with the node. Metrics of the process exist where the system reports",
-        "them. With `rest-api.workers` all metrics are totals of the node and its workers,",
-        "whichever answers; pages of the store are in the memory of each of them.",
-        "This page is generated from `soliton.api.metrics`.",
-        "",
-        "| name | kind | labels | meaning |",
-        "|---|---|---|---|",
-    ]
-    for metric in METRICS:
-        labels = ", ".join(f"`{label}`" for label in metric.labels)
-        lines.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |")
-    lines += [
-        "",
-        "`/livez` tells whether the process answers, `/readyz` whether it is ready for requests:",
-        "see [the routes](rest.md).",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    from pathlib import Path
-
-    Path("docs/reference/metrics.md").write_text(metrics_reference(), encoding="utf-8")

@@ -119,7 +119,6 @@ def _answer(request: Request, transaction: AnyTransaction, outcome: Outcome) -> 
         raise NODE_NOT_REACHABLE.error()
     if outcome.status == HTTPStatus.OK:
         return codec.to_json(transaction)
-    request.context.traffic.count_error(outcome.status)
     if request.accepts is Accepted.STRINGS:
         return Whole(with_strings(outcome.text), JSON_WITH_STRINGS, outcome.status)
     return Whole(outcome.text, APPLICATION_JSON, outcome.status)

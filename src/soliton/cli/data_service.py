@@ -87,6 +87,14 @@ class WrongNumber(InputError):
     metavar="SECONDS",
     help="Longer queries are answered with 504.",
 )
+@click.option(
+    "--max-block-age",
+    type=Seconds(0, 10_000_000),
+    default=0.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="/readyz answers 503 if the newest block is older; 0 means no limit.",
+)
 @log_options
 def data_service(
     dsn: str | None,
@@ -100,6 +108,7 @@ def data_service(
     rate_threshold: str,
     pool: int,
     statement_timeout: float,
+    max_block_age: float,
 ) -> None:
     """Serve /v0: assets, pairs, candles, rates, transactions, from the export's database."""
     from soliton.cli.export_run import check_driver
@@ -111,7 +120,7 @@ def data_service(
 
     configure_log(current_log())
     rates = RateSettings(rate_base, rate_threshold_asset, _amount(rate_threshold))
-    settings = DataServiceSettings(matcher, rates)
+    settings = DataServiceSettings(matcher, rates, max_block_age)
     if (dsn is None) == (from_node is None):
         raise UsageProblem("one of --dsn and --from-node is needed")
     if finalized and from_node is None:
@@ -159,7 +168,8 @@ async def _serve(
     stopped = asyncio.Event()
     call_on_signals(stopped.set)
     pool = Pool(dsn, size, seconds)
-    server = await serve(DataService(pool, settings), *where)
+    service = DataService(pool, settings)
+    server = await serve(service, *where, counters=service.traffic.counters)
     _log.info("data service on http://%s:%d", server.host, server.port)
     end_start_of_service()
     try:

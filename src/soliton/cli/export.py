@@ -14,6 +14,7 @@ import click
 from soliton.cli.chain_source import ChainSource, chain_options, finalized_option
 from soliton.cli.logs import log_options
 from soliton.cli.quantities import MILLISECONDS, WholeRange
+from soliton.cli.watching import Address, metrics_option
 
 _DSN: Final = click.option(
     "--dsn",
@@ -33,6 +34,7 @@ _DSN: Final = click.option(
 @click.option(
     "--asset-storage", default="", metavar="ADDRESS", help="The account with the assets' tickers."
 )
+@metrics_option
 @log_options
 def export_postgres(
     dsn: str,
@@ -41,12 +43,19 @@ def export_postgres(
     once: bool,
     migrate: bool,
     asset_storage: str,
+    metrics: Address | None,
 ) -> None:
     """Export the chain into PostgreSQL: blocks, microblocks and rollbacks, until stopped."""
     from soliton.cli.export_run import run_export_postgres
 
     run_export_postgres(
-        dsn, where, finalized=finalized, once=once, migrates=migrate, asset_storage=asset_storage
+        dsn,
+        where,
+        finalized=finalized,
+        once=once,
+        migrates=migrate,
+        asset_storage=asset_storage,
+        metrics=metrics,
     )
 
 
@@ -62,17 +71,19 @@ def export_postgres(
 @chain_options
 @finalized_option
 @click.option("--once", is_flag=True, help="End when the file has caught up with the chain.")
+@metrics_option
 @log_options
 def export_ndjson(
     path: Path,
     where: ChainSource,
     finalized: bool,
     once: bool,
+    metrics: Address | None,
 ) -> None:
     """Export the chain into a file with a JSON object in each line, until stopped."""
     from soliton.cli.export_run import run_export_ndjson
 
-    run_export_ndjson(path, where, finalized=finalized, once=once)
+    run_export_ndjson(path, where, finalized=finalized, once=once, metrics=metrics)
 
 
 @click.command("export parquet")
@@ -101,6 +112,7 @@ def export_ndjson(
 @chain_options
 @finalized_option
 @click.option("--once", is_flag=True, help="End when the files have caught up with the chain.")
+@metrics_option
 @log_options
 def export_parquet(
     path: Path,
@@ -109,11 +121,14 @@ def export_parquet(
     where: ChainSource,
     finalized: bool,
     once: bool,
+    metrics: Address | None,
 ) -> None:
     """Export the chain into Parquet files, for DuckDB, Spark and the like, until stopped."""
     from soliton.cli.export_run import run_export_parquet
 
-    run_export_parquet(path, heights, every / 1_000, where, finalized=finalized, once=once)
+    run_export_parquet(
+        path, heights, every / 1_000, where, finalized=finalized, once=once, metrics=metrics
+    )
 
 
 @click.command("export kafka")
@@ -149,6 +164,7 @@ def export_parquet(
 @chain_options
 @finalized_option
 @click.option("--once", is_flag=True, help="End when the topic has caught up with the chain.")
+@metrics_option
 @log_options
 def export_kafka(
     brokers: str,
@@ -161,12 +177,15 @@ def export_kafka(
     where: ChainSource,
     finalized: bool,
     once: bool,
+    metrics: Address | None,
 ) -> None:
     """Export the chain into a Kafka topic, each record exactly once, until stopped."""
     from soliton.cli.export_run import run_export_kafka
 
     address = (brokers, topic, protocol, mechanism, user)
-    run_export_kafka(address, ca_file, replicas, where, finalized=finalized, once=once)
+    run_export_kafka(
+        address, ca_file, replicas, where, finalized=finalized, once=once, metrics=metrics
+    )
 
 
 @click.command("verify postgres")

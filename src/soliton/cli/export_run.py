@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -20,10 +20,12 @@ import click
 
 from soliton.cli.chain_source import ChainSource
 from soliton.cli.chosen import UsageProblem
+from soliton.cli.watching import Address, watched
 from soliton.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from soliton.export.sources import Source
+    from soliton.export.steps import Sink
 
 STOP_SECONDS: Final = 10.0
 """Time limit of the running step once the command is to end."""
@@ -89,21 +91,33 @@ def run_export_postgres(
     once: bool,
     migrates: bool,
     asset_storage: str,
+    metrics: Address | None,
 ) -> None:
     """Export the chain into a database until stopped."""
     check_driver()
     from soliton.export.database import ChainFacts, Database
-    from soliton.export.running import Export
 
     with open_source(where, finalized=finalized) as source, stopping() as stopped:
         facts = ChainFacts(source.network, source.chain_id, source.address_of, asset_storage)
-        Export(
-            source,
-            lambda: Database.open(dsn, facts, migrates=migrates),
-            stopped,
-            print_message,
-            once=once,
-        ).run()
+        open_database = partial(Database.open, dsn, facts, migrates=migrates)
+        _follow(source, open_database, stopped, once=once, metrics=metrics)
+
+
+def _follow(
+    source: Source,
+    open_sink: Callable[[], Sink],
+    stopped: threading.Event,
+    *,
+    once: bool,
+    metrics: Address | None,
+) -> None:
+    """Export until stopped, and serve ``metrics`` meanwhile."""
+    from soliton.export.metrics import Progress
+    from soliton.export.running import Export
+
+    progress = Progress()
+    with watched("export", progress, metrics):
+        Export(source, open_sink, stopped, print_message, once=once, progress=progress).run()
 
 
 @contextmanager
@@ -138,13 +152,14 @@ def background_export(dsn: str, where: ChainSource, *, finalized: bool) -> Itera
                 following.result()
 
 
-def run_export_ndjson(path: Path, where: ChainSource, *, finalized: bool, once: bool) -> None:
+def run_export_ndjson(
+    path: Path, where: ChainSource, *, finalized: bool, once: bool, metrics: Address | None
+) -> None:
     """Export the chain into a file of JSON lines until stopped."""
     from soliton.export.ndjson import NdjsonFile
-    from soliton.export.running import Export
 
     with open_source(where, finalized=finalized) as source, stopping() as stopped:
-        Export(source, partial(NdjsonFile.open, path), stopped, print_message, once=once).run()
+        _follow(source, partial(NdjsonFile.open, path), stopped, once=once, metrics=metrics)
 
 
 def run_export_parquet(
@@ -155,15 +170,15 @@ def run_export_parquet(
     *,
     finalized: bool,
     once: bool,
+    metrics: Address | None,
 ) -> None:
     """Export the chain into Parquet files until stopped."""
     check_driver("pyarrow", "parquet")
     from soliton.export.parquet import Files, ParquetFiles
-    from soliton.export.running import Export
 
     files = Files(path, heights, seconds)
     with open_source(where, finalized=finalized) as source, stopping() as stopped:
-        Export(source, partial(ParquetFiles.open, files), stopped, print_message, once=once).run()
+        _follow(source, partial(ParquetFiles.open, files), stopped, once=once, metrics=metrics)
 
 
 def run_export_kafka(
@@ -174,16 +189,16 @@ def run_export_kafka(
     *,
     finalized: bool,
     once: bool,
+    metrics: Address | None,
 ) -> None:
     """Export the chain into a Kafka topic until stopped."""
     check_driver("aiokafka", "kafka")
     from soliton.export.kafka import Broker, KafkaTopic
-    from soliton.export.running import Export
 
     password = os.environ.get("SOLITON_KAFKA_PASSWORD", "")
     broker = Broker(*address, password, ca_file, replicas)
     with open_source(where, finalized=finalized) as source, stopping() as stopped:
-        Export(source, partial(KafkaTopic.open, broker), stopped, print_message, once=once).run()
+        _follow(source, partial(KafkaTopic.open, broker), stopped, once=once, metrics=metrics)
 
 
 def run_verify_postgres(dsn: str, where: ChainSource) -> None:

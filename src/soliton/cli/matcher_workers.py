@@ -21,6 +21,7 @@ from soliton.matcher.service import Matcher
 from soliton.matcher.settings import RestApi
 from soliton.node.log_settings import LogSettings
 from soliton.web.handoff import SocketHandoff
+from soliton.web.traffic import GAUGES, Traffic
 from soliton.web.upstream import Upstream
 from soliton.web.worker_processes import WorkerContext, prepare
 from soliton.web.worker_service import WorkerService, serve_as_worker
@@ -34,7 +35,14 @@ async def listen(matcher: Matcher) -> tuple[Application, WorkerService]:
     interface = build_app(matcher, service.counters, behind=True)
     program = partial(run_worker, current_log(), api, settings.id, settings.network.chain_id)
     gate = order_server(interface.place)
-    await service.start(interface.gate, gate, program, websockets=CONNECTIONS, proxies=api.proxies)
+    await service.start(
+        interface.gate,
+        gate,
+        program,
+        websockets=CONNECTIONS,
+        gauges=GAUGES,
+        proxies=api.proxies,
+    )
     return interface, service
 
 
@@ -55,9 +63,13 @@ def run_worker(
 async def _serve(
     api: RestApi, server_name: str, chain_id: int, worker: WorkerContext, lifeline: Connection
 ) -> None:
-    counters, handoff = worker.counters(), SocketHandoff(worker.handoff_path)
+    traffic, handoff = Traffic(worker.counters()), SocketHandoff(worker.handoff_path)
+    traffic.note_use()
 
     def make_app(upstream: Upstream, channel: OrderChannel) -> HttpGate:
-        return OrderWorker(api, server_name, chain_id, upstream, channel, counters, handoff).gate
+        return OrderWorker(api, server_name, chain_id, upstream, channel, traffic, handoff).gate
 
-    await serve_as_worker(worker, lifeline, ORDERS, make_app, server_limits(api), counters)
+    limits, counters = server_limits(api), traffic.counters
+    await serve_as_worker(
+        worker, lifeline, ORDERS, make_app, limits, counters, tick=traffic.note_use
+    )

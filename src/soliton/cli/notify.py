@@ -14,6 +14,7 @@ from soliton.cli.chain_source import ChainSource, chain_options
 from soliton.cli.chosen import UsageProblem
 from soliton.cli.logs import log_options
 from soliton.cli.quantities import CONFIRMATIONS, MILLISECONDS, Confirmations, WholeRange
+from soliton.cli.watching import Address, metrics_option
 
 
 @click.command()
@@ -72,6 +73,7 @@ from soliton.cli.quantities import CONFIRMATIONS, MILLISECONDS, Confirmations, W
 )
 @chain_options
 @click.option("--once", is_flag=True, help="End when all present notices are sent.")
+@metrics_option
 @log_options
 def notify(
     url: str | None,
@@ -88,6 +90,7 @@ def notify(
     timeout: int,
     where: ChainSource,
     once: bool,
+    metrics: Address | None,
 ) -> None:
     """Notify a web server or a program of events on the chain: at least once, in order."""
     from soliton.cli.notify_run import Destination, run_notify
@@ -117,6 +120,7 @@ def notify(
         from_height=from_height,
         confirmations=confirmations,
         once=once,
+        metrics=metrics,
     )
 
 

@@ -15,6 +15,7 @@ from soliton.chain.errors import AddressError
 from soliton.cli.chain_source import ChainSource
 from soliton.cli.export_run import open_source, print_message, stopping
 from soliton.cli.quantities import Confirmations
+from soliton.cli.watching import Address, watched
 from soliton.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def run_notify(
     from_height: int | None,
     confirmations: Confirmations,
     once: bool,
+    metrics: Address | None,
 ) -> None:
     """Send notices of the chain until stopped; ``addresses`` are all that the options name.
 
@@ -49,6 +51,7 @@ def run_notify(
     """
     from soliton.export.confirmed import Confirmed, Finalized
     from soliton.export.delivery import Courier
+    from soliton.export.metrics import Progress
     from soliton.export.notices import COMPLETE
     from soliton.export.outbox import Outbox
     from soliton.export.running import Export
@@ -63,16 +66,19 @@ def run_notify(
         source: Source = (
             Confirmed(chain, confirmations) if isinstance(confirmations, int) else Finalized(chain)
         )
-        courier = Courier(cursor, receiver, stopped, print_message)
+        progress = Progress()
+        courier = Courier(cursor, receiver, stopped, print_message, progress)
         courier.start()
         try:
-            Export(
-                source,
-                lambda: Outbox.open(cursor, source, interests, from_height),
-                stopped,
-                print_message,
-                once=once,
-            ).run()
+            with watched("notify", progress, metrics):
+                Export(
+                    source,
+                    lambda: Outbox.open(cursor, source, interests, from_height),
+                    stopped,
+                    print_message,
+                    once=once,
+                    progress=progress,
+                ).run()
         except BaseException:
             stopped.set()
             raise

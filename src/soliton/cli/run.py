@@ -85,7 +85,10 @@ async def start_signer(settings: Settings, node_url: str) -> RunningService:
     app.begin()
     try:
         tls = None if settings.signer.tls is None else server_tls(settings.signer.tls)
-        server = await serve(app, *where, SERVER_LIMITS, close=app.close, tls=tls)
+        counters = app.traffic.counters
+        server = await serve(
+            app, *where, SERVER_LIMITS, counters=counters, close=app.close, tls=tls
+        )
         if settings.signer.unix_socket is None:
             return server
         return await with_socket(server, app, settings.signer.unix_socket)

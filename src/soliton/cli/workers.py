@@ -25,7 +25,6 @@ from soliton.api.readers import (
     reader_routes,
     transaction_server,
 )
-from soliton.api.traffic import GAUGES, Traffic
 from soliton.cli.logs import configure_log, current_log
 from soliton.cli.process import run_program
 from soliton.cli.rest_api import api_context, server_limits
@@ -33,6 +32,7 @@ from soliton.node.node import Node
 from soliton.node.settings import Settings, WalletSettings
 from soliton.node.wallet import Wallet
 from soliton.storage.errors import StoreBusy
+from soliton.web.traffic import GAUGES, Traffic
 from soliton.web.upstream import CLIENT_HEADER, Upstream
 from soliton.web.worker_processes import WorkerContext, prepare
 from soliton.web.worker_service import WorkerService, serve_as_worker

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -20,6 +21,7 @@ from soliton.data_service.candles import Candles, Market
 from soliton.data_service.errors import BadRequest, DatabaseAway, NotFound, QueryTimeout
 from soliton.data_service.formats import Format, encode_json, read_format
 from soliton.data_service.kinds import BY_PATH, Kind
+from soliton.data_service.metrics import METRICS, Monitored
 from soliton.data_service.openapi import document
 from soliton.data_service.pairs import Pairs
 from soliton.data_service.parameters import MAX_TEXT, Query, read_values
@@ -28,8 +30,10 @@ from soliton.data_service.rates import Rates, RateSettings
 from soliton.data_service.transactions import Transactions
 from soliton.web.answers import Answer, Awaited, BodyLimits, Unread, Whole
 from soliton.web.cors import Cors, with_cors
+from soliton.web.monitoring import ROUTES, Monitor, figures
 from soliton.web.request import RejectionError, Request
 from soliton.web.routing import Router
+from soliton.web.traffic import RouteName, Traffic
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 _PREFIX: Final = "/v0"
@@ -48,15 +52,19 @@ Handler = Callable[[Query, Format, tuple[str, ...]], Awaitable[object]]
 
 
 class DataServiceSettings(NamedTuple):
-    """``matcher`` is the default matcher of pairs and candles."""
+    """``matcher`` is the default matcher of pairs and candles; the service is not ready when the
+    database's newest block is older than ``max_block_age`` seconds (0: however old it is).
+    """
 
     matcher: str = ""
     rates: RateSettings = RateSettings()
+    max_block_age: float = 0.0
 
 
 class _Route(NamedTuple):
     handler: Handler
     posts: bool
+    number: int
 
 
 class DataService:
@@ -76,7 +84,18 @@ class DataService:
         self._candles = Candles(pool, self._assets)
         self._rates = Rates(pool, self._assets, settings.rates)
         self._transactions = Transactions(pool, self._assets, self._aliases)
-        self._router = Router(self._routes())
+        routes = self._routes()
+        self._router = Router(routes)
+        names = [RouteName("GET,POST" if it.posts else "GET", path) for path, it in routes]
+        self.traffic = Traffic(routes=[*names, *ROUTES])
+        monitored = Monitored(pool, settings.max_block_age)
+        self._monitor = Monitor(
+            "data-service",
+            self.traffic,
+            monitored.check,
+            partial(figures, METRICS, monitored),
+            first_route=len(names) + 1,
+        )
 
     def _routes(self) -> list[tuple[str, _Route]]:
         found: list[tuple[str, Handler, bool]] = [
@@ -103,12 +122,18 @@ class DataService:
             ("/transactions/{kind}", self._list_transactions, True),
             ("/transactions/{kind}/{id}", self._transaction, False),
         ]
-        return [(path, _Route(handler, posts)) for path, handler, posts in found]
+        return [
+            (path, _Route(handler, posts, number))
+            for number, (path, handler, posts) in enumerate(found, 1)
+        ]
 
     # --- requests ---------------------------------------------------------------------------------
 
     def respond(self, request: Request) -> Answer:
         """Return the response to a request."""
+        found = self._monitor.respond(request)
+        if found is not None:
+            return found
         if request.method == "OPTIONS":
             return self._finished(request, Whole(b"", b"text/plain", 204))
         try:
@@ -118,6 +143,8 @@ class DataService:
             return self._finished(request, _bad(error))
         except NotFound:
             return self._finished(request, _NOT_FOUND)
+        request.route = route.number
+        self.traffic.begin(route.number)
         return Awaited(self._answer(request, route.handler(query, shape, path), shape))
 
     def refuse(self, request: Request, reason: Unread) -> Whole:

@@ -42,13 +42,17 @@ class Pool:
         self._dsn = dsn
         self._free: list[_Connection] = []
         self._slots = asyncio.Semaphore(size)
-        self._waiting = 0
+        self.waiting = 0
+        """Queries that wait for a connection."""
+        self.connections = 0
+        """Open connections."""
         self._milliseconds = int(seconds * 1_000)
 
     async def close(self) -> None:
         """Close all connections."""
         for connection in self._free:
             await connection.close()
+        self.connections -= len(self._free)
         self._free.clear()
 
     async def fetch(self, statement: str, parameters: Parameters = ()) -> list[Row]:
@@ -90,13 +94,13 @@ class Pool:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[tuple[_Connection, bool]]:
-        if self._waiting >= WAITING:
+        if self.waiting >= WAITING:
             raise DatabaseAway("too many requests are waiting for the database")
-        self._waiting += 1
+        self.waiting += 1
         try:
             await self._slots.acquire()
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
         connection = None
         try:
             is_new = not self._free
@@ -106,6 +110,7 @@ class Pool:
             self._slots.release()
             if connection is not None:
                 if connection.closed or connection.info.transaction_status:
+                    self.connections -= 1
                     await connection.close()
                 else:
                     self._free.append(connection)
@@ -121,4 +126,5 @@ class Pool:
         await connection.execute("SET timezone TO 'UTC'")
         await connection.execute(f"SET statement_timeout TO {self._milliseconds}".encode())
         await connection.execute("SET default_transaction_read_only TO on")
+        self.connections += 1
         return connection

@@ -63,7 +63,7 @@ class _Gate:
         self.interface = interface
         self.ready: asyncio.Future[None] | None = None
         gate = interface.gate
-        self.cors, self.body_limits = gate.cors, gate.body_limits
+        self.cors, self.body_limits, self.traffic = gate.cors, gate.body_limits, gate.traffic
 
     def respond(self, request: Request) -> Answer:
         """See ``soliton.web.answers.Service``."""

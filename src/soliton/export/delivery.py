@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 
 from soliton.errors import EnvironmentProblem, InputError
 from soliton.export.errors import DatabaseAway
+from soliton.export.metrics import Progress
 from soliton.export.outbox import Waiting, WaitingNotices
 from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
 from soliton.web.types import Headers
@@ -149,8 +150,10 @@ class Courier:
         receiver: Receiver,
         stopped: threading.Event,
         report: Callable[[str], None],
+        progress: Progress | None = None,
     ) -> None:
         """``path`` is the file of the notices; ``report`` is called when the receiver fails.
+        ``progress`` is for other threads to read.
 
         Raises ``DatabaseAway`` or ``WrongChain``.
         """
@@ -160,6 +163,7 @@ class Courier:
         self._report = report
         self._finishing = threading.Event()
         self._failures = 0
+        self._progress = progress or Progress()
         self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
 
     def start(self) -> None:
@@ -194,9 +198,12 @@ class Courier:
     async def _hand_over_page(self) -> int:
         """Deliver the first pending notices; return their number. Raises ``DatabaseAway``."""
         page = self._notices.next(_PAGE)
+        is_all = len(page) < _PAGE
+        self._progress.notices_waiting = len(page) if is_all else self._notices.count()
         for each in page:
             if await self._hand_over(each):
                 self._notices.done(each.number)
+                self._progress.notices_waiting -= 1
         return len(page)
 
     async def _hand_over(self, notice: Waiting) -> bool:
@@ -212,11 +219,15 @@ class Courier:
             try:
                 attempt.result()
             except NotTaken as error:
+                self._progress.receiver_trouble = str(error)
+                self._progress.notices_failed += 1
                 await self._wait_after(error)
                 continue
             if self._failures:
                 self._report("notices are handed over again")
             self._failures = 0
+            self._progress.receiver_trouble = ""
+            self._progress.notices_delivered += 1
             return True
         return False
 

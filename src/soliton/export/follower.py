@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from soliton.export.errors import FinalBlockGone, SourceAway, WrongChain
+from soliton.export.metrics import Progress
 from soliton.export.sources import ChainBlock, Source
 from soliton.export.steps import Position, Sink, Step, Stored
 
@@ -27,9 +28,11 @@ _PAGE: Final = 200
 class Follower:
     """A sink that follows a chain."""
 
-    def __init__(self, source: Source, sink: Sink) -> None:
+    def __init__(self, source: Source, sink: Sink, progress: Progress | None = None) -> None:
+        """``progress`` notes each step."""
         self._source = source
         self._sink = sink
+        self._progress = progress or Progress()
         self._position: Position | None = None
         self.height = 0
         """The height of the chain."""
@@ -55,8 +58,16 @@ class Follower:
         before = self.position
         # The position is unknown until the sink has confirmed the step.
         self._position = None
+        self._progress.doing = _description(step)
         self._position = self._sink.write(step, before)
+        self._note(step)
         return True
+
+    def _note(self, step: Step) -> None:
+        progress, grown = self._progress, () if step.grown is None else step.grown.transactions
+        progress.steps += 1
+        progress.blocks += len(step.blocks)
+        progress.transactions += len(grown) + sum(len(each.transactions) for each in step.blocks)
 
     def _next(self) -> Step | None:
         position, top = self.position, self.position.top
@@ -134,3 +145,17 @@ class Follower:
                 break
             top = found[-1].height - 1
         raise WrongChain("the database holds another chain: not even its first block is the same")
+
+
+def _description(step: Step) -> str:
+    """What the destination does with a step, for a log line."""
+    parts = []
+    if step.cut is not None:
+        parts.append(f"taking back what is above height {step.cut.height}")
+    if step.renamed is not None or step.grown is not None:
+        parts.append("adding to the last block")
+    if step.blocks:
+        count = sum(len(each.transactions) for each in step.blocks)
+        first, last = step.blocks[0].height, step.blocks[-1].height
+        parts.append(f"writing heights {first} to {last} with {count} transactions")
+    return ", ".join(parts)

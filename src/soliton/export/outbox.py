@@ -159,8 +159,7 @@ class Outbox:
 
     def count_waiting(self) -> int:
         """Return the number of pending notices."""
-        found = self._database.execute("SELECT count(*) FROM notices WHERE body IS NOT NULL")
-        return int(found.fetchone()[0])
+        return _count(self._database)
 
     # --- within a transaction ---------------------------------------------------------------------
 
@@ -282,6 +281,11 @@ class WaitingNotices:
             )
             return [Waiting(row[0], f"{stream}-{row[0]}", row[1].encode()) for row in found]
 
+    def count(self) -> int:
+        """Return the number of pending notices."""
+        with _away(self._path):
+            return _count(self._database)
+
     def done(self, number: int) -> None:
         """Record that a notice was delivered."""
         with _away(self._path):
@@ -301,6 +305,11 @@ def _connect(path: Path, durability: str) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def _count(database: sqlite3.Connection) -> int:
+    found = database.execute("SELECT count(*) FROM notices WHERE body IS NOT NULL")
+    return int(found.fetchone()[0])
 
 
 def _state(database: sqlite3.Connection, name: str) -> str | None:

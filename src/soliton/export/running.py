@@ -18,6 +18,7 @@ from typing import Final
 
 from soliton.export.errors import AnotherExport, DatabaseAway, SourceAway
 from soliton.export.follower import Follower
+from soliton.export.metrics import Progress
 from soliton.export.sources import Source
 from soliton.export.steps import Sink
 
@@ -43,9 +44,10 @@ class Export:
         report: Callable[[str], None] = _log.info,
         *,
         once: bool = False,
+        progress: Progress | None = None,
     ) -> None:
         """``open_sink`` is called again after failures; ``once`` ends the export when the sink has
-        caught up with the chain.
+        caught up with the chain. ``progress`` is for other threads to read.
         """
         self._source = source
         self._open = open_sink
@@ -56,7 +58,7 @@ class Export:
         self._reported = ""
         self._next_report = 0.0
         self._synced = False
-        self._step_since: float | None = None
+        self._progress = progress or Progress()
         self._ended = threading.Event()
 
     def run(self) -> None:
@@ -70,28 +72,32 @@ class Export:
             watching.join()
 
     def _watch(self) -> None:
-        reported: float | None = None
+        """Report a step that takes long: after ``QUIET_SECONDS``, and after each doubling of it."""
+        progress = self._progress
+        step, limit = None, QUIET_SECONDS
         while not self._ended.wait(_LOOK_SECONDS):
-            since = self._step_since
-            if since is None or since == reported:
-                continue
-            if time.monotonic() - since > QUIET_SECONDS:
-                self._report(f"waiting: there is no answer for {QUIET_SECONDS:.0f} seconds")
-                reported = since
+            if progress.step_since != step:
+                step, limit = progress.step_since, QUIET_SECONDS
+            if progress.step_seconds > limit:
+                self._report(
+                    f"waiting: there is no answer for {limit:.0f} seconds, while {progress.doing}"
+                )
+                limit *= 2
 
     @contextlib.contextmanager
-    def _stepping(self) -> Iterator[None]:
-        self._step_since = time.monotonic()
+    def _stepping(self, doing: str) -> Iterator[None]:
+        self._progress.doing = doing
+        self._progress.step_since = time.monotonic()
         try:
             yield
         finally:
-            self._step_since = None
+            self._progress.step_since = None
 
     def _run(self) -> None:
         while not self._stopped.is_set():
             sink = None
             try:
-                with self._stepping():
+                with self._stepping("opening the destination"):
                     sink = self._open()
                 self._failures = 0
                 if self._follow(sink):
@@ -104,10 +110,10 @@ class Export:
 
     def _follow(self, sink: Sink) -> bool:
         """Write steps; return whether the export has reached its end."""
-        follower = Follower(self._source, sink)
+        follower = Follower(self._source, sink, self._progress)
         while not self._stopped.is_set():
             try:
-                with self._stepping():
+                with self._stepping("reading the chain"):
                     moved = follower.step()
             except SourceAway as error:
                 self._wait_after(error)
@@ -115,7 +121,7 @@ class Export:
             self._report_progress(follower, moved=moved)
             if moved:
                 continue
-            with self._stepping():
+            with self._stepping("updating what depends on the clock"):
                 sink.idle()
             if self._once:
                 return True
@@ -124,11 +130,13 @@ class Export:
 
     def _report_progress(self, follower: Follower, *, moved: bool) -> None:
         self._failures = 0
+        self._progress.trouble = ""
         if self._reported:
             self._reported = ""
             self._report("resumed")
         now, top = time.monotonic(), follower.position.top
         at = 0 if top is None else top.height
+        self._progress.height, self._progress.chain_height = at, follower.height
         if not moved and not self._synced:
             self._report(f"caught up with the chain: height {at}")
         elif moved and now >= self._next_report and at < follower.height:
@@ -138,6 +146,8 @@ class Export:
 
     def _wait_after(self, error: Exception) -> None:
         text = str(error)
+        self._progress.trouble = text
+        self._progress.failures += 1
         if text != self._reported and self._failures:
             self._report(f"waiting: {text}")
             self._reported = text

@@ -53,7 +53,10 @@ async def listen(matcher: Matcher) -> tuple[Application, RunningService]:
     """Serve a matcher in this process."""
     interface = build_app(matcher)
     where = matcher.settings.rest_api
-    server = await serve(interface.gate, where.address, where.port, server_limits(where))
+    counters = interface.gate.traffic.counters
+    server = await serve(
+        interface.gate, where.address, where.port, server_limits(where), counters=counters
+    )
     return interface, server
 
 

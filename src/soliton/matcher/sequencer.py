@@ -93,6 +93,11 @@ class Sequencer:
         self.enqueue(command, partial(resolve, future))
         return future
 
+    @property
+    def waiting(self) -> int:
+        """The number of commands that wait for the journal."""
+        return self._count
+
     def enqueue(self, command: Command, on_outcome: OnOutcome) -> None:
         """As ``submit``, with a callback instead of a future. Raises ``MatcherError`` also for a
         command that the journal cannot represent.

@@ -98,6 +98,16 @@ class Matcher:
         """Its positions in the journal."""
         return self._replica.offsets
 
+    @property
+    def is_node_silent(self) -> bool:
+        """Whether the node has not responded for too long, or has lost the chain."""
+        return self._watch.is_silent
+
+    @property
+    def commands_waiting(self) -> int:
+        """The number of commands that wait for the journal."""
+        return self._replica.sequencer.waiting
+
     def now(self) -> int:
         """The time in milliseconds."""
         return self.settings.clock()

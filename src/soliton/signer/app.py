@@ -11,13 +11,14 @@ the kind and place are logged, since the message of an exception may quote its i
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from soliton.pages.files import file_answer, page_answer
+from soliton.signer import metrics
 from soliton.signer.answers import (
     check_query,
     fault_answer,
@@ -43,7 +44,10 @@ from soliton.signer.settings import PREFLIGHT_SECONDS, Limits, SignerSettings
 from soliton.signer.signing import sign_data, to_json
 from soliton.web.answers import Answer, Awaited, BodyLimits, Unread, Whole
 from soliton.web.cors import CLOSED, Cors, with_cors
+from soliton.web.monitoring import ROUTES, Health, Monitor, figures
+from soliton.web.prometheus import Figure
 from soliton.web.request import Request
+from soliton.web.traffic import RouteName, Traffic
 
 if TYPE_CHECKING:
     from soliton.signer.key_service import KeyService
@@ -106,6 +110,41 @@ class Signer:
         }
         root = cache(lambda: signer_page(settings))
         self._routes["/"] = "GET", lambda request: page_answer(root(), request.headers)
+        self._begin_monitoring()
+
+    def _begin_monitoring(self) -> None:
+        names = [RouteName(method, path) for path, (method, _) in self._routes.items()]
+        names.append(RouteName("GET", PAGES + "{file}"))
+        self._files = len(names)
+        if self._keys is not None:
+            from soliton.signer.key_routes import PATHS, PENDING
+
+            names += [RouteName(method, path) for path, method in PATHS.items()]
+            names.append(RouteName("GET,POST", PENDING + "{id}"))
+        self._numbers = {name.path: number for number, name in enumerate(names, 1)}
+        self.traffic = Traffic(routes=[*names, *ROUTES])
+        self._monitor = Monitor(
+            "signer", self.traffic, self._health, self._figures, first_route=len(names) + 1
+        )
+
+    def _number(self, path: str) -> int:
+        """Return the number of a path's route in ``traffic``."""
+        number = self._numbers.get(path)
+        if number is not None:
+            return number
+        if path.startswith(PAGES):
+            return self._files
+        # Of the routes for keys, one has a parameter: the last.
+        is_of_keys = self._keys is not None and self._keys.routes.takes(path)
+        return len(self._numbers) if is_of_keys else 0
+
+    async def _health(self) -> Health:
+        if self._keys is None:
+            return await metrics.health_of_node(self._node)
+        return await metrics.health_of_keys(self._keys)
+
+    def _figures(self) -> Iterable[Figure]:
+        return () if self._keys is None else figures(metrics.METRICS, self._keys)
 
     def begin(self) -> None:
         """Run before the first request, in the event loop."""
@@ -120,6 +159,11 @@ class Signer:
 
     def respond(self, request: Request) -> Answer:
         """Return the answer to a request."""
+        found = self._monitor.respond(request)
+        if found is not None:
+            return found
+        request.route = self._number(request.path)
+        self.traffic.begin(request.route)
         if self._keys is not None and self._keys.routes.takes(request.path):
             return self._keys.origins.respond(request, self._keys.routes.respond)
         if request.method == "OPTIONS" and self.cors.allows:

@@ -15,6 +15,7 @@ import asyncio
 import fcntl
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -87,7 +88,10 @@ class Journal:
         self._queue: list[_Item] = []
         self._is_writing = False
         """Whether a group is being written, or scheduled for the next turn of the event loop."""
-        self._is_broken = False
+        self.is_broken = False
+        """Whether the last attempt to write failed."""
+        self.appended: Counter[Event] = Counter()
+        """The number of lines since the start, by kind."""
         self._thread = ThreadPoolExecutor(1, "audit")
 
     # --- the start --------------------------------------------------------------------------------
@@ -167,6 +171,7 @@ class Journal:
         """Append a line, whose ``number`` and ``before`` are filled in here. ``done`` is called
         once it is synced, or with the error. A checkpoint begins a new file.
         """
+        self.appended[entry.event] += 1
         begins = 0
         if entry.event is Event.CHECKPOINT and self._number:
             self._segment += 1
@@ -230,16 +235,16 @@ class Journal:
         try:
             self._write(group)
         except OSError as error:
-            self._is_broken = True
+            self.is_broken = True
             return error
         return None
 
     def _write(self, group: list[_Item]) -> None:
-        if self._is_broken:
+        if self.is_broken:
             # Remove the partly written lines.
             os.ftruncate(self._file, self._length)
             os.fsync(self._file)
-            self._is_broken = False
+            self.is_broken = False
         data = b"".join(each.line + b"\n" for each in group)
         begins = group[0].segment
         if begins:

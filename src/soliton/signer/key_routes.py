@@ -105,7 +105,8 @@ class KeyRoutes:
         self._callers = callers
         self._read_policy = read_policy
         self._most = requests_at_once
-        self._running = 0
+        self.running = 0
+        """The number of requests that are being answered."""
         self._handlers: dict[str, Callable[[Request], Answer]] = {
             "/sign": self._sign,
             "/sign-and-broadcast": self._sign_and_broadcast,
@@ -369,13 +370,13 @@ class KeyRoutes:
     # --- asynchronous requests --------------------------------------------------------------------
 
     def _awaited(self, work: Coroutine[Any, Any, Whole]) -> Answer:
-        if self._running >= self._most:
+        if self.running >= self._most:
             work.close()
             return fault_answer(BUSY, (b"retry-after", b"1"))
         return Awaited(self._guarded(work))
 
     async def _guarded(self, work: Coroutine[Any, Any, Whole]) -> Whole:
-        self._running += 1
+        self.running += 1
         try:
             return await work
         except (RequestRefused, NodeRefused, NodeTrouble) as error:
@@ -383,7 +384,7 @@ class KeyRoutes:
         except Exception as error:  # noqa: BLE001 - as above
             return internal_error(error)
         finally:
-            self._running -= 1
+            self.running -= 1
 
 
 async def _releasing(

@@ -45,6 +45,21 @@ def openapi_document(settings: SignerSettings) -> dict[str, object]:
         "/data": {"post": _data_operation(network.fees.base[TYPE.type_id])},
         "/health": {"get": _simple("health", "Whether the signer runs", {"200": "It does."})},
         "/ready": {"get": _simple("ready", "Whether its node answers", answers)},
+        "/livez": {"get": _simple("livez", "Whether the signer runs", {"200": "It does."})},
+        "/readyz": {
+            "get": _simple(
+                "readyz",
+                "Whether the signer can sign",
+                {
+                    "200": "A key is unlocked, and the audit log can be written; for a signer "
+                    "without keys, its node answers.",
+                    "503": "It cannot; `reasons` has why.",
+                },
+            )
+        },
+        "/metrics": {
+            "get": _simple("metrics", "Metrics, for Prometheus", {"200": "The text format."})
+        },
     }
     components = {"schemas": _schemas(settings.limits.seed_characters)}
     if settings.keys is not None:

@@ -14,6 +14,7 @@ import msgspec
 
 from soliton.web.cors import Cors
 from soliton.web.request import Request
+from soliton.web.traffic import Traffic
 from soliton.web.types import HandedOver, Headers, WhenLost
 
 if TYPE_CHECKING:
@@ -110,6 +111,8 @@ class Service(Protocol[R]):
     """The CORS headers, for the requests that the server refuses itself."""
     body_limits: BodyLimits
     request_class: type[R]
+    traffic: Traffic
+    """Counts requests and answers. The service sets the route of each request."""
 
     def respond(self, request: R) -> Answer:
         """Return the answer to a complete request. ``Upgrade`` and ``HandOver`` are for those that

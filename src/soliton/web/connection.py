@@ -35,6 +35,7 @@ from soliton.web.limits import HEALTH_PATHS, MAX_REFUSED, RETRY_AFTER_SECONDS, S
 from soliton.web.peers import host_of, peer_of
 from soliton.web.request import Request
 from soliton.web.shared_counters import CONNECTIONS, SharedCounters
+from soliton.web.traffic import UNCOUNTED
 from soliton.web.types import HandedOver, WhenLost
 from soliton.web.websocket import WebSocket, accept_key, handshake_bytes
 
@@ -42,6 +43,7 @@ R = TypeVar("R", bound=Request)
 
 _PIECE_BYTES: Final = 8 * 1024
 """Parsed at once; may contain four hundred pipelined requests."""
+SWITCHING_PROTOCOLS: Final = 101
 _FAULT: Final = Whole(b"Internal Server Error", b"text/plain; charset=utf-8", 500)
 _NO_WEBSOCKET: Final = Whole(
     b"This is no request for a WebSocket.",
@@ -405,14 +407,20 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             self._shared.idle[self] = None
             if self._handed_off is not None:
                 event.keep_alive = False
+            event.began = perf_counter()
             self._answer(event, self._response(event))
         elif isinstance(event, http1.Invalid):
+            self._service.traffic.answer(0, 0.0, event.status)
             text = Whole(event.text, b"text/plain; charset=utf-8", event.status)
             self._write(text, has_body=True, keep_alive=False)
         elif isinstance(event, http1.Continue):
             self._transport.write(http1.CONTINUE)
         else:
-            self._answer(event.request, self._service.refuse(event.request, event.reason))
+            self._refuse(event.request, event.reason)
+
+    def _refuse(self, request: R, reason: Unread) -> None:
+        request.began = perf_counter()
+        self._answer(request, self._service.refuse(request, reason))
 
     def _response(self, request: R) -> Answer:
         if self._has_too_many or self._shared.has_too_many(request):
@@ -441,8 +449,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             return
         match answer:
             case Whole():
-                has_body, keep_alive = request.method != "HEAD", request.keep_alive
-                self._write(answer, has_body=has_body, keep_alive=keep_alive)
+                self._write_answer(request, answer)
             case Deferred():
                 self._current = request
                 answer.ask(partial(self._finish_deferred, request, answer))
@@ -457,6 +464,17 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         if request.is_websocket:
             self._rest[:0] = self._parser.unparsed
             self._parser.unparsed = b""
+
+    def _write_answer(self, request: R, answer: Whole) -> None:
+        self._count(request, answer.status)
+        has_body, keep_alive = request.method != "HEAD", request.keep_alive
+        self._write(answer, has_body=has_body, keep_alive=keep_alive)
+
+    def _count(self, request: R, status: int) -> None:
+        """Count the answer to a request, which begins now."""
+        if request.route != UNCOUNTED:
+            seconds = perf_counter() - request.began
+            self._service.traffic.answer(request.route, seconds, status)
 
     def _write(self, answer: Whole, *, has_body: bool, keep_alive: bool) -> None:
         date = self._shared.date()
@@ -479,8 +497,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
                 self._current = None
                 self._answer(request, given)
             elif not self._transport.is_closing():
-                has_body, keep_alive = request.method != "HEAD", request.keep_alive
-                self._write(given, has_body=has_body, keep_alive=keep_alive)
+                self._write_answer(request, given)
         if self._current is None and not self._transport.is_closing():
             self._go_on_behind()
 
@@ -534,6 +551,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         try:
             if self._transport.is_closing():
                 return
+            self._count(request, stream.status)
             self._transport.write(
                 http1.stream_head(stream, date, chunked=chunked, keep_alive=request.keep_alive)
             )
@@ -556,8 +574,10 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         """Accept a WebSocket, with the bytes that the client sent after the request."""
         key = accept_key(request)
         if key is None:
-            self._write(_NO_WEBSOCKET, has_body=True, keep_alive=False)
+            request.keep_alive = False
+            self._write_answer(request, _NO_WEBSOCKET)
             return
+        self._count(request, SWITCHING_PROTOCOLS)
         self._transport.write(handshake_bytes(key, self._shared.date()))
 
         rest = self._parser.unparsed + bytes(self._rest)
@@ -618,7 +638,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         request = self._parser.unfinished
         if self._timed is http1.State.BODY and request is not None:
             request.keep_alive = False
-            self._answer(request, self._service.refuse(request, Unread.TOO_SLOW))
+            self._refuse(request, Unread.TOO_SLOW)
         else:
             self._end()
 

@@ -50,6 +50,7 @@ class Request:
     __slots__ = (
         "_query",
         "arguments",
+        "began",
         "body",
         "headers",
         "host",
@@ -59,6 +60,7 @@ class Request:
         "path",
         "peer",
         "query_string",
+        "route",
     )
 
     def __init__(
@@ -83,6 +85,10 @@ class Request:
         """Whether the connection stays open after the answer."""
         self.is_websocket = False
         """Whether it requests a WebSocket."""
+        self.route = 0
+        """The number of its route in ``Traffic``; 0 if none has been found."""
+        self.began = 0.0
+        """When its answer was begun, on the clock ``perf_counter``."""
         self._query: dict[str, list[str]] | None = None
 
     @property

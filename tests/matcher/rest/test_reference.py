@@ -37,11 +37,3 @@ def test_every_error_has_its_row() -> None:
         for kind in KINDS.values()
     }
     assert told == wanted
-
-
-async def test_every_metric_has_its_row() -> None:
-    told = re.findall(r"^\| `(soliton_\w+)` \| (\w+) \| ([^|]*) \|$", text(), re.MULTILINE)
-    scraped = (await Api()("GET /metrics")).body.decode()
-    kinds = dict(re.findall(r"^# TYPE (\S+) (.*)$", scraped, re.MULTILINE))
-    helps = dict(re.findall(r"^# HELP (\S+) (.*)$", scraped, re.MULTILINE))
-    assert [tuple(row) for row in told] == [(name, kinds[name], helps[name]) for name in kinds]

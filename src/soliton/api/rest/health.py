@@ -11,14 +11,14 @@ import msgspec
 
 from soliton.api.http import Request, json_answer
 from soliton.api.lookup import node_of
-from soliton.api.metrics import figures
+from soliton.api.metrics import all_figures
 from soliton.api.route_table import row, table
 from soliton.storage.errors import StoreFull
 from soliton.web.answers import Whole
+from soliton.web.monitoring import READY, UNAVAILABLE, UNREADY
 from soliton.web.prometheus import CONTENT_TYPE, text_form
 
 _MS: Final = 1_000
-_UNAVAILABLE: Final = 503
 
 
 class Alive(msgspec.Struct, frozen=True, gc=False):
@@ -76,13 +76,13 @@ def readyz(request: Request) -> object:
             f"the best peer is about {lag} blocks ahead, and rest-api.max-lag is {most}: the node "
             "is syncing"
         )
-    answer = Readiness("unready" if reasons else "ready", reasons, node.chain.height, age, lag)
-    return json_answer(answer, request.accepts, _UNAVAILABLE) if reasons else answer
+    answer = Readiness(UNREADY if reasons else READY, reasons, node.chain.height, age, lag)
+    return json_answer(answer, request.accepts, UNAVAILABLE) if reasons else answer
 
 
 def metrics(request: Request) -> Whole:
     """All metrics."""
-    return Whole(text_form(figures(request.context, node_of(request))), CONTENT_TYPE)
+    return Whole(text_form(all_figures(request.context, node_of(request))), CONTENT_TYPE)
 
 
 ROUTES: Final = table("health", """
@@ -93,7 +93,7 @@ maxAge | natural | The maximum age of the last block in seconds | 120
         "Whether the node is ready for requests: it is not stopping, its disk and pool have room, "
         "its last block is not old, and no peer is far ahead",
         Readiness, {"status": "ready", "reasons": [], "height": 2, "lastBlockAge": 0, "lag": 0},
-        statuses=((_UNAVAILABLE, "It is not; `reasons` says why"),), own=True),
+        statuses=((UNAVAILABLE, "It is not; `reasons` says why"),), own=True),
     row("GET /metrics", metrics, "Metrics of the running node, for Prometheus",
         {"type": "string", "description": "The text format of Prometheus"},
         "# HELP soliton_chain_height Height of the last block\n"

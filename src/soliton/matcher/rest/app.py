@@ -21,13 +21,11 @@ from soliton.matcher.rest import (
 from soliton.matcher.rest.application import Application
 from soliton.matcher.rest.books import DEPTH_ROUTE, BookAnswers
 from soliton.matcher.rest.history import SIGNED_ORDER_ROUTE
-from soliton.matcher.rest.http_gate import FAILURES, OVER_LIMIT, REQUESTS
-from soliton.matcher.rest.metrics import figure
 from soliton.matcher.rest.routes import Route
 from soliton.matcher.service import Matcher
 from soliton.matcher.websocket.hub import Hub
-from soliton.web.prometheus import COUNTER, GAUGE, Figure
 from soliton.web.shared_counters import SharedCounters
+from soliton.web.traffic import Traffic
 
 
 def build_app(
@@ -37,21 +35,11 @@ def build_app(
     data, cache, hub = MarketData(core), BookAnswers(), Hub(core)
     core.effects.subscribe(data)
     core.effects.subscribe(cache)
-    shared = counters or SharedCounters()
-
-    def figures() -> list[Figure]:
-        requests, limited, failures = map(shared.sum, (REQUESTS, OVER_LIMIT, FAILURES))
-        return [
-            figure("soliton_matcher_requests_total", COUNTER, "requests answered", requests),
-            figure("soliton_matcher_failures_total", COUNTER, "internal errors", failures),
-            figure("soliton_matcher_limited_total", COUNTER, "requests over a limit", limited),
-            figure("soliton_matcher_executions_total", COUNTER, "executions", data.executions),
-            figure("soliton_matcher_websockets", GAUGE, "open WebSocket connections", len(hub)),
-        ]
-
-    routes = documented_routes(data, hub, metrics.metrics_route(figures))
+    traffic = Traffic(counters)
+    monitored = metrics.Monitored(core, data, hub, traffic)
+    routes = documented_routes(data, hub, *metrics.monitoring_routes(monitored))
     all_routes = (*routes, *pages.page_routes(routes))
-    return Application(core, all_routes, cache, hub, shared, behind=behind)
+    return Application(core, all_routes, cache, hub, traffic, behind=behind)
 
 
 def documented_routes(data: MarketData, hub: Hub, *more: Route) -> tuple[Route, ...]:

@@ -33,7 +33,7 @@ from soliton.matcher.rest.answers import (
 )
 from soliton.matcher.rest.auth import check_key
 from soliton.matcher.rest.books import BookAnswers
-from soliton.matcher.rest.http_gate import FAILURES, HttpGate
+from soliton.matcher.rest.http_gate import FAILURES, PLACE_ROUTE, HttpGate
 from soliton.matcher.rest.placing import PLACE_PATH, place_answer, refused
 from soliton.matcher.rest.requests import PairReversed, Request, split_path
 from soliton.matcher.rest.routes import Auth, Route, Router
@@ -45,10 +45,11 @@ from soliton.matching.pairs import AssetPair
 from soliton.web import request as web
 from soliton.web.answers import Awaited, Whole
 from soliton.web.number_strings import JSON_WITH_STRINGS, Accepted, accepted, with_strings
-from soliton.web.shared_counters import SharedCounters
+from soliton.web.traffic import RouteName, Traffic
 
 MAX_SEGMENTS: Final = 12
 _BOOK_PREFIX: Final = "/matcher/orderbook/"
+_BOOK_PATH: Final = "/matcher/orderbook/{amount}/{price}"
 _MOVED: Final = 301
 _WORKING: Final = ServiceStatus.WORKING
 
@@ -72,17 +73,26 @@ class Application:
         routes: Sequence[Route],
         books: BookAnswers,
         hub: Hub,
-        counters: SharedCounters,
+        traffic: Traffic,
         *,
         behind: bool = False,
     ) -> None:
         self.core = core
-        self.routes = tuple(routes)
-        self._router = Router(routes)
+        # Orders come first: their route has the number ``PLACE_ROUTE``.
+        self.routes = tuple(sorted(routes, key=lambda each: not _places_orders(each)))
+        traffic.count_routes([RouteName(each.method, each.path) for each in self.routes])
+        self._traffic = traffic
+        self._numbers = {id(each): number for number, each in enumerate(self.routes, 1)}
+        self._book_route = next(
+            number
+            for number, each in enumerate(self.routes, 1)
+            if (each.method, each.path) == ("GET", _BOOK_PATH)
+        )
+        self._router = Router(self.routes)
         self._books = books
         self._hub = hub
         settings = core.settings
-        self.gate = HttpGate(settings.rest_api, settings.id, self, counters, hub, behind=behind)
+        self.gate = HttpGate(settings.rest_api, settings.id, self, traffic, hub, behind=behind)
 
     def close(self) -> None:
         """Close all WebSocket connections because the matcher stops."""
@@ -90,7 +100,15 @@ class Application:
 
     def respond(self, request: web.Request) -> Whole | Awaited:
         """The cached response, or one to be awaited."""
-        return self._cached(request) or Awaited(self._respond(request))
+        found = self._cached(request)
+        if found is None:
+            return Awaited(self._respond(request))
+        self._count(request, self._book_route)
+        return found
+
+    def _count(self, request: web.Request, route: int) -> None:
+        request.route = route
+        self._traffic.begin(route)
 
     async def place(self, order: Order, is_signed: bool | None) -> Answer | None:
         """Place an order that a worker has decoded and verified (``is_signed``); returns the error,
@@ -125,12 +143,13 @@ class Application:
             if method == "POST" and path == PLACE_PATH:
                 # No timeout: the journal and the node's client have theirs, and the sender of an
                 # order that is being stored should learn the result.
+                self._count(received, PLACE_ROUTE)
                 return await place_answer(self.core, headers, body, market=False)
             seconds = self.core.settings.rest_api.request_timeout_ms / 1_000
             async with asyncio.timeout(seconds):
                 segments = split_path(path.encode("latin-1"))
                 request = Request(self.core, method, segments, headers, received.query_string, body)
-                answer = await self._answer(request, path)
+                answer = await self._answer(request, received)
         except Exception as error:  # noqa: BLE001 - the last line of defence
             return self._error_answer(error, method, path)
         if answer.plain and accepted(headers.get(b"accept")) is Accepted.STRINGS:
@@ -160,7 +179,7 @@ class Application:
         self.gate.count(FAILURES)
         return FAULT
 
-    async def _answer(self, request: Request, raw_path: str) -> Answer:
+    async def _answer(self, request: Request, received: web.Request) -> Answer:
         if len(request.segments) > MAX_SEGMENTS:
             return NOT_FOUND
         for route in self._router.find(request.method, request.segments):
@@ -172,13 +191,16 @@ class Application:
             if route.own:
                 route.read_parameters(request)
             try:
+                received.route = self._numbers[id(route)]
                 answer = await route.handler(request)
             except Rejected:
+                received.route = 0
                 continue
             except PairReversed as error:
                 return self._redirect(error.pair, request)
-            if route.path == "/matcher/orderbook/{amount}/{price}":
-                self._books.put(raw_path, request, self.gate.whole(answer, request.method))
+            self._traffic.begin(received.route)
+            if received.route == self._book_route:
+                self._books.put(received.path, request, self.gate.whole(answer, request.method))
             return answer
         return NOT_FOUND
 
@@ -191,3 +213,7 @@ class Application:
         location = (f"{path}?{query}" if query else path).encode("latin-1")
         text = b"This and all future requests should be directed to %s." % location
         return Answer(text, _MOVED, b"text/plain; charset=UTF-8", ((b"location", location),))
+
+
+def _places_orders(route: Route) -> bool:
+    return (route.method, route.path) == ("POST", PLACE_PATH)

@@ -25,11 +25,13 @@ from soliton.web.budgets import Budgets
 from soliton.web.clients import LOCAL, client_key
 from soliton.web.cors import CLOSED, KEY_HEADERS, REQUEST_HEADERS, Cors, with_cors
 from soliton.web.request import Request
-from soliton.web.shared_counters import SharedCounters
+from soliton.web.traffic import Traffic
 from soliton.web.types import Headers
 
 REQUESTS, OVER_LIMIT, FAILURES = range(3)
 """Indexes of the counters that all processes of a matcher share."""
+PLACE_ROUTE: Final = 1
+"""The number of the route of orders in ``Traffic``, in each process of a matcher."""
 SLOW_BODY_SECONDS: Final = 20.0
 _EXPOSED: Final = ("Retry-After", "matcher-http-server")
 _TOO_MANY_STATUS: Final = 429
@@ -64,20 +66,21 @@ class HttpGate:
         api: RestApi,
         server_name: str,
         responder: Responder,
-        counters: SharedCounters,
+        traffic: Traffic,
         sockets: Sockets | None = None,
         *,
         behind: bool = False,
     ) -> None:
         self._responder = responder
         self._sockets = sockets
-        self._counters = counters
+        self.traffic = traffic
+        self._counters = traffic.counters
         self._behind = behind
         self.body_limits = web.BodyLimits(api.max_body_bytes, SLOW_BODY_SECONDS)
         self._budgets: Budgets | None = None
         if api.limits.requests_per_second:
             per_second, burst = api.limits.requests_per_second, api.limits.burst
-            self._budgets = Budgets(per_second, burst, counters)
+            self._budgets = Budgets(per_second, burst, traffic.counters)
         self._limits_local = api.limits.local_clients
         self.cors = _cors(api)
         self._common, self._preflight = _headers(self.cors, server_name)

@@ -16,7 +16,7 @@ from typing import Final
 from soliton.chain.orders import Order
 from soliton.crypto.curve25519 import verify
 from soliton.matcher.rest.answers import FAULT, TEXT, Answer, Refusal, error_envelope
-from soliton.matcher.rest.http_gate import FAILURES, HttpGate, Pay
+from soliton.matcher.rest.http_gate import FAILURES, PLACE_ROUTE, HttpGate, Pay
 from soliton.matcher.rest.order_channel import UNKNOWN, OrderChannel, RefusalFields, submitted
 from soliton.matcher.rest.placing import PLACE_PATH, placed, posted_order
 from soliton.matcher.settings import RestApi
@@ -28,7 +28,7 @@ from soliton.web.client_http1 import WITHOUT_EFFECT
 from soliton.web.clients import client_key
 from soliton.web.handoff import SocketHandoff
 from soliton.web.request import Request
-from soliton.web.shared_counters import SharedCounters
+from soliton.web.traffic import UNCOUNTED, Traffic
 from soliton.web.upstream import Upstream
 
 AWAY: Final = error_envelope(MatcherError(MATCHER_IS_STOPPING), "DuringShutdown")
@@ -51,19 +51,23 @@ class OrderWorker:
         chain_id: int,
         upstream: Upstream,
         channel: OrderChannel,
-        counters: SharedCounters,
+        traffic: Traffic,
         handoff: SocketHandoff,
     ) -> None:
         self._chain_id = chain_id
         self._upstream = upstream
         self._channel = channel
-        self.gate = HttpGate(api, server_name, self, counters, _HandedOff(handoff))
+        self.gate = HttpGate(api, server_name, self, traffic, _HandedOff(handoff))
 
     def respond(self, request: Request) -> web.Answer:
         """The matcher's response to a request."""
         method = request.method
         if method != "POST" or request.path != PLACE_PATH:
+            # The matcher counts it.
+            request.route = UNCOUNTED
             return web.Awaited(self._pass_on(request))
+        request.route = PLACE_ROUTE
+        self.gate.traffic.begin(PLACE_ROUTE)
         if self._channel.is_full:
             return self.gate.whole(BUSY, method)
         try:
