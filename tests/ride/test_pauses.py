@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import TypeVar
 
 import pytest
 
@@ -11,11 +13,15 @@ from soliton.ride.environment import PORTION, Switches
 from soliton.ride.errors import ComplexityExceeded, EvaluationError
 from soliton.ride.evaluator import Outcome, Setting, evaluate
 from soliton.ride.evaluator_machine import WATCHED_STEPS
-from soliton.ride.script import Script, parse_script
+from soliton.ride.expressions import TRUE, DApp, Expression, If, Let
+from soliton.ride.script import Script, has_lists, parse_script
+from soliton.ride.serialization import NODES_IN_STEP, read_script, write_script
 from soliton.ride.trace import Trace
 from soliton.ride.values import UNIT
 from soliton.steps import Steps, interruptible, pause
 from tests.ride.static_environment import StaticEnvironment
+
+T = TypeVar("T")
 
 _HEAD = """{-# STDLIB_VERSION 6 #-}
 {-# CONTENT_TYPE EXPRESSION #-}
@@ -111,11 +117,32 @@ def test_a_run_that_is_closed_leaves_nothing_behind() -> None:
         evaluate(script, StaticEnvironment(), lambda: UNIT, Setting(4_000))
 
 
+@pytest.mark.parametrize("kind", ["deep", "many"])
+def test_long_scripts_are_read_inspected_and_written_in_steps(kind: str) -> None:
+    count = 4_000
+    deep: Expression = TRUE
+    for _ in range(count):
+        deep = If(TRUE, TRUE, deep)
+    declarations = [Let("a", deep)] if kind == "deep" else [Let("a", TRUE)] * count
+    content = DApp(b"", tuple(declarations), ())
+    written = write_script(6, content)
+    nodes = 3 * count if kind == "deep" else count
+    works: list[tuple[Callable[[], object], object]] = [
+        (lambda: read_script(written), (6, content)),
+        (lambda: has_lists(content), False),
+        (lambda: write_script(6, content), written),
+    ]
+    for work, expected in works:
+        found, result = _count(interruptible(work))
+        assert result == expected
+        assert found >= nodes // NODES_IN_STEP
+
+
 def _script(text: str) -> Script:
     return parse_script(compile_source(_HEAD + text, check_complexity=False).script.source)
 
 
-def _count(steps: Steps[Outcome]) -> tuple[int, Outcome]:
+def _count(steps: Steps[T]) -> tuple[int, T]:
     count = 0
     while True:
         try:

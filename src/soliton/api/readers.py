@@ -25,6 +25,7 @@ from soliton.api.http import Request
 from soliton.api.lookup import node_of
 from soliton.api.number_strings import with_strings
 from soliton.api.rest import broadcasting
+from soliton.api.rest.signing import SHORT_BYTES
 from soliton.api.routes import Handler, Reads, Route
 from soliton.api.translate import refusal
 from soliton.chain.transactions import codec
@@ -92,7 +93,7 @@ async def _forwarded(upstream: Upstream, request: Request) -> object:
 def _broadcasting(upstream: Upstream, channel: TransactionChannel) -> Handler:
     def broadcast(request: Request) -> object:
         """Check a signed transaction and submit it to the writer."""
-        if request.flag("trace"):
+        if request.flag("trace") or len(request.body) > SHORT_BYTES:
             return _forwarded(upstream, request)
         # Not in a coroutine, so that the client is charged for the time.
         transaction = broadcasting.claimed_transaction(request.json(), node_of(request))

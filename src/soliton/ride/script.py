@@ -26,7 +26,8 @@ from soliton.ride.expressions import (
     children,
     declared_expression,
 )
-from soliton.ride.serialization import read_script, write_script
+from soliton.ride.serialization import NODES_IN_STEP, read_script, write_script
+from soliton.steps import pause
 
 MAX_CACHED_BYTES: Final = 128 * 1024**2
 """The size of the cache of parsed scripts."""
@@ -91,9 +92,13 @@ def expressions(content: Expression | DApp) -> tuple[Expression, ...]:
 
 
 def nodes(content: Expression | DApp) -> Iterator[Expression]:
-    """Yield every expression of a content in preorder."""
+    """Yield every expression of a content in preorder, in steps."""
     stack = list(reversed(expressions(content)))
+    count = 0
     while stack:
+        if count % NODES_IN_STEP == 0:
+            pause()
+        count += 1
         node = stack.pop()
         yield node
         stack.extend(reversed(children(node)))

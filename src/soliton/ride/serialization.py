@@ -6,7 +6,8 @@ dApp (``meta``), and the cache (``script``).
 The *fixed* encoding (language versions 1 to 5) writes numbers in 2, 4 or 8 bytes, the *varint*
 encoding (from version 6 on) as protobuf does. Reading and writing do not recurse, since only the
 number of bytes limits the depth. Like the reference, the reader accepts some malformed input: a
-count above 127 in a signed byte means zero, and invalid UTF-8 is replaced.
+count above 127 in a signed byte means zero, and invalid UTF-8 is replaced. Both pause (``steps``),
+since a dApp may have 160,000 nodes.
 
 Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang``:
 ``script/ScriptReader.scala``, ``v1/serialization/{SerdeV1,SerdeV2}.scala``,
@@ -58,6 +59,7 @@ from soliton.ride.values import (
     MAX_WEIGHT,
     utf8,
 )
+from soliton.steps import pause
 
 CHECKSUM_LENGTH: Final = 4
 EXPRESSION, DAPP, LIBRARY = 1, 2, 3
@@ -65,6 +67,8 @@ MAX_NAME_BYTES: Final = 255
 """The limit for names of callable functions."""
 MAX_SCRIPT_BYTES: Final = 163_840
 """The largest dApp that can be read. The limit for setting one depends on version and height."""
+NODES_IN_STEP: Final = 256
+"""Nodes that are read or written in one step; each declaration begins another."""
 
 _LONG, _BYTES, _STRING, _IF, _LET_BLOCK, _REF, _TRUE, _FALSE = range(8)
 _GETTER, _CALL, _BLOCK, _LIST = 8, 9, 10, 11
@@ -207,9 +211,13 @@ class _Pending:
 
 
 def _read(reader: Reader, watch: Callable[[], None] | None = None) -> Expression:
-    """Read an expression with its children."""
+    """Read an expression with its children, in steps."""
     pending: list[_Pending] = []
+    count = 0
     while True:
+        if count % NODES_IN_STEP == 0:
+            pause()
+        count += 1
         if watch is not None:
             watch()
         tag = reader.byte()
@@ -364,9 +372,13 @@ def _declaration_head(declaration: Declaration, form: _Form) -> bytes:
 
 
 def _write(out: bytearray, expression: Expression, form: _Form) -> None:
-    """Append an expression. The stack has nodes and serialized bytes that follow."""
+    """Append an expression, in steps. The stack has nodes and serialized bytes that follow."""
     stack: list[Expression | bytes] = [expression]
+    count = 0
     while stack:
+        if count % NODES_IN_STEP == 0:
+            pause()
+        count += 1
         node = stack.pop()
         if isinstance(node, bytes):
             out += node

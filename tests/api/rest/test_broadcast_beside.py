@@ -14,7 +14,7 @@ import pytest_asyncio
 from msgspec.structs import replace
 
 from soliton.api.app import build_app
-from soliton.api.rest.broadcasting import MAX_OFF_LOOP_BYTES
+from soliton.api.rest.signing import SHORT_BYTES
 from soliton.chain.addresses import from_public_key
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
@@ -115,7 +115,7 @@ async def test_what_is_long_is_checked_in_place(
 ) -> None:
     monkeypatch.setattr(checker, "submit_all", None)
     app = with_checker(chain, checker)
-    transaction = chain.data(text="x" * MAX_OFF_LOOP_BYTES)
+    transaction = chain.data(text="x" * SHORT_BYTES)
     answer = await call_at_once(app, LINE, msgspec.json.encode(codec.to_json(transaction)), JSON)
     assert (answer.status, len(chain.node.pool)) == (400, 0)
     assert b"fee" in answer.body.lower()

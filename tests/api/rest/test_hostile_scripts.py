@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,10 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.crypto.hashes import secure_hash
+from soliton.node import turns
 from soliton.ride.compiler import compile_source
+from soliton.ride.script import parse_script
+from soliton.ride.serialization import NODES_IN_STEP
 from tests.amounts import times
 from tests.api.chain import PATIENCE_SECONDS, RICH_ADDRESS, PrivateChain
 
@@ -159,3 +163,23 @@ async def test_names_reach_nothing_of_the_host(dapp: PrivateChain, name: str) ->
     # As a name of its own it is one like any other.
     told = await evaluated(dapp, {"expr": encoded(b"\x0a\x00" + word + b"\x06\x05" + word)})
     assert told["result"] == {"type": "Boolean", "value": True}
+
+
+@pytest.mark.parametrize("path", ["/transactions/broadcast", "/utils/transactionSerialize"])
+async def test_others_have_their_turns_while_a_long_script_is_read(
+    path: str, chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+    parse_script.cache_clear()
+    head = b"\x06\x01"
+    body = head + DEEP["last branches"](FITTING)
+    script = body + secure_hash(body)[:4]
+    transaction = chain.sign(SET_SCRIPT, SetScript(script), 2, fee=10**8)
+    asking = asyncio.create_task(chain.post(path, codec.to_json(transaction)))
+    others = 0
+    while not asking.done():
+        await asyncio.sleep(0)
+        others += 1
+    answer = asking.result()
+    assert answer.status == (400 if path.endswith("broadcast") else 200), answer.body
+    assert others >= 3 * FITTING // NODES_IN_STEP

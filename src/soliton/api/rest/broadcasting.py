@@ -20,7 +20,7 @@ from soliton.api.json_traces import short_changes, trace_json
 from soliton.api.json_transactions import Members
 from soliton.api.lookup import node_of
 from soliton.api.rest.faults import explained, explained_at_once
-from soliton.api.rest.signing import read_claimed
+from soliton.api.rest.signing import SHORT_BYTES, read_claimed
 from soliton.api.translate import refusal, state_refusal
 from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.model import AnyTransaction
@@ -34,23 +34,28 @@ from soliton.web.answers import Deferred
 
 SIGNATURE_SECONDS: Final = 60e-6
 """The cost of a signature check for the client, on whichever core it runs."""
-MAX_OFF_LOOP_BYTES: Final = 16_384
-"""Sending a longer body to another core would cost more than its signature check."""
 
 
 def broadcast(request: Request) -> object:
     """Check a signed transaction, add it to the pool, and relay it to the network."""
-    if not request.flag("trace"):
-        return send_claimed(request, request.json())
-    return _traced(request)
+    if request.flag("trace"):
+        return _traced(request)
+    return send_claimed(request, request.json())
+
+
+async def _send_long(request: Request, obj: dict[str, object]) -> Members:
+    """``send_claimed`` for a transaction that may have a long script, which is read in turns."""
+    transaction = await claimed_in_turns(request, obj)
+    with _explaining(request, transaction):
+        await submitted(request, transaction)
+    return to_json(transaction)
 
 
 async def _traced(request: Request) -> Members:
-    node = node_of(request)
     traces: Traces = []
     transaction: AnyTransaction | None = None
     try:
-        transaction = claimed_transaction(request.json(), node)
+        transaction = await claimed_in_turns(request, request.json())
         await submitted(request, transaction, traces=traces)
     except ApiError as error:
         members = {**error.members, "trace": _shown(traces)}
@@ -68,10 +73,12 @@ def send_claimed(request: Request, obj: dict[str, object]) -> object:
     """Parse a signed transaction, check its signatures (on another core if there is a checker), and
     ``submit`` it. Raises ``ApiError``.
     """
+    if len(request.body) > SHORT_BYTES:
+        return _send_long(request, obj)
     node, checker = node_of(request), request.context.signatures
     transaction = claimed_transaction(obj, node)
-    off_loop = checker is not None and len(request.body) <= MAX_OFF_LOOP_BYTES
-    signed = signed_messages(transaction) if off_loop and transaction.id not in node.pool else ()
+    is_checked = checker is None or transaction.id in node.pool
+    signed = () if is_checked else signed_messages(transaction)
 
     if checker is None or not signed:
         turn = node.turns.begin(partial(submit, node, transaction))
@@ -128,6 +135,18 @@ def claimed_transaction(obj: dict[str, object], node: Node) -> AnyTransaction:
         return read_claimed(obj, node)
     except SolitonError as error:
         raise refusal(error, node.network.family) from error
+
+
+async def claimed_in_turns(request: Request, obj: dict[str, object]) -> AnyTransaction:
+    """``claimed_transaction`` for a body that may be long."""
+    node = node_of(request)
+    turn = node.turns.begin(partial(claimed_transaction, obj, node))
+    await turn.wait()
+    request.charge(turn.later_seconds)
+    try:
+        return turn.result()
+    except TooBusy as error:
+        raise TOO_MANY_LONG_ANSWERS.error() from error
 
 
 def submit(

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from soliton.api import errors
-from soliton.api.errors import ApiError
+from soliton.api.errors import TOO_MANY_LONG_ANSWERS, ApiError
 from soliton.api.http import Request
 from soliton.api.lookup import address_argument, is_oldest, node_of
 from soliton.api.translate import is_sendable, refusal
@@ -40,6 +41,7 @@ from soliton.errors import SolitonError
 from soliton.ledger.errors import ActivationError
 from soliton.node.node import Node
 from soliton.node.remote_keys import AccountKey, SigningRefused
+from soliton.node.turns import TooBusy
 from soliton.ride.errors import ScriptFormatError
 from soliton.ride.script import parse_script
 
@@ -48,6 +50,10 @@ _BYTE_TEXT: Final = re.compile(r"[-+]?[0-9]{1,9}")
 MIN_BYTE, MAX_BYTE = -128, 127
 MIN_INT, MAX_INT = -(2**31), 2**31 - 1
 FEE_WHEN_PRICING: Final = 1_234_567
+SHORT_BYTES: Final = 16_384
+"""A longer body is read in turns. Sending it to another core would cost more than its signature
+check.
+"""
 _TRANSACTION: Final = "Transaction"
 
 JsonObject = dict[str, object]
@@ -212,9 +218,25 @@ def calculate_fee(request: Request) -> Fee:
     return Fee(asset_id, least.amount)
 
 
-def serialize(request: Request) -> SignedBytes:
+def serialize(request: Request) -> object:
     """The signed bytes of a transaction."""
+    if len(request.body) > SHORT_BYTES:
+        return _serialize_long(request)
+    return _serialized(node_of(request), request.json())
+
+
+async def _serialize_long(request: Request) -> SignedBytes:
     node, obj = node_of(request), request.json()
+    turn = node.turns.begin(partial(_serialized, node, obj))
+    await turn.wait()
+    request.charge(turn.later_seconds)
+    try:
+        return turn.result()
+    except TooBusy as error:
+        raise TOO_MANY_LONG_ANSWERS.error() from error
+
+
+def _serialized(node: Node, obj: JsonObject) -> SignedBytes:
     try:
         transaction = read_claimed(obj, node)
     except SolitonError as error:
