@@ -360,6 +360,16 @@ def main() -> None:
         logging.getLogger(__name__).debug("the program ends", exc_info=True)
         place = f": {error.filename}" if error.filename else ""
         _fail(f"{error.strerror}{place}")
+    except RuntimeError as error:
+        # What pathlib raises for ~ in a container whose user has no name, without HOME.
+        if type(error) is not RuntimeError or has_home():
+            raise
+        _fail("this user has no home directory: set HOME, or name the directory (--data-dir)")
+
+
+def has_home() -> bool:
+    """Whether the directory of this user is known."""
+    return not os.path.expanduser("~").startswith("~")  # noqa: PTH111 - pathlib raises
 
 
 def _fail(reason: str) -> NoReturn:

@@ -59,7 +59,9 @@ def read_file(path: Path, network: str | None = None, data_dir: Path | None = No
     """
     try:
         document = parse(_text(path), str(path), _included)
-        properties = {**os.environ, "user.home": str(Path.home()), "user.dir": str(Path.cwd())}
+        # Where nobody knows it (a user without a name, without HOME) it is asked for if it is used.
+        home = os.path.expanduser("~")  # noqa: PTH111 - pathlib raises
+        properties = {**os.environ, "user.home": home, "user.dir": str(Path.cwd())}
         tree, referenced = resolve(document, properties, partial(_defaults, network, data_dir))
     except HoconError as error:
         text = str(error)
