@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
+import pytest
 
 from soliton.chain.transactions import data
 from soliton.chain.values import DataEntry
 from soliton.cli.grpc_server import GrpcService
+from soliton.cli.secrecy import VARIABLE as CORE_DUMPS
 from soliton.grpc_api.proto.blocks_api_pb2 import BlockRequest
 from tests.api.chain import PrivateChain
 from tests.grpc_api.picky import HEIGHT
@@ -79,13 +81,16 @@ def door_of(directory: Path, **options: object) -> Iterator[Door]:
     thread = threading.Thread(
         target=asyncio.run, args=(_run(chain, started, is_there, is_over),), daemon=True
     )
-    thread.start()
-    try:
-        assert is_there.wait(60), "it does not begin"
-        yield started[0]
-    finally:
-        is_over.set()
-        thread.join(60)
+    # Only root looks into a process that keeps its secrets.
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(CORE_DUMPS, "allow")
+        thread.start()
+        try:
+            assert is_there.wait(60), "it does not begin"
+            yield started[0]
+        finally:
+            is_over.set()
+            thread.join(60)
 
 
 async def _run(
