@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -27,6 +27,7 @@ from soliton import (
     NotFound,
     OutcomeUnknown,
 )
+from soliton.chain.errors import FormatError
 from soliton.client import matcher_routes
 from soliton.client.matcher import websocket_url
 from soliton.client.steps import Answer
@@ -37,6 +38,7 @@ from soliton.client.streams import (
     OrderUpdate,
     RatesUpdate,
 )
+from soliton.crypto import base58
 from tests.client.breaking import BreakingProxy
 from tests.client.scripted import Scripted, told
 from tests.e2e.programs import Program, eventually
@@ -182,6 +184,26 @@ async def test_awaiting(program: Program, gold: Asset) -> None:
                 break
         await matcher.cancel(ALICE, order)
         assert (await matcher.order_status(order)).status == "Cancelled"
+
+
+class Named(NamedTuple):
+    """A matcher's record of an order, as far as cancelling needs it."""
+
+    id: str
+    amount_asset: str | None = None
+    price_asset: str | None = None
+
+
+FIRST = ALICE.sell("1", GOLD, "0.5", matcher=BOB.public_key, version=1)
+
+
+@pytest.mark.parametrize(
+    "name", [base58.encode(FIRST.inner.body[32:]), "", "0OIl", "1" * 31, "1" * 33]
+)
+def test_nothing_but_an_id_is_signed_to_cancel(name: str) -> None:
+    """Records are the matcher's. Behind the public key, other bytes are an order of version 1."""
+    with Matcher("http://127.0.0.1:1") as matcher, pytest.raises(FormatError):
+        matcher.cancel(ALICE, Named(name))
 
 
 def test_both_have_the_same_methods() -> None:

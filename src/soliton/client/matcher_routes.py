@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from soliton.chain.errors import FormatError
+from soliton.chain.layouts import DIGEST_LENGTH
 from soliton.client.account import Account
 from soliton.client.amounts import AssetLike
 from soliton.client.delivery import deliver, is_uncertain, nothing_to_ask
@@ -51,11 +52,13 @@ from soliton.client.steps import (
     segment,
 )
 from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
 from soliton.errors import InputError
 
 Json = dict[str, Any]
 
 NOT_FOUND: Final = "NotFound"
+_MAX_ID_CHARS: Final = 64
 _REVERSED: Final = 301
 _OUTCOME_UNKNOWN: Final = 25612
 _DUPLICATE: Final = 3148040
@@ -220,10 +223,10 @@ def place(core: Core, order: Order, *, market: bool = False) -> Steps[str]:
 
 
 def cancel(core: Core, account: Account, order: HasPair) -> Steps[None]:
-    """Cancel an order of an account. Raises ``NodeRefused``, or ``OutcomeUnknown`` if it cannot be
-    known whether the request arrived.
+    """Cancel an order of an account. Raises ``FormatError`` for what is no id of an order,
+    ``NodeRefused``, or ``OutcomeUnknown`` if it cannot be known whether the request arrived.
     """
-    signature = account.sign(account.public_key_bytes + base58.decode(order.id))
+    signature = account.sign(account.public_key_bytes + _id_bytes(order.id))
     body = {
         "sender": account.public_key,
         "orderId": order.id,
@@ -239,6 +242,19 @@ def cancel(core: Core, account: Account, order: HasPair) -> Steps[None]:
         return True if found.status == "Cancelled" else None
 
     yield from deliver(core, request, order.id, _accepted, settle, _is_uncertain)
+
+
+def _id_bytes(order_id: str) -> bytes:
+    """The bytes of an order's id, which may be from a matcher's answer: longer bytes behind the
+    public key would be an order of version 1, signed for whoever chose them.
+    """
+    try:
+        found = base58.decode(order_id, _MAX_ID_CHARS)
+    except Base58Error as error:
+        raise FormatError(f"{order_id:.60} is no id of an order: {error}") from error
+    if len(found) != DIGEST_LENGTH:
+        raise FormatError(f"{order_id:.60} is no id of an order: {DIGEST_LENGTH} bytes in base58")
+    return found
 
 
 def cancel_all(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from decimal import Decimal
 from typing import Any
 
 import ccxt
@@ -11,16 +12,30 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from soliton.chain import networks
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import TYPE as EXCHANGE
 from soliton.chain.transactions.exchange import Exchange as Payload
 from soliton.crypto import base58
 from soliton.matcher.ccxt import SolitonMatcher
 from soliton.matcher.ccxt.asynchronous import SolitonMatcher as AsyncMatcher
-from soliton.matcher.ccxt.description import ERRORS, MatcherFeeTooHigh
+from soliton.matcher.ccxt.description import ERRORS, AnswerChanged, MatcherFeeTooHigh
+from soliton.matcher.node_client import Asset
+from soliton.matcher.rest import books, placing
 from soliton.matching.errors import KINDS
 from soliton.matching.pairs import AssetPair
-from tests.matcher.fakes import ALICE, BOB, DOLLAR, GOLD, GOLD_WAVES, MATCHER, NOW, buy, sell
+from tests.matcher.fakes import (
+    ALICE,
+    ASSETS,
+    BOB,
+    DOLLAR,
+    GOLD,
+    GOLD_WAVES,
+    MATCHER,
+    NOW,
+    buy,
+    sell,
+)
 from tests.matcher.websocket.streams import Place, served
 
 SYMBOL = "Gold/WAVES"
@@ -310,3 +325,92 @@ async def test_who_took_is_what_the_matcher_executed(
     for order, role in ((maker, "maker"), (taker, "taker")):
         [found] = await exchange.fetch_order_trades(base58.encode(order.id))
         assert found["takerOrMaker"] == role
+
+
+async def test_nothing_but_an_id_is_signed_to_cancel(place: Place, exchange: Exchange) -> None:
+    """Ids come from the matcher. Behind the public key, other bytes are an order of version 1."""
+    at_present(place, exchange)
+    for_nothing = sell(ALICE, 10**12, 1, version=1)
+    body = for_nothing.body
+    assert body.startswith(ALICE.public_key)
+    for name in (base58.encode(body[32:]), base58.encode(body[32:40]), "", "0OIl", "1" * 31):
+        with pytest.raises(ccxt.InvalidOrder):
+            await exchange.cancel_order(name, SYMBOL)
+    order = await exchange.create_order(SYMBOL, "limit", "buy", 1, 1)
+    assert (await exchange.cancel_order(order["id"], SYMBOL))["status"] == "canceled"
+
+
+async def test_the_id_of_an_order_is_the_one_that_was_signed(
+    place: Place, exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_present(place, exchange)
+    monkeypatch.setattr(placing, "order_json", lambda order: {"id": "1" * 100})
+    order = await exchange.create_order(SYMBOL, "limit", "buy", 1, 1)
+    assert order["id"] == base58.encode(place.core.placed[-1].id)
+    assert (order["price"], order["amount"], order["timestamp"]) == (1, 1, NOW)
+
+
+async def test_no_other_chain_or_matcher_is_signed_for(place: Place, exchange: Exchange) -> None:
+    at_present(place, exchange)
+    await exchange.create_order(SYMBOL, "limit", "buy", 1, 1)
+    before, settings = len(place.core.placed), place.core.settings
+    place.core.public_key = BOB.public_key
+    with pytest.raises(AnswerChanged):
+        await exchange.create_order(SYMBOL, "limit", "buy", 1, 1)
+    place.core.public_key = MATCHER.public_key
+    other = networks.load("waves-mainnet")
+    place.core.settings = msgspec.structs.replace(settings, network=other)
+    with pytest.raises(AnswerChanged):
+        await exchange.create_order(SYMBOL, "limit", "buy", 1, 1)
+    assert len(place.core.placed) == before
+    place.core.settings = settings
+    await exchange.create_order(SYMBOL, "limit", "buy", 2, 1)
+
+
+@pytest.mark.parametrize(
+    "options", [{"chainId": "W"}, {"chainId": 87}, {"matcherPublicKey": base58.encode(bytes(32))}]
+)
+async def test_chain_and_matcher_of_the_options_count(
+    exchange: Exchange, options: dict[str, Any]
+) -> None:
+    assert SolitonMatcher().options["chainId"] is None
+    exchange.driver.options |= options
+    with pytest.raises(AnswerChanged):
+        await exchange.load_markets()
+
+
+async def test_decimals_decide_once_how_much_an_amount_is(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await exchange.load_markets()
+    assert GOLD_NAME not in SolitonMatcher().options["assetDecimals"]
+    for asset, name in ((GOLD, "Gold"), (None, "WAVES")):
+        with monkeypatch.context() as patch:
+            patch.setitem(ASSETS, asset, Asset(name, 0, False))
+            with pytest.raises(AnswerChanged):
+                await exchange.load_markets(True)
+    await exchange.load_markets(True)
+    exchange.driver.options["assetDecimals"] = {GOLD_NAME: 2}
+    with pytest.raises(AnswerChanged):
+        await exchange.load_markets(True)
+
+
+@pytest.mark.parametrize("tick", ["0.001", "2", "1000000"])
+async def test_a_tick_size_does_not_change_a_price(
+    place: Place, exchange: Exchange, monkeypatch: pytest.MonkeyPatch, tick: str
+) -> None:
+    at_present(place, exchange)
+
+    async def tick_size(*_: object) -> Decimal:
+        return Decimal(tick)
+
+    monkeypatch.setattr(books, "tick_size", tick_size)
+    before = len(place.core.placed)
+    calls = (("limit", "sell", 1, 3.3), ("market", "buy", 1, None))
+    for kind, side, amount, price in calls:
+        if tick == "0.001":
+            await exchange.create_order(SYMBOL, kind, side, amount, price)
+            continue
+        with pytest.raises(ccxt.InvalidOrder, match="maxPriceRounding"):
+            await exchange.create_order(SYMBOL, kind, side, amount, price)
+    assert len(place.core.placed) == before + (2 if tick == "0.001" else 0)

@@ -76,12 +76,26 @@ DESCRIPTION: Final[dict[str, Any]] = {
         # the reference's least fee), and as a share of what the order trades.
         "maxMatcherFees": {"WAVES": 3_000_000},
         "maxMatcherFeeShare": 0.01,
+        # What is signed for, and in which units: the chain (a number, or its character), the
+        # matcher's public key, and the decimals of assets by their ids. What is not given is taken
+        # from the matcher's first answer; another answer later is an error.
+        "chainId": None,
+        "matcherPublicKey": None,
+        "assetDecimals": {"WAVES": 8},
+        # By which share of it the matcher's tick size may change a price.
+        "maxPriceRounding": 0.01,
     },
 }
 
 
 class MatcherFeeTooHigh(errors.InvalidOrder):
     """The matcher names a higher fee than the options allow; nothing was signed."""
+
+
+class AnswerChanged(errors.BadResponse):
+    """The matcher names another chain, public key or number of decimals than the options or its own
+    first answer; nothing was signed.
+    """
 
 
 ERRORS: Final[dict[int, type[Exception]]] = {

@@ -20,9 +20,13 @@ import msgspec
 from ccxt.base.errors import BadSymbol, InvalidOrder
 from ccxt.base.exchange import Exchange
 
+from soliton.chain.addresses import PUBLIC_KEY_LENGTH
+from soliton.chain.layouts import DIGEST_LENGTH
 from soliton.chain.orders import Order, PriceMode, Side
+from soliton.chain.transactions.issue import MAX_DECIMALS
 from soliton.crypto import base58
-from soliton.matcher.ccxt.description import MatcherFeeTooHigh
+from soliton.crypto.errors import Base58Error
+from soliton.matcher.ccxt.description import AnswerChanged, MatcherFeeTooHigh
 from soliton.matcher.ccxt.signing import keys_of, public_key_of, signature, signed_order
 from soliton.matching.pairs import NATIVE_TEXT, parse_asset
 
@@ -35,6 +39,10 @@ Candles = list[list[float]]
 
 PRICE_DECIMALS: Final = 8
 MAX_ROWS: Final = 1_000
+MAX_ID_CHARS: Final = 64
+"""More than any id or key of 32 bytes has in base58."""
+_MAX_CHAIN_ID: Final = 255
+_SIDES: Final = ("amount", "price")
 _FIRST_PROTOBUF_VERSION: Final = 4
 _PLAIN_CODE: Final = re.compile(r"[A-Za-z0-9_.]{1,32}")
 _STATUSES: Final = {
@@ -68,7 +76,7 @@ def fetch_markets(exchange: Exchange, params: Params = None) -> Steps[Listed]:
     """All markets. An asset's code is the one in ``options["tickers"]``, or else in the list of the
     matcher's operator, or else its id. Names do not matter: anybody may issue an asset of any name.
     """
-    settings = yield Request("matcher/settings")
+    settings = yield from _settings(exchange)
     markets = (yield Request("matcher/orderbook", params or {}))["markets"]
     codes = _codes(settings.get("tickers") or {}) | _codes(exchange.options["tickers"])
     own = set(exchange.options["tickers"])
@@ -78,6 +86,48 @@ def fetch_markets(exchange: Exchange, params: Params = None) -> Steps[Listed]:
         NATIVE_TEXT: NATIVE_TEXT
     }
     return [_market(exchange, market, codes) for market in markets]
+
+
+def _settings(exchange: Exchange) -> Steps[dict[str, Any]]:
+    """The matcher's settings; raises ``AnswerChanged`` for another chain or key than before."""
+    settings: dict[str, Any] = yield Request("matcher/settings")
+    options, chain = exchange.options, settings.get("networkByte")
+    key = settings.get("matcherPublicKey")
+    if type(chain) is not int or not 0 <= chain <= _MAX_CHAIN_ID:
+        raise AnswerChanged(f"soliton names no chain: {chain!r:.40}")
+    if not isinstance(key, str) or not _is_key(key):
+        raise AnswerChanged(f"soliton names no public key: {key!r:.80}")
+    known = options["chainId"]
+    _check_same("the chain", ord(known) if isinstance(known, str) else known, chain)
+    _check_same("the public key", options["matcherPublicKey"], key)
+    options["chainId"], options["matcherPublicKey"] = chain, key
+    return settings
+
+
+def _is_key(text: str) -> bool:
+    try:
+        return len(base58.decode(text, MAX_ID_CHARS)) == PUBLIC_KEY_LENGTH
+    except Base58Error:
+        return False
+
+
+def _check_same(what: str, known: object, named: object) -> None:
+    if known is not None and known != named:
+        raise AnswerChanged(f"soliton names {what} {named}, not {known} as before: see the options")
+
+
+def _decimals(exchange: Exchange, market: dict[str, Any], side: str) -> int:
+    """The decimals of an asset; raises ``AnswerChanged`` for others than before. On a chain they
+    never change, and they decide how many units an amount is.
+    """
+    asset, decimals = str(market[f"{side}Asset"]), market[f"{side}AssetInfo"]["decimals"]
+    if type(decimals) is not int or not 0 <= decimals <= MAX_DECIMALS:
+        raise AnswerChanged(f"soliton names no decimals of {asset}: {decimals!r:.40}")
+    known = exchange.options["assetDecimals"]
+    _check_same(f"the decimals of {asset}", known.get(asset), decimals)
+    # Not changed in place: all drivers begin with the same dictionary.
+    exchange.options["assetDecimals"] = {**known, asset: decimals}
+    return decimals
 
 
 def _codes(tickers: dict[str, Any]) -> dict[str, str]:
@@ -96,8 +146,7 @@ def _market(exchange: Exchange, market: dict[str, Any], codes: dict[str, str]) -
         return codes.get(asset, asset)
 
     base, quote = code("amount"), code("price")
-    amount_decimals = market["amountAssetInfo"]["decimals"]
-    price_decimals = market["priceAssetInfo"]["decimals"]
+    amount_decimals, price_decimals = (_decimals(exchange, market, side) for side in _SIDES)
     # The decimals of an order's price; those of the chain's transactions are at most eight.
     digits = min(PRICE_DECIMALS, PRICE_DECIMALS + price_decimals - amount_decimals)
     limits = market.get("restrictions", {})
@@ -311,13 +360,13 @@ def create_order(
     kind = type
     if kind not in ("limit", "market") or side not in ("buy", "sell"):
         raise InvalidOrder(f"soliton has no orders of type {kind} and side {side}")
-    settings = yield Request("matcher/settings")
+    settings = yield from _settings(exchange)
     scale = _price_scale(market)
     units = _units(amount, market["info"]["amountDecimals"])
     if price is None:
         if kind == "limit":
             raise InvalidOrder("soliton needs a price for a limit order")
-        price_units = yield from _market_price(market, side, units, options["marketSlippage"])
+        price_units = yield from _market_price(market, side, units, options)
     else:
         # Truncated to the market's precision.
         price_units = _units(
@@ -326,6 +375,7 @@ def create_order(
             ),
             scale,
         )
+        _check_rounding(Decimal(str(price)).scaleb(scale), price_units, options)
     fee = yield from _least_fee(market, side, units, price_units, options)
     version, now = int(options["orderVersion"]), exchange.milliseconds()
     posted = signed_order(
@@ -352,11 +402,14 @@ def create_order(
         ),
     )
     path = "matcher/orderbook/market" if kind == "market" else "matcher/orderbook"
-    order = (yield Request(path, posted, "POST"))["message"]
-    return _placed(exchange, market, kind, order)
+    answer = (yield Request(path, posted, "POST"))["message"]
+    return _placed(exchange, market, kind, posted, answer)
 
 
-def _placed(exchange: Exchange, market: Unified, kind: str, order: dict[str, Any]) -> Unified:
+def _placed(
+    exchange: Exchange, market: Unified, kind: str, order: dict[str, Any], answer: object
+) -> Unified:
+    # The order as it was signed: an id of the matcher's would be signed to cancel it.
     return exchange.safe_order(
         {
             "id": order["id"],
@@ -368,13 +421,21 @@ def _placed(exchange: Exchange, market: Unified, kind: str, order: dict[str, Any
             "price": _price(order["price"], market),
             "amount": _amount(order["amount"], market),
             "status": "closed" if kind == "market" else "open",
-            "info": order,
+            "info": answer,
         },
         market,
     )
 
 
-def _market_price(market: Unified, side: str, units: int, slippage: float) -> Steps[int]:
+def _check_rounding(price: Decimal, rounded: int, options: dict[str, Any]) -> None:
+    if abs(rounded - price) > price * Decimal(str(options["maxPriceRounding"])):
+        raise InvalidOrder(
+            "soliton's tick size would change the price by more than maxPriceRounding in the "
+            "options allows; nothing was signed"
+        )
+
+
+def _market_price(market: Unified, side: str, units: int, options: dict[str, Any]) -> Steps[int]:
     """The worst acceptable price: that of the last level needed, plus the slippage."""
     book = yield Request("matcher/orderbook/{base}/{quote}", _pair(market))
     levels = book["asks"] if side == "buy" else book["bids"]
@@ -384,10 +445,13 @@ def _market_price(market: Unified, side: str, units: int, slippage: float) -> St
             break
     else:
         raise InvalidOrder(f"soliton's book of {market['symbol']} has not that much to {side}")
+    slippage = options["marketSlippage"]
     factor = Decimal(str(1 + slippage if side == "buy" else 1 - slippage))
     tick = max(_units(market["precision"]["price"], _price_scale(market)), 1)
     worst = int(level["price"] * factor)
-    return max(worst - worst % tick, tick)
+    rounded = max(worst - worst % tick, tick)
+    _check_rounding(Decimal(worst), rounded, options)
+    return rounded
 
 
 def _least_fee(
@@ -433,12 +497,25 @@ def cancel_order(
     body = {
         "sender": public_key_of(exchange),
         "orderId": id,
-        "signature": signature(exchange, base58.decode(id)),
+        "signature": signature(exchange, _id_bytes(id)),
     }
     result = yield Request("matcher/orderbook/cancel", {**body, **(params or {})}, "POST")
     return exchange.safe_order(
         {"id": result["orderId"], "symbol": symbol, "status": "canceled", "info": result}
     )
+
+
+def _id_bytes(order_id: str) -> bytes:
+    """The bytes of an order's id; raises ccxt's ``InvalidOrder`` for anything longer or shorter.
+    Ids come from the matcher, and behind the public key longer bytes would be an order.
+    """
+    try:
+        found = base58.decode(order_id, MAX_ID_CHARS)
+    except Base58Error as error:
+        raise InvalidOrder(f"soliton has no order {order_id:.60}: {error}") from None
+    if len(found) != DIGEST_LENGTH:
+        raise InvalidOrder(f"soliton has no order {order_id:.60}: an id has {DIGEST_LENGTH} bytes")
+    return found
 
 
 def cancel_all_orders(

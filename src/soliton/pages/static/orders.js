@@ -17,6 +17,7 @@ import { base58, toBase58 } from "./format.js";
 
 const LIFETIME_MS = 29 * 86_400_000;
 const DECIMALS = 8;
+const ID_BYTES = 32;
 /** Matchers take such a signature for an hour, unless their operator sets another time. */
 const ADMITTED_MS = 50 * 60_000;
 
@@ -118,6 +119,9 @@ export function forgetAdmission(signer) {
  * @param {string} orderId
  */
 export async function cancellation(signer, orderId) {
-  const signature = await signer.cancel(orderId, joined(bytes(signer.publicKey), bytes(orderId)));
+  const id = bytes(orderId);
+  // The matcher names the id, and longer bytes behind the public key would be an order.
+  if (id.length !== ID_BYTES) throw new Error(`not the id of an order: ${orderId}`);
+  const signature = await signer.cancel(orderId, joined(bytes(signer.publicKey), id));
   return { sender: signer.publicKey, orderId, signature };
 }
