@@ -24,6 +24,7 @@ from soliton import (
 from soliton.client import matcher_routes, sending, signer_routes
 from soliton.client.errors import ClientError
 from soliton.client.steps import Answer
+from soliton.errors import InputError
 from tests.client.scripted import Scripted, told
 
 ALICE = Account.from_seed("soliton devnet account 1", "R")
@@ -198,6 +199,11 @@ def test_what_is_in_a_block_may_have_failed(outcome: str) -> None:
     reply["confirmed"] = [{**place, "applicationStatus": "succeeded"}]
     run = Scripted(told(reply))
     assert run.run(signer_routes.sign_and_broadcast, PAYMENT, confirmations=1) == PAYMENT
+    run = Scripted(told(reply))
+    assert run.run(signer_routes.sign_and_broadcast, PAYMENT, confirmations="finalized") == PAYMENT
+    assert b'"confirmations":"finalized"' in run.asked[0].body
+    with pytest.raises(InputError, match="confirmations"):
+        Scripted().run(signer_routes.sign_and_broadcast, PAYMENT, confirmations="final")
     for confirmed_of in ([], [{**place, "id": GOLD, "applicationStatus": "succeeded"}]):
         with pytest.raises(NodeBroken):
             Scripted(told({**reply, "confirmed": confirmed_of})).run(

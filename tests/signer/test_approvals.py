@@ -229,6 +229,49 @@ async def test_sign_and_broadcast_waits(tmp_path: Path) -> None:
         assert response.status_code == 400
 
 
+@pytest.mark.parametrize("knows", [True, False])
+async def test_sign_and_broadcast_waits_for_a_final_block(tmp_path: Path, knows: bool) -> None:
+    node = FakeNode()
+    heights = {"finalized": iter((8, 8, 9)), "top": iter((108, 108, 109, 109, 109))}
+
+    async def says(body: bytes, _writer: asyncio.StreamWriter) -> bytes:
+        head = node.seen[-1]
+        if head.startswith(b"POST /transactions/broadcast "):
+            return answer(200, content=body)
+        if head.startswith(b"GET /blocks/height/finalized "):
+            if not knows:
+                # An older node reads the last part as the id of a block.
+                return answer(400, json_={"error": 199, "message": "invalid block id"})
+            return answer(200, json_={"height": next(heights["finalized"])})
+        if head.startswith(b"GET /blocks/height "):
+            return answer(200, json_={"height": 111 if knows else next(heights["top"])})
+        known = {"id": node.broadcast[0]["id"], "height": 9, "applicationStatus": "succeeded"}
+        return answer(200, json_=known)
+
+    node.says = says
+    async with Place(tmp_path).serving(node) as client:
+        body = {"key": "hot", "transaction": TRANSFER, "confirmations": "finalized", "timeout": 0}
+        response = await client.post("/sign-and-broadcast", json=body, headers=BOT)
+        told = response.json()
+        assert (response.status_code, told["error"]) == (504, 7034), told
+        assert "1 of 1 are not final yet" in told["message"]
+        node.broadcast.clear()
+        response = await client.post(
+            "/sign-and-broadcast", json=body | {"timeout": 60}, headers=BOT
+        )
+        told = response.json()
+        assert response.status_code == 200, told
+        [found] = told["confirmed"]
+        assert (found["height"], found["finalized"]) == (9, True)
+        none: tuple[object, ...] = ("final", "Finalized", 101, -1, 1.5, [], True)
+        for wrong in none:
+            response = await client.post(
+                "/sign-and-broadcast", json=body | {"confirmations": wrong}, headers=BOT
+            )
+            assert (response.status_code, response.json()["error"]) == (400, 7002), wrong
+            assert "or finalized" in response.json()["message"]
+
+
 async def test_what_the_node_refuses_can_be_sent_again(tmp_path: Path) -> None:
     refused = {"error": 112, "message": "negative waves balance"}
     node = FakeNode(answer(400, json_=refused))

@@ -23,8 +23,9 @@ from soliton.client.errors import (
     StillWaiting,
 )
 from soliton.client.order import Order
-from soliton.client.records import SUCCEEDED
+from soliton.client.records import SUCCEEDED, Confirmations
 from soliton.client.routes.network import chain_id_in
+from soliton.client.sending import check_confirmations
 from soliton.client.steps import (
     JSON,
     Answer,
@@ -207,17 +208,19 @@ def sign_and_broadcast(
     *,
     key: str = "",
     id: str | None = None,  # noqa: A002 - as above
-    confirmations: int = 0,
+    confirmations: Confirmations = 0,
     timeout: float = SENDING_SECONDS,
 ) -> Steps[Any]:
     """Have the service sign a transaction and broadcast it through its node. With
-    ``confirmations``, return once that many blocks, its own included, confirm it, within
-    ``timeout`` seconds. Without an ``id`` the request gets one, so that it is never signed twice.
+    ``confirmations``, return once that many blocks, its own included, confirm it, or with
+    ``confirmations="finalized"`` once its block is final, within ``timeout`` seconds. Without an
+    ``id`` the request gets one, so that it is never signed twice.
 
     Raises the errors of ``sign``; ``ScriptFailed`` if its script has failed in the block;
     ``StillWaiting`` without the confirmations; ``OutcomeUnknown`` if it may have been broadcast. A
     transaction that needs approval is broadcast after the last one.
     """
+    check_confirmations(confirmations)
     request_id = id or f"soliton-{secrets.token_hex(16)}"
     waiting = {"confirmations": confirmations, "timeout": int(timeout)} if confirmations else {}
     body = {**_envelope(key, request_id), **_item(transaction, None), **waiting}

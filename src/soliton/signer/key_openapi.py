@@ -12,7 +12,12 @@ from soliton.signer.audit_routes import PARAMETERS
 from soliton.signer.errors import FAULTS, KEY_FAULTS, NO_SUCH_METHOD
 from soliton.signer.keyring import MAX_UNLOCKED_SECONDS
 from soliton.signer.measures import Kind
-from soliton.signer.sign_request import MAX_CONFIRMATIONS, MAX_PACKAGE, MAX_WAIT_SECONDS
+from soliton.signer.sign_request import (
+    FINALIZED,
+    MAX_CONFIRMATIONS,
+    MAX_PACKAGE,
+    MAX_WAIT_SECONDS,
+)
 from soliton.signer.signable import MAX_PROOF_PLACE
 from soliton.web import openapi
 
@@ -129,7 +134,12 @@ def _request_schemas() -> Schema:
         "package": {"type": "array", "items": one, "minItems": 1, "maxItems": MAX_PACKAGE},
     }
     sent = {
-        "confirmations": {"type": "integer", "minimum": 0, "maximum": MAX_CONFIRMATIONS},
+        "confirmations": {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": MAX_CONFIRMATIONS},
+                {"type": "string", "enum": [FINALIZED]},
+            ]
+        },
         "timeout": {"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS},
     }
     password = {**_TEXT, "format": "password", "writeOnly": True}
@@ -163,7 +173,11 @@ def _answer_schemas() -> Schema:
         **dict.fromkeys(("refusal", "broadcast"), _OBJECT),
     }
     simulated = {"pending": _TEXT, "simulated": rows}
-    confirmed = {"id": _TEXT, "height": _LONG, "confirmations": _LONG, "applicationStatus": _TEXT}
+    confirmed = {
+        **dict.fromkeys(("id", "applicationStatus"), _TEXT),
+        **dict.fromkeys(("height", "confirmations"), _LONG),
+        "finalized": {"type": "boolean"},
+    }
     rule = _object({"name": _TEXT, "line": _LONG}, "name", "line")
     policy = {
         **dict.fromkeys(("file", "hash", "source"), _TEXT),

@@ -33,6 +33,10 @@ from soliton.web.client import (
     HttpUnreachable,
 )
 
+FINAL_DEPTH: Final = 100
+"""The depth below which nodes replace no blocks, where there is no finality by votes."""
+_NO_SUCH_ROUTE: Final = frozenset((400, 404, 405))
+"""Statuses of older nodes, which read the last part of the path as the id of a block."""
 _MAX_MESSAGE: Final = 4_000
 _IS_THERE: Final = "already in the state"
 _UNCERTAIN: Final = frozenset((408, 425, 429))
@@ -113,6 +117,18 @@ class NodeClient:
     async def height(self) -> int:
         """Return the height of the node's chain; raises ``NodeTrouble``."""
         status, answer = await self._call("GET", "/blocks/height")
+        height = answer.get("height")
+        if status != HTTPStatus.OK or type(height) is not int:
+            raise _senseless(status)
+        return height
+
+    async def finalized_height(self) -> int:
+        """Return the height of the node's last final block, which no fork replaces; where there are
+        no votes, that is the one ``FINAL_DEPTH`` blocks below the last. Raises ``NodeTrouble``.
+        """
+        status, answer = await self._call("GET", "/blocks/height/finalized")
+        if status in _NO_SUCH_ROUTE:
+            return await self.height() - FINAL_DEPTH
         height = answer.get("height")
         if status != HTTPStatus.OK or type(height) is not int:
             raise _senseless(status)

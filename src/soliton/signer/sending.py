@@ -18,7 +18,7 @@ from soliton.signer.errors import (
 )
 from soliton.signer.measures import Kind
 from soliton.signer.node_client import NodeClient
-from soliton.signer.sign_request import SignRequest
+from soliton.signer.sign_request import FINALIZED, SignRequest
 
 PAUSE_SECONDS: Final = 0.5
 """The polling interval while waiting for confirmations."""
@@ -47,10 +47,10 @@ async def send(node: NodeClient, answers: list[dict[str, Any]]) -> None:
 
 
 async def wait(
-    node: NodeClient, answers: list[dict[str, Any]], confirmations: int, seconds: int
+    node: NodeClient, answers: list[dict[str, Any]], confirmations: int | str, seconds: int
 ) -> list[dict[str, Any]]:
-    """Wait until each transaction has so many confirmations, and return their states. Raises
-    ``RequestRefused`` on timeout.
+    """Wait until each transaction has so many confirmations, or with ``FINALIZED`` until its block
+    is final, and return their states. Raises ``RequestRefused`` on timeout.
     """
     ids = [str(each["id"]) for each in answers]
     found: dict[str, dict[str, Any]] = {}
@@ -64,13 +64,20 @@ async def wait(
                     await asyncio.sleep(PAUSE_SECONDS)
     except TimeoutError:
         missing = [each for each in ids if each not in found]
-        message = f"{len(missing)} of {len(ids)} have not {confirmations} confirmations yet"
+        lack = (
+            "are not final"
+            if confirmations == FINALIZED
+            else f"have not {confirmations} confirmations"
+        )
+        message = f"{len(missing)} of {len(ids)} {lack} yet"
         raise RequestRefused(NOT_CONFIRMED, message, signed=answers, missing=missing) from None
     return [found[each] for each in ids]
 
 
-async def _state(node: NodeClient, id_: str, confirmations: int) -> dict[str, Any] | None:
+async def _state(node: NodeClient, id_: str, confirmations: int | str) -> dict[str, Any] | None:
     try:
+        # In this order: what is final stays where it is.
+        final = await node.finalized_height() if confirmations == FINALIZED else 0
         at = await node.height_of(id_)
         if at is None:
             return None
@@ -79,6 +86,7 @@ async def _state(node: NodeClient, id_: str, confirmations: int) -> dict[str, An
     except NodeTrouble:
         # The node may be back before the timeout.
         return None
-    if count < confirmations:
-        return None
-    return {"id": id_, "height": height, "confirmations": count, "applicationStatus": status}
+    state = {"id": id_, "height": height, "confirmations": count, "applicationStatus": status}
+    if isinstance(confirmations, int):
+        return state if count >= confirmations else None
+    return {**state, "finalized": True} if height <= final else None

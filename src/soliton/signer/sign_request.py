@@ -23,6 +23,8 @@ MAX_PARTS: Final = 20_000
 """Objects, arrays and members of a body: enough for a package of calls with arguments."""
 MAX_KEY_CHARACTERS: Final = 64
 MAX_CONFIRMATIONS: Final = 100
+FINALIZED: Final = "finalized"
+"""In place of a number of confirmations: those that make a block final."""
 MAX_WAIT_SECONDS: Final = 600
 WAIT_SECONDS: Final = 60
 _ID: Final = re.compile(r"[!-~]{1,128}")
@@ -51,7 +53,7 @@ class SignRequest(msgspec.Struct, frozen=True):
     digest: str
     items: tuple[Item, ...]
     is_package: bool
-    confirmations: int
+    confirmations: int | str
     timeout: int
     raw: Any
 
@@ -95,7 +97,7 @@ def read_sign_request(value: dict[str, Any], *, sends: bool = False) -> SignRequ
         digest=_digest(value, _WAITING) if id_ else "",
         items=items,
         is_package=package is not None,
-        confirmations=_whole(value, "confirmations", 0, MAX_CONFIRMATIONS),
+        confirmations=_confirmations(value),
         timeout=_whole(value, "timeout", WAIT_SECONDS, MAX_WAIT_SECONDS),
         raw=value,
     )
@@ -123,6 +125,16 @@ def _whole(value: dict[str, Any], name: str, default: int, most: int) -> int:
     if type(found) is not int or not 0 <= found <= most:
         raise RequestRefused(WRONG_SHAPE, f"{name} should be from 0 to {most}", name)
     return found
+
+
+def _confirmations(value: dict[str, Any]) -> int | str:
+    if value.get("confirmations") == FINALIZED:
+        return FINALIZED
+    try:
+        return _whole(value, "confirmations", 0, MAX_CONFIRMATIONS)
+    except RequestRefused:
+        message = f"confirmations should be from 0 to {MAX_CONFIRMATIONS}, or {FINALIZED}"
+        raise RequestRefused(WRONG_SHAPE, message, "confirmations") from None
 
 
 def _digest(value: dict[str, Any], without: frozenset[str]) -> str:
