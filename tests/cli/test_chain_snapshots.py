@@ -347,6 +347,8 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.ranges: list[str] = []
+        self.stalls = threading.Event()
+        self.stalls.set()
         super().__init__(("127.0.0.1", 0), _Handler)
 
 
@@ -378,6 +380,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         with contextlib.suppress(OSError):
             self.wfile.write(body[start:end])
         if end < len(body):
+            self.server.stalls.wait()
             self.close_connection = True
 
 
@@ -432,6 +435,32 @@ def test_a_server_that_lies(server: Server, snapshot: Path, tmp_path: Path, lie:
     with pytest.raises(SnapshotProblem, match=expected):
         restore_here(url_of(server), tmp_path / "data")
     assert not (tmp_path / "data").exists()
+
+
+def test_a_server_that_stalls(
+    server: Server, snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part_sources, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(part_sources, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(part_sources, "TRIES", 2)
+    server.breaks_after = 100
+    server.stalls.clear()
+    try:
+        with pytest.raises(DownloadProblem, match="too slowly"):
+            restore_here(url_of(server), tmp_path / "data")
+    finally:
+        server.stalls.set()
+    assert not (tmp_path / "data").exists()
+
+
+def test_what_is_left_beside_a_finished_one_is_cleared(snapshot: Path, tmp_path: Path) -> None:
+    restore_here(snapshot, tmp_path / "data")
+    left = tmp_path / "data.restoring"
+    left.mkdir()
+    (left / "manifest.json").write_bytes(b"")
+    with pytest.raises(snapshot_files.TargetInUse):
+        restore_here(snapshot, tmp_path / "data")
+    assert not left.exists()
 
 
 # --- killed ---------------------------------------------------------------------------------------

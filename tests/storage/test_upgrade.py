@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import lzma
 import os
+import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from soliton.storage.lmdb_file import lmdb_file
 from soliton.storage.store import Store
 from soliton.storage.upgrade import upgrade
 from tests.blocks import blocks, typed
+from tests.cli.test_chain_snapshots import KILLS, kill_at_some_moment
 from tests.e2e.programs import run
 from tests.node.chains import DEVNET
 from tests.storage.rows import read_rows
@@ -110,6 +113,23 @@ def test_what_cannot_be_upgraded(data: Path) -> None:
         assert (data / "data.mdb").read_bytes() == wrong
     (data / "data.mdb").write_bytes(whole)
     assert upgrade(data, nothing) > 100
+
+
+def test_killed_at_any_moment(data: Path) -> None:
+    packed = (data / "data.mdb").read_bytes()
+    upgrade(data, nothing)
+    expected = read_rows(data)
+    chosen = random.Random(34)
+    for number in range(KILLS):
+        place = data.with_name(f"data-{number}")
+        place.mkdir()
+        (place / "data.mdb").write_bytes(packed)
+        kill_at_some_moment(["db", "upgrade", place], chosen.uniform(0.2, 1.4))
+        if (place / "data.mdb").exists():
+            ended = run("db", "upgrade", place)
+            assert ended.returncode == 0, ended.stderr
+        assert read_rows(place) == expected
+        shutil.rmtree(place)
 
 
 def test_the_page_is_walked(data: Path, tmp_path: Path) -> None:

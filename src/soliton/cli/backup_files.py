@@ -28,6 +28,8 @@ import msgspec
 import soliton
 from soliton.cli.progress import BYTES, adding, progress
 from soliton.cli.snapshot_files import (
+    FILES,
+    UNFINISHED,
     TargetInUse,
     check_empty,
     move_into_place,
@@ -63,9 +65,7 @@ MAX_MANIFEST_BYTES: Final = 256 * 1024 * 1024
 MAX_DEPTH: Final = 5
 MAX_NAME_BYTES: Final = 255
 COPYING_TRIES: Final = 5
-_UNFINISHED: Final = ".unfinished"
 _RESTORING: Final = ".restoring"
-_FILES: Final = "files"
 _ORDERS_NAME: Final = "orders"
 _CONFIG: Final = "config/"
 _NOT_COPIED: Final = (LOCK_NAME, RESTORED_NAME, "LOCK", "owner.lock")
@@ -144,10 +144,10 @@ def back_up(places: Sequence[Place], target: Path, network: str) -> BackupManife
 
     Raises ``TargetInUse``, ``StoreInUse``, ``StorageProblem``, ``OSError``.
     """
-    check_empty(target)
-    work = target.with_name(target.name + _UNFINISHED)
+    work = target.with_name(target.name + UNFINISHED)
+    check_empty(target, work)
     with workplace(work):
-        files = work / _FILES
+        files = work / FILES
         for _ in range(COPYING_TRIES):
             shutil.rmtree(files, ignore_errors=True)
             files.mkdir(mode=DIRECTORY_MODE)
@@ -364,7 +364,7 @@ def _put(place: Place, backup: Path, parts: Sequence[Part], add: Callable[[int],
         return
     work = place.path.with_name(place.path.name + _RESTORING)
     with workplace(work):
-        files = work / _FILES
+        files = work / FILES
         shutil.rmtree(files, ignore_errors=True)
         files.mkdir(mode=DIRECTORY_MODE)
         for part in parts:

@@ -54,21 +54,27 @@ from soliton.storage.parts import (
 from soliton.storage.store import Store
 
 HASHING_THREADS: Final = 2
-_UNFINISHED: Final = ".unfinished"
+UNFINISHED: Final = ".unfinished"
 PARTIAL: Final = ".partial"
 """Ends the names of parts that have not arrived completely."""
 _LOCK: Final = "lock"
-_FILES: Final = "files"
+FILES: Final = "files"
 
 
 class TargetInUse(SnapshotProblem):
     """The directory for a snapshot or a store is not empty."""
 
 
-def check_empty(target: Path) -> None:
-    """Raise ``TargetInUse`` for a place that has content, and for one that is no directory."""
+def check_empty(target: Path, work: Path | None = None) -> None:
+    """Raise ``TargetInUse`` for a place that has content, and for one that is no directory.
+
+    ``work`` is the workplace for it: what an earlier call has left there is deleted if it ended
+    between moving the result into place and this.
+    """
     try:
         if any(target.iterdir()):
+            if work is not None and work.exists() and not (work / FILES).exists():
+                shutil.rmtree(work)
             raise TargetInUse(f"{target} is not empty")
     except FileNotFoundError:
         return
@@ -123,10 +129,10 @@ def create_snapshot(
     What an earlier call has left unfinished is replaced. Raises ``TargetInUse``, ``StoreInUse``,
     ``StorageProblem``.
     """
-    check_empty(target)
-    work = target.with_name(target.name + _UNFINISHED)
+    work = target.with_name(target.name + UNFINISHED)
+    check_empty(target, work)
     with workplace(work):
-        files = work / _FILES
+        files = work / FILES
         shutil.rmtree(files, ignore_errors=True)
         files.mkdir()
         names = copy_store(source, files, links=links)
@@ -227,13 +233,13 @@ async def restore_snapshot(
     Raises ``TargetInUse``, ``StoreInUse``, ``SnapshotProblem``, ``DownloadProblem``,
     ``StorageProblem``.
     """
-    check_empty(target)
+    work = restoring_place(target)
+    check_empty(target, work)
     data = await source.manifest()
     manifest = decode_manifest(data)
     check_network(manifest, network)
-    work = restoring_place(target)
     with workplace(work):
-        files = work / _FILES
+        files = work / FILES
         _begin(work, files, data)
         missing = _missing(files, manifest)
         if free_bytes(work) < missing + MIN_FREE_BYTES:
