@@ -81,7 +81,7 @@ man: $(RUNTIME)  ## write the pages of the manual into build/man
 deb: $(RUNTIME)  ## build a package for Debian and Ubuntu into dist; FOR=3.13 names the Python of the distribution
 	deploy/debian/build $(abspath .venv/bin/python) $(FOR)
 
-wheels: $(RUNTIME)  ## fetch what an installation without a network needs into WHEELS
+wheels: | .venv/bin/.made  ## fetch what an installation without a network needs into WHEELS
 	@test -n "$(WHEELS)" || { echo "name the folder: make wheels WHEELS=DIR"; exit 1; }
 	env -u PIP_NO_INDEX $(PIP) download --dest $(WHEELS) $(LOCKED) requirements-dev.lock
 	env -u PIP_NO_INDEX $(PIP) download --dest $(WHEELS) --only-binary :all: pip \
