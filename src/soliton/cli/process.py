@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import logging
 import os
 import resource
 import signal
@@ -44,7 +45,11 @@ OPEN_FILES: Final = 8_192
 """Limit on open files, several times what the limits on connections allow. The default of many
 systems is 1,024: idle clients would leave none for the program's own files.
 """
+FEW_FILES: Final = 1_024
+"""A lower limit, which the process cannot raise, is reported."""
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_log = logging.getLogger(__name__)
 
 
 def run_program(main: Callable[[], Coroutine[None, None, None]]) -> None:
@@ -113,6 +118,13 @@ def _raise_file_limit() -> None:
         # If the system refuses, the present limit has to do.
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    found = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if resource.RLIM_INFINITY != found < FEW_FILES:
+        _log.warning(
+            "this process may open %d files only, for connections, the store and its log together: "
+            "raise the limit (ulimit -n, LimitNOFILE of systemd) to %d",
+            *(found, OPEN_FILES),
+        )
 
 
 def call_on_signals(stop: Callable[[], None]) -> None:
