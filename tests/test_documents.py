@@ -39,6 +39,10 @@ RUN_BY: dict[str, dict[str, tuple[int, str]]] = {
         "console": (2, "tests/workshop/test_example.py"),
     },
     "docs/how-to/back-up-and-restore.md": {"": (2, "tests/cli/test_backup.py")},
+    "docs/how-to/choose-a-mode.md": {
+        "hocon": (1, "tests/api/rest/test_modes.py"),
+        "json": (1, "tests/api/rest/test_modes.py"),
+    },
     "docs/how-to/containers.md": {"console": (3, "tests/test_containers.py")},
     "docs/how-to/control-a-devnet.md": {"": (8, TOUR)},
     "docs/how-to/export-to-postgres.md": {"": (1, "tests/export/test_pages.py")},

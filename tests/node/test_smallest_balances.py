@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from soliton.chain.addresses import Address
 from soliton.node.smallest_balances import SmallestBalances
+from soliton.storage.keeping import EVERYTHING
 from tests.amounts import examples
 
 OWNER = Address(bytes(26))
@@ -16,6 +17,8 @@ OWNER = Address(bytes(26))
 
 class Blocks:
     """What one account has after each block, 0 before the first change of it."""
+
+    kept = EVERYTHING
 
     def __init__(self, changes: dict[int, int]) -> None:
         self.changes = changes

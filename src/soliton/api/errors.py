@@ -229,6 +229,10 @@ FOREIGN_ORIGIN = _row("4030 403 ForeignOrigin",
 NOT_IN_FORK = _row("4101 404 NotInFork", "{message}",
     "on a devnet with `--fork`: the origin node does not provide it, or has changed since",
     message="who has DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p: not known in a fork")
+NOT_KEPT = _row("4102 410 NotKept", "{message}",
+    "the mode of the node (`db.mode`, or a switch `db.store-…`) keeps no such records of that age",
+    message="not kept here: the transactions of block 5 (this node, whose mode is pruned, has "
+    "those from height 8001 on); a node with db.mode = full has it")
 TOO_MANY_WAITING = _row("5032 503 TooManyWaiting 5", "too many clients wait for events already",
     "the limit on event streams, or on requests that wait")
 TOO_MANY_REQUESTS = _row("4290 429 TooManyRequests 1", "Too much has been asked from this address",

@@ -122,10 +122,15 @@ class Found(NamedTuple):
     back: bool
 
 
+def oldest_events(chain: Blockchain) -> int:
+    """The lowest height that events can be asked from."""
+    return max(chain.height - MAX_HISTORY_BLOCKS, chain.store.kept.blocks_from)
+
+
 def find_place(chain: Blockchain, text: str) -> Found:
     """Where to resume after an event; raises ``UnknownPlace``."""
     place, known, digest, below = _parse(text)
-    oldest = max(1, chain.height - MAX_HISTORY_BLOCKS)
+    oldest = oldest_events(chain)
     if oldest <= place.height <= chain.height:
         block = BlockBytes(chain, place.height)
         if place.offset <= len(block.spans) and block.digest(place.offset) == digest:

@@ -36,6 +36,7 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.ledger.state import ASSET_BALANCES, WAVES, Changes
+from soliton.node.accounts import accounts_of_confirmed
 from soliton.node.blockchain import Blockchain, FoundTransaction
 from soliton.node.events import (
     Departure,
@@ -349,8 +350,11 @@ class EventStream:
     def _matching(self, block: BlockBytes, place: Place) -> FoundTransaction | None:
         """The transaction at a place, if it passes the filter."""
         filters, chain = self._filter, self.node.chain
-        if filters.accounts and not any(
-            chain.store.is_listed(account, *place) for account in filters.accounts
+        is_listed = chain.store.kept.by_address
+        if (
+            filters.accounts
+            and is_listed
+            and not any(chain.store.is_listed(account, *place) for account in filters.accounts)
         ):
             return None
         if block.data is chain.last_block.data:
@@ -363,6 +367,11 @@ class EventStream:
             return None
         location = chain.store.transaction_location(transaction.id)
         assert location is not None
+        if filters.accounts and not is_listed:
+            changes = chain.store.changes_and_call(*place)[0]
+            own = accounts_of_confirmed(transaction, location.status, changes, chain.state)
+            if not any(account in own for account in filters.accounts):
+                return None
         return FoundTransaction(transaction, place.height, location.status, location.complexity)
 
     def _tip(self, place: Place | None = None) -> dict[str, object]:

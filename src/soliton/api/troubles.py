@@ -19,6 +19,7 @@ from soliton.storage.errors import (
     BelowProblem,
     DamagedStore,
     NotBelow,
+    NotKept,
     StorageProblem,
     StoreBusy,
     StoreFull,
@@ -31,6 +32,7 @@ _KINDS: Final[tuple[tuple[type[SolitonError], ErrorKind], ...]] = (
     (StoreBusy, errors.STORE_BUSY),
     (StoreFull, errors.STORE_FULL),
     (NotBelow, errors.NOT_IN_FORK),
+    (NotKept, errors.NOT_KEPT),
     (BelowProblem, errors.FORK_TROUBLE),
     (DamagedStore, errors.STORE_DAMAGED),
     (StorageProblem, errors.STORE_TROUBLE),
@@ -53,7 +55,7 @@ class Troubles:
         """The API's form of a failure, which is logged; ``None`` for any other exception."""
         for kind, answer in _KINDS:
             if isinstance(error, kind):
-                if kind is not NotBelow:
+                if kind not in (NotBelow, NotKept):
                     self._log(answer.code, f"answered {answer.status}: {error}")
                 return answer.error(message=str(error)) if "{" in answer.message else answer.error()
         return None

@@ -59,6 +59,8 @@ DECODED_IN_STEP: Final = 64
 
 _CONSENSUS_LENGTH: Final = 40
 _HEADER: Final = struct.Struct(">Bq64siq32si")
+_LENGTH_BYTES: Final = 4
+"""The last field of the header: the length of the transactions."""
 _TRAILER: Final = struct.Struct(">32s64s")
 _PROTOBUF_FIRST_BYTE: Final = 0x0A
 _SIGNATURE_TAG: Final = 0x12
@@ -216,6 +218,18 @@ def header_part(data: bytes) -> bytes | None:
         return None
     length, start = protobuf.read_length(data, end + 1)
     return data[: start + length] if start + length <= len(data) else None
+
+
+def without_transactions(data: bytes) -> bytes:
+    """Return the bytes of a stored block without its transactions, of which ``decode_header`` reads
+    the same header and signature. Raises ``FormatError``.
+    """
+    start, end = transactions_part(data)
+    if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
+        return data[:start]
+    width = _count_width(data[0])
+    length = width.to_bytes(_LENGTH_BYTES, "big")
+    return data[: _HEADER.size - _LENGTH_BYTES] + length + bytes(width) + data[end:]
 
 
 def decode_signed_header(data: bytes, chain_id: int) -> SignedHeader:
@@ -618,7 +632,7 @@ def transactions_part(data: bytes) -> tuple[int, int]:
         length, start = protobuf.read_length(data, 1)
         length, start = protobuf.read_length(data, start + length + 1)
         return start + length, len(data)
-    length = int.from_bytes(take(data, _HEADER.size - 4, 4), "big")
+    length = int.from_bytes(take(data, _HEADER.size - _LENGTH_BYTES, _LENGTH_BYTES), "big")
     return _HEADER.size + _count_width(data[0]), _HEADER.size + length
 
 

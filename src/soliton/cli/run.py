@@ -19,6 +19,7 @@ from soliton.node.chain_writer import open_store
 from soliton.node.mining import mine_by_schedule
 from soliton.node.network_time import NetworkClock, keep_time
 from soliton.node.node import Node, system_clock
+from soliton.node.pruning import prune_in_steps
 from soliton.node.remote_keys import AnyWallet
 from soliton.node.rest_settings import is_local
 from soliton.node.settings import Settings
@@ -178,12 +179,14 @@ async def _serve_node(node: Node, clock: NetworkClock) -> None:
     mining = asyncio.create_task(mining_of(node, network))
     heartbeat = asyncio.create_task(log_heartbeat(node))
     timing = asyncio.create_task(time_of(node, clock))
+    pruning = asyncio.create_task(prune_in_steps(node))
     try:
         await until_stopped(node, mining)
     finally:
         mining.cancel()
         heartbeat.cancel()
         timing.cancel()
+        pruning.cancel()
         if grpc is not None:
             await grpc.stop()
         if server is not None:

@@ -30,7 +30,7 @@ from soliton.grpc_api.framing import (
     unpacked,
 )
 from soliton.grpc_api.routes import Method, Route
-from soliton.storage.errors import StorageProblem
+from soliton.storage.errors import NotKept, StorageProblem
 from soliton.web.http2.frames import CANCEL, ENHANCE_YOUR_CALM
 from soliton.web.http2.machine import Machine
 from soliton.web.http2.streams import Stream
@@ -190,6 +190,8 @@ class Call(CallState):
         """End the call with the status for an exception."""
         if isinstance(error, Refused):
             self.end(error.code, error.text, error.trailers)
+        elif isinstance(error, NotKept):
+            self.end(Code.FAILED_PRECONDITION, str(error))
         elif isinstance(error, StorageProblem):
             self.end(Code.UNAVAILABLE, str(error))
         elif isinstance(error, SolitonError):

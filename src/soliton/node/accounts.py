@@ -11,7 +11,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.ledger.apply import Outcome
 from soliton.ledger.rules import rules_of
-from soliton.ledger.state import ALIASES, State, Status, touched_accounts
+from soliton.ledger.state import ALIASES, Changes, State, Status, touched_accounts
 from soliton.ledger.transactions import Applied
 
 
@@ -33,6 +33,16 @@ def accounts_of(transaction: AnyTransaction, outcome: Outcome, state: State) -> 
         if address is not None:
             found[address] = None
     return tuple(found)
+
+
+def accounts_of_confirmed(
+    transaction: AnyTransaction, status: int, changes: Changes, state: State
+) -> tuple[Address, ...]:
+    """Return the accounts of a transaction of the chain by its stored changes. With them are those
+    of the generator's part of the fee, which the index leaves out.
+    """
+    outcome = Outcome(Status(status), 0, touched_accounts(changes), changes)
+    return accounts_of(transaction, outcome, state)
 
 
 def accounts_of_pending(transaction: AnyTransaction, applied: Applied) -> tuple[Address, ...]:

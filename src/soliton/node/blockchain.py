@@ -174,6 +174,9 @@ class Blockchain:
         """Return header and signature of the block at a height, without reading its transactions
         where their place allows it; raises ``KeyError`` if there is none.
         """
+        lone = self.store.lone_header(height)
+        if lone is not None:
+            return blocks.decode_header(lone, self.network.chain_id)
         found = self.store.block_piece(height, 0, HEADER_BYTES)
         if found is None:
             raise KeyError(height)
@@ -228,8 +231,11 @@ class Blockchain:
         self._votes[height] = votes
 
     def state_hash(self, height: int) -> StateHash:
-        """Return the legacy state hash of a block with its sections; raises ``KeyError``."""
+        """Return the legacy state hash of a block with its sections; raises ``KeyError`` and
+        ``NotKept``.
+        """
         meta = self.meta(height)
+        self.store.kept.need_state_hash(height)
         finality = self.rules.at(height).has(Feature.DETERMINISTIC_FINALITY)
         count = len(SECTIONS) if finality else SECTIONS_BEFORE_FINALITY
         sections = tuple(meta.sections.get(index, EMPTY_HASH) for index in range(count))

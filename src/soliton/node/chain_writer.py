@@ -74,6 +74,7 @@ def open_store(
         undo_depth=max(settings.db.max_rollback_depth, UNDO_DEPTH),
         exclusive=writes,
         below=below,
+        keeping=settings.db.keeping,
     )
 
 

@@ -22,6 +22,7 @@ from soliton.chain.blocks import MAX_BLOCK_BYTES, Block
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
 from soliton.node.chain_writer import ChainWriter
+from soliton.node.pruning import prune_all
 from soliton.parallel.bulk_verifier import Batch, BulkVerifier
 
 BATCH_BLOCKS: Final = 2_000
@@ -67,7 +68,10 @@ def import_blocks(
     with _without_garbage_collection(), contextlib.closing(BulkVerifier()) as verifier:
         for batch in _batches(_new_records(chain, file, to_height)):
             _import_batch(chain, batch, verifier.batch())
+            if chain.store.is_prune_due:
+                prune_all(chain.store)
             on_progress(chain.height)
+    prune_all(chain.store)
     return chain.height - before
 
 

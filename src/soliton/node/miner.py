@@ -44,6 +44,7 @@ from soliton.node.chain_writer import ChainWriter
 from soliton.node.remote_keys import AccountKey, RemoteKey
 from soliton.node.settings import Settings
 from soliton.steps import Steps, interruptible, pause
+from soliton.storage.errors import NotKept
 
 _MAX_PASSES: Final = 10
 """The order is by fees, so a transaction may come before the one that funds it: those that do not
@@ -336,7 +337,7 @@ def _take(
                     work = progress.work.done - work
                     vain += work
                     trials.charge(transaction.id, work, str(full), full.complexity)
-            except InputError as error:
+            except (InputError, NotKept) as error:
                 work = progress.work.done - work
                 vain += work
                 trials.charge(transaction.id, work + 1, str(error))

@@ -36,7 +36,7 @@ from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
 from soliton.ledger.context import Context
 from soliton.ledger.environment import BlockEnvironment, pending_environment
-from soliton.ledger.errors import AlreadyInState, LedgerError
+from soliton.ledger.errors import AlreadyInState, LedgerError, TransactionRejected
 from soliton.ledger.rules import rules_of
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.scripts import FAIL_FREE_COMPLEXITY
@@ -70,6 +70,7 @@ from soliton.node.pool_entries import (
 )
 from soliton.node.pool_state import Name, PoolState, ReadRecorder
 from soliton.steps import Steps, interruptible
+from soliton.storage.errors import NotKept
 from soliton.storage.retrying import without_retry
 
 MAX_SCRIPTED: Final = 5_000
@@ -497,9 +498,13 @@ class UtxPool:
             witness=recorder,
         )
         at_once = verify and not verified
-        applied = apply_transaction(transaction, recorder, context, verify_signature=at_once)
-        if verify and any(message not in verified for message in context.unverified):
-            applied = apply_transaction(transaction, recorder, context)
+        try:
+            applied = apply_transaction(transaction, recorder, context, verify_signature=at_once)
+            if verify and any(message not in verified for message in context.unverified):
+                applied = apply_transaction(transaction, recorder, context)
+        except NotKept as error:
+            # Its script asks for what this node has deleted: others may decide, and not this pool.
+            raise TransactionRejected(str(error)) from error
         if self._chain.store.below is not None:
             # Fetching may fail, so do it before anything is recorded.
             self._state.find(applied.changes.changes)

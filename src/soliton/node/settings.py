@@ -34,6 +34,16 @@ from soliton.node.network_settings import NetworkSettings, Synchronization
 from soliton.node.rest_settings import RestApi, api_key_hash_text, is_local
 from soliton.node.settings_file import ConfigFile, SettingsError, read_file
 from soliton.node.signer_settings import Signer, read_signer
+from soliton.storage.keeping import (
+    AS_IT_IS,
+    DEFAULT_BLOCKS,
+    DEFAULT_INTERVAL,
+    FULL,
+    LEAST_BLOCKS,
+    MODES,
+    PRUNED,
+    Keeping,
+)
 
 __all__ = [
     "Database",
@@ -87,7 +97,7 @@ _FOREIGN: Final = {
         "store-transactions-in-state",
     ),
     "db": (
-        "cleanup-interval", "in-memory", "max-cache-size", "remember-blocks", "rocksdb",
+        "in-memory", "max-cache-size", "remember-blocks", "rocksdb",
         "rocksdb-cache-size", "store-miners-balance-info", "tx-bloom-filter",
         "tx-bloom-filter-size", "use-bloom-filter",
     ),
@@ -122,8 +132,6 @@ _FOREIGN: Final = {
 # Known keys without effect yet, which cause a warning.
 _NOT_USED_YET: Final = {
     "": ("max-tx-error-log-size",),
-    "db": ("store-invoke-script-results", "store-lease-states-by-address",
-           "store-transactions-by-address"),
     "miner": ("max-pack-time", "max-transactions-in-key-block"),
     "network": ("received-txs-cache-timeout", "traffic-logger", "upnp"),
     "synchronization": ("history-replier", "max-chain-length",
@@ -155,11 +163,12 @@ class WalletSettings(msgspec.Struct, frozen=True):
 
 
 class Database(msgspec.Struct, frozen=True):
-    """``db``: where the chain is stored, and how many blocks can be rolled back."""
+    """``db``: where the chain is stored, how many blocks can be rolled back, and what is kept."""
 
     directory: Path
     max_rollback_depth: int
     store_state_hashes: bool
+    keeping: Keeping = AS_IT_IS
 
 
 class Features(msgspec.Struct, frozen=True):
@@ -475,10 +484,40 @@ def _database(root: Section, directory: Path, notes: list[str]) -> Database:
     # Two keys have older names, one level up.
     older_directory = _path(root, "data-directory")
     older_depth = root.integer("max-rollback-depth", 2_000, 1, MAX_INT)
+    depth = section.integer("max-rollback-depth", older_depth, 1, MAX_INT)
     return Database(
         directory=_path(section, "directory") or older_directory or directory / "data",
-        max_rollback_depth=section.integer("max-rollback-depth", older_depth, 1, MAX_INT),
+        max_rollback_depth=depth,
         store_state_hashes=section.boolean("store-state-hashes", True),
+        keeping=_keeping(section, depth),
+    )
+
+
+def _keeping(section: Section, depth: int) -> Keeping:
+    """Read what the store keeps; what is not written is as the store has it."""
+
+    def switch(key: str) -> bool | None:
+        return section.boolean(key, True) if section.has(key) else None
+
+    mode = section.text("mode", "") or None
+    if mode is not None and mode not in MODES:
+        section.refuse("mode", f"{', '.join(MODES)}{did_you_mean(mode, MODES)}")
+    by_address = switch("store-transactions-by-address")
+    if mode == PRUNED and by_address:
+        section.refuse(
+            "store-transactions-by-address",
+            f"no, or mode = {FULL}: a pruned store has no such list",
+        )
+    least = max(depth + 1, LEAST_BLOCKS)
+    blocks = section.integer("pruned-blocks", max(DEFAULT_BLOCKS, least), least, MAX_INT)
+    return Keeping(
+        mode=mode,
+        blocks=blocks,
+        rollback_depth=depth,
+        interval=section.integer("cleanup-interval", DEFAULT_INTERVAL, 1, MAX_INT),
+        by_address=by_address,
+        by_lease=switch("store-lease-states-by-address"),
+        calls=switch("store-invoke-script-results"),
     )
 
 

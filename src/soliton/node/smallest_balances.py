@@ -72,8 +72,10 @@ class SmallestBalances:
 
     def smallest(self, address: Address, bottom: int, top: int, last: int) -> int:
         """Return the smallest effective balance of an account after each of the blocks ``bottom``
-        to ``top``, in wavelets. The block at ``last`` is the last one, and may still grow.
+        to ``top``, in wavelets. The block at ``last`` is the last one, and may still grow. Raises
+        ``NotKept``.
         """
+        self._store.kept.need_balances(bottom)
         if top < last:
             return minimum_effective_balance(self._store, address, bottom, top)
         window = self._windows.get(address)

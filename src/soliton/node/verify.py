@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from soliton.chain import blocks
 from soliton.chain.addresses import ADDRESS_LENGTH, Address
-from soliton.chain.blocks import Block
+from soliton.chain.blocks import Block, BlockHeader, SignedHeader
 from soliton.consensus import pos
 from soliton.crypto.hashes import blake2b256
 from soliton.ledger.environment import BlockMeta
@@ -59,56 +60,86 @@ def verify(
     ``on_progress`` is called with what is counted (``BLOCKS``, ``RECORDS``), how many are checked,
     and of about how many.
     """
-    transactions = 0
+    transactions = with_changes = 0
+    kept = chain.store.kept
     before: BlockMeta | None = None
     for height in range(1, chain.height + 1):
-        before = _check_block(chain, height, before)
+        is_lone = 1 < height < kept.blocks_from
+        check = _check_lone_header if is_lone else _check_block
+        before = check(chain, height, before)
         transactions += before.transaction_count
+        if height >= kept.changes_from:
+            with_changes += before.transaction_count
         if height % REPORT_EVERY == 0:
             on_progress(BLOCKS, height, chain.height)
     records, total = _Records(chain), chain.store.database.estimated_rows()
     for _ in records.check():
         on_progress(RECORDS, records.count, total)
-    records.compare(transactions)
+    records.compare(with_changes)
     return Verified(chain.height, transactions, records.count)
 
 
 # --- blocks ---------------------------------------------------------------------------------------
 
 
-def _check_block(chain: Blockchain, height: int, before: BlockMeta | None) -> BlockMeta:
+def _same(height: int, name: str, found: object, expected: object) -> None:
+    if found != expected:
+        raise DamagedStore(f"block {height}: {name} is {found!r}, and should be {expected!r}")
+
+
+def _check_header(
+    chain: Blockchain, header: BlockHeader, block_id: bytes, height: int, before: BlockMeta | None
+) -> BlockMeta:
+    """Check the header of a block against its metadata and its parent; return the metadata."""
     meta = chain.store.meta(height)
     assert meta is not None, "the store says itself when it has none"
-    block = chain.block_at(height)
-    header = block.header
-
-    def same(name: str, found: object, expected: object) -> None:
-        if found != expected:
-            raise DamagedStore(f"block {height}: {name} is {found!r}, and should be {expected!r}")
-
-    same("its id", meta.id, block.id)
-    same("its height by its id", chain.store.height_of(block.id), height)
+    same = partial(_same, height)
+    same("its id", meta.id, block_id)
+    same("its height by its id", chain.store.height_of(block_id), height)
     same("its time", meta.timestamp, header.timestamp)
     same("its generator", meta.generator, header.generator)
     same("its vote on the reward", meta.reward_vote, header.reward_vote)
     same("its votes on features", tuple(meta.feature_votes), tuple(header.feature_votes))
-    same("its size", meta.size, len(block.data))
-    same("the number of its transactions", meta.transaction_count, len(block.transactions))
     score = pos.block_score(header.base_target)
-    total = b""
     if before is not None:
         same("its parent", header.reference, before.id)
-        same("its signature", blocks.signature_is_valid(block), True)
         score += int.from_bytes(before.score, "big")
-        total = before.state_hash
     same("the chain's score", int.from_bytes(meta.score, "big"), score)
+    return meta
+
+
+def _check_lone_header(chain: Blockchain, height: int, before: BlockMeta | None) -> BlockMeta:
+    """Check a block whose transactions were deleted. Up to version 4 its signature is of these,
+    too, and cannot be checked.
+    """
+    header, signature = chain.header_at(height)
+    meta = _check_header(chain, header, blocks.id_of(header, signature), height, before)
+    if header.version >= blocks.PROTOBUF_VERSION:
+        signed = SignedHeader(header, signature, meta.id, blocks.header_bytes(header))
+        _same(height, "its signature", blocks.signature_is_valid(signed), True)
+    return meta
+
+
+def _check_block(chain: Blockchain, height: int, before: BlockMeta | None) -> BlockMeta:
+    block = chain.block_at(height)
+    header = block.header
+    meta = _check_header(chain, header, block.id, height, before)
+    same = partial(_same, height)
+    same("its size", meta.size, len(block.data))
+    same("the number of its transactions", meta.transaction_count, len(block.transactions))
+    total = b""
+    if before is not None:
+        same("its signature", blocks.signature_is_valid(block), True)
+        total = before.state_hash
     if header.version >= blocks.PROTOBUF_VERSION:
         root = blocks.transactions_root(block.transactions)
         same("the root of its transactions", header.transactions_root, root)
     if header.state_hash is not None:
         same("its state hash", header.state_hash, meta.snapshot_hash)
     sections = b"".join(chain.state_hash(height).sections)
-    same("its legacy state hash", meta.state_hash, blake2b256(total + sections))
+    # The state hash below the lowest block that is kept was deleted.
+    if total or before is None:
+        same("its legacy state hash", meta.state_hash, blake2b256(total + sections))
     _check_transactions(chain, height, block)
     return meta
 
@@ -126,7 +157,7 @@ def _check_transactions(chain: Blockchain, height: int, block: Block) -> None:
         if location.height <= height and at != (height, index, *span):
             raise DamagedStore(f"{name} is said to be at {at}, and is at {(height, index, *span)}")
         place = msgspec.structs.replace(location, height=height, index=index)
-        if store.transaction_changes(place) is None:
+        if height >= store.kept.changes_from and store.transaction_changes(place) is None:
             raise DamagedStore(f"{name}: {kind_of(layout.SNAPSHOT)} is missing")
         store.call_record(place)
 
@@ -155,6 +186,8 @@ class _Records:
         checks |= {
             layout.HISTORY: self._of_account(layout.HISTORY_SIZES),
             layout.BLOCK: self._of_height,
+            layout.HEADER: self._of_height,
+            layout.SHORT_ID: self._short_id,
             layout.META: self._of_height,
             layout.UNDO: self._undo_record,
             layout.REPLACED: self._decode_of_height(layout.decode_replaced),
@@ -184,12 +217,17 @@ class _Records:
                 yield
 
     def compare(self, transactions: int) -> None:
-        """Check the numbers of records of each kind."""
+        """Check the numbers of records of each kind; ``transactions`` is that of those whose
+        changes are kept.
+        """
         height = self._chain.height
+        # All below the lowest block that is kept, apart from the first one.
+        lone = max(0, self._store.kept.blocks_from - 2)
         expected = {
-            layout.BLOCK: height,
+            layout.BLOCK: height - lone,
+            layout.HEADER: lone,
             layout.META: height,
-            layout.BLOCK_HEIGHT: height,
+            layout.BLOCK_HEIGHT: height - lone,
             layout.SNAPSHOT: transactions,
         }
         for prefix, count in expected.items():
@@ -248,6 +286,12 @@ class _Records:
         meta = self._store.meta(height)
         if meta is None or meta.id != key[1:]:
             raise self._fail(key, f"is {height}, where another block is")
+
+    def _short_id(self, key: bytes, value: bytes) -> None:
+        for height in layout.decode_heights(value):
+            meta = self._store.meta(height)
+            if meta is None or layout.short_id_key(meta.id) != key:
+                raise self._fail(key, f"names {height}, where another block is")
 
     def _of_transaction(self, key: bytes, _value: bytes) -> None:
         meta = self._store.meta(self._height(key))

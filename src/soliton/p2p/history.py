@@ -93,7 +93,11 @@ class NodeHistory:
             del self._microblocks[next(iter(self._microblocks))]
 
     def answer(self, request: ChainRequest, version: Version) -> Message | None:
-        """Return the answer for a peer of this version; ``None`` where the reference sends none."""
+        """Return the answer for a peer of this version; ``None`` where the reference sends none.
+
+        Raises ``NotKept`` where a pruned node cannot answer: the connection ends then, and the peer
+        asks another one. Without an answer it would wait, and blame this node.
+        """
         return run_steps(self.answering(request, version))
 
     def answering(self, request: ChainRequest, version: Version) -> Steps[Message | None]:
@@ -123,11 +127,14 @@ class NodeHistory:
                 raise AssertionError("answered in steps")
 
     def _ids_after(self, ids: Sequence[bytes]) -> tuple[bytes, ...]:
-        """Return the first of these ids in the chain, and the ids of the blocks after it."""
+        """Return the first of these ids in the chain, and the ids of the blocks after it. Raises
+        ``NotKept`` if the next of these has only its header here.
+        """
         chain = self._chain
         for each in ids:
             height = chain.height_of(each)
             if height is not None:
+                chain.store.kept.need_block(height + 1)
                 last = min(chain.height, height + FOLLOWING_IDS)
                 return (each, *(chain.meta(at).id for at in range(height + 1, last + 1)))
         return ()

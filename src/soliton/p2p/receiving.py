@@ -48,7 +48,7 @@ from soliton.node.challenger import CannotChallenge, challenging
 from soliton.node.mining import check_base_target
 from soliton.node.node import Node
 from soliton.parallel.bulk_verifier import Batch, BulkVerifier
-from soliton.storage.errors import StorageProblem
+from soliton.storage.errors import NotKept, StorageProblem
 
 ADOPTED_TRANSACTIONS: Final = 3_000
 ADOPTED_BLOCKS: Final = 100
@@ -263,9 +263,17 @@ class Receiver:
         except _Stop as stop:
             return stop.outcome
         except StorageProblem as problem:
+            self._note(problem)
             return Outcome(Verdict.NOT_WRITTEN, str(problem))
         finally:
             self._works -= 1
+
+    def _note(self, problem: StorageProblem) -> None:
+        """Tell the operator, and try again less and less often, if a block needs what this node has
+        deleted.
+        """
+        if isinstance(problem, NotKept):
+            self._node.disk.failed(problem)
 
     # --- placement --------------------------------------------------------------------------------
 
@@ -556,6 +564,7 @@ class Receiver:
             with node.writing():
                 chain.lengthen(longer, micro.signature, micro.finalization_voting)
         except StorageProblem as problem:
+            self._note(problem)
             return Outcome(Verdict.NOT_WRITTEN, str(problem))
         except WrongStateHash as error:
             return Outcome(Verdict.WRONG_STATE_HASH, str(error), chain.height)

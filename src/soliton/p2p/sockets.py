@@ -19,6 +19,7 @@ from typing import Final, Protocol, cast
 
 from soliton.owners import owner_of
 from soliton.steps import Steps
+from soliton.storage.errors import NotKept
 from soliton.sync.model import PeerId
 from soliton.turns import PIECE_BYTES, Debts, Intake, Rounds
 from soliton.wire.handshake import PeerAddress
@@ -176,6 +177,10 @@ class PeerSocket(asyncio.Protocol):
                 self._answering = self._owner.answer(self.peer, self._requests.popleft())
             try:
                 next(self._answering)
+            except NotKept as problem:
+                _log.info("peer %s needs another node: %s", self.name, problem)
+                self.transport.close()
+                return
             except StopIteration as end:
                 self._answering = None
                 if end.value is not None:

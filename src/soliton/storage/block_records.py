@@ -18,6 +18,7 @@ from soliton.steps import Steps
 from soliton.storage import layout
 from soliton.storage.blocks import NewBlock
 from soliton.storage.indexes import Records
+from soliton.storage.keeping import Kept
 from soliton.storage.layout import history_key, place_key
 
 Items = dict[bytes, bytes | None]
@@ -94,10 +95,14 @@ def _add_replaced(
 
 
 def put_transactions(
-    block: NewBlock, before: Callable[[bytes], bytes | None], pending: Items, undo: Items
+    block: NewBlock,
+    before: Callable[[bytes], bytes | None],
+    pending: Items,
+    undo: Items,
+    kept: Kept,
 ) -> Steps[None]:
-    """Add the locations, state changes and call records of a block's transactions; ``before`` reads
-    the present value of a key.
+    """Add the locations, state changes and call records of a block's transactions, as far as they
+    are ``kept``; ``before`` reads the present value of a key.
     """
     height = block.height
     for number, (index, transaction_id, offset) in enumerate(block.moved, 1):
@@ -118,14 +123,14 @@ def put_transactions(
             height, index, item.offset, item.length, item.status, item.complexity
         )
         place = place_key(height, index)
-        for address in item.accounts:
+        for address in item.accounts if kept.by_address else ():
             key = layout.ADDRESS_TRANSACTION + address + place
             undo[key] = None
             pending[key] = item.id
         key = layout.SNAPSHOT + place
         undo[key] = None
         pending[key] = layout.encode_changes(item.changes)
-        if item.call is not None:
+        if item.call is not None and kept.calls:
             key = layout.CALL + place
             undo[key] = None
             pending[key] = layout.encode(item.call)

@@ -21,6 +21,7 @@ from soliton.storage.directories import ReaderFiles, remove_readers_files, take_
 from soliton.storage.engine import (
     CURRENT_NAME,
     WRITE_BUFFER_BYTES,
+    Range,
     Sequence,
     check_space,
     estimated_rows,
@@ -164,6 +165,7 @@ class Database:
     """
 
     __slots__ = (
+        "_compacting",
         "_durable",
         "_exclusive",
         "_failed",
@@ -191,6 +193,7 @@ class Database:
         self._owner: int | None = None
         self._instance: Any = CLOSED
         self._spare: Any = CLOSED
+        self._compacting = threading.Lock()
         self._sequence: Sequence | None = None
         self._get: Any = CLOSED.get
         self._iter: Any = CLOSED.iter
@@ -364,10 +367,18 @@ class Database:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def write(self, items: dict[bytes, bytes | None]) -> None:
-        """Write values and delete keys (``None``) atomically; raise ``StorageProblem``.
+    def write(
+        self,
+        items: dict[bytes, bytes | None],
+        ranges: tuple[Range, ...] = (),
+        *,
+        soon: bool = True,
+    ) -> None:
+        """Delete ranges, write values and delete keys (``None``) atomically; raise
+        ``StorageProblem``. Unless it is needed ``soon``, a crash of the machine may take it back.
 
-        In both cases later reads see the present content of the database.
+        In both cases later reads see the present content of the database. Ranges are not for
+        databases with moments, which would not bring them back.
         """
         if self._origin is not None:
             raise InvariantBroken("a snapshot of the store is not written")
@@ -380,9 +391,9 @@ class Database:
         with translate_errors(self.directory, "written"):
             if self._failed:
                 self._open_again()
-            self._sequence.publish(self.moment + len(items))
+            self._sequence.publish(self.moment + len(items) + len(ranges))
             try:
-                write(self._instance.data, items, durable=self._durable)
+                write(self._instance.data, items, ranges, durable=self._durable and soon)
             except BaseException:
                 self._failed = True
                 raise
@@ -393,11 +404,31 @@ class Database:
         with translate_errors(self.directory, "written"):
             self._instance.data.flush()
 
-    def compact(self) -> None:
-        """Rewrite all tables without what was deleted or replaced."""
-        self.flush()
-        with translate_errors(self.directory, "compacted"):
-            self._instance.data.compact_range(None, None)
+    def compact(self, kinds: tuple[bytes, ...] = ()) -> None:
+        """Rewrite the tables without what was deleted or replaced, all of them, or those with
+        records of some kinds. Another thread may do it; closing the database ends it.
+        """
+        data = self._instance.data
+        ranges: list[tuple[bytes | None, bytes | None]] = [(None, None)]
+        if kinds:
+            ranges = [(kind, bytes((kind[0] + 1,))) for kind in kinds]
+        with self._compacting, translate_errors(self.directory, "compacted"):
+            data.flush()
+            for start, end in ranges:
+                if self._instance is CLOSED:
+                    return
+                data.compact_range(start, end)
+
+    def _end_compaction(self) -> None:
+        """Wait until no other thread compacts; nothing is written after that."""
+        instance, self._instance = self._instance, CLOSED
+        if self._compacting.acquire(blocking=False):
+            self._compacting.release()
+        elif instance is not CLOSED:
+            instance.data.cancel_all_background(False)
+            with self._compacting:
+                pass
+        instance.close()
 
     def _open_again(self) -> None:
         """Reopen the database: after a failure RocksDB refuses all writes. Opening writes what is
@@ -405,9 +436,8 @@ class Database:
         """
         check_space(self.directory, WRITE_BUFFER_BYTES)
         self.snapshots.revoke()
-        self._instance.close()
-        self._instance = CLOSED
         self._get, self._iter = CLOSED.get, CLOSED.iter
+        self._end_compaction()
         try:
             self._open()
         except Exception:
@@ -419,14 +449,14 @@ class Database:
     def close(self) -> None:
         """Close the database, or only this snapshot."""
         self._get, self._iter = CLOSED.get, CLOSED.iter
-        instance, self._instance = self._instance, CLOSED
         if self._origin is not None:
+            instance, self._instance = self._instance, CLOSED
             origin, self._origin = self._origin, None
             instance.close()
             origin.snapshots.remove(self)
             return
         self.snapshots.revoke()
-        instance.close()
+        self._end_compaction()
         self._spare.close()
         self._spare = CLOSED
         if self._sequence is not None:

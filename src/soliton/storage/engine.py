@@ -14,7 +14,7 @@ import contextlib
 import errno
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -159,10 +159,22 @@ def manifest_state(directory: Path) -> tuple[bytes, int]:
         return name, -1
 
 
-def write(database: Rdict, items: Mapping[bytes, bytes | None], *, durable: bool) -> None:
-    """Atomically write values and delete keys (``None``)."""
+Range = tuple[bytes, bytes]
+"""The keys from the first one on, below the second one."""
+
+
+def write(
+    database: Rdict,
+    items: Mapping[bytes, bytes | None],
+    ranges: Iterable[Range] = (),
+    *,
+    durable: bool,
+) -> None:
+    """Atomically delete ranges, and then write values and delete keys (``None``)."""
     batch = WriteBatch(raw_mode=True)
     put, delete = batch.put, batch.delete
+    for start, end in ranges:
+        batch.delete_range(start, end)
     for key, value in items.items():
         if value is None:
             delete(key)

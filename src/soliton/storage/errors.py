@@ -29,6 +29,18 @@ class DamagedStore(StorageProblem):
         self.what = what
 
 
+class NotKept(StorageProblem):
+    """The store has deleted this record, or never wrote it: its mode does not keep it. The
+    operator may choose another one; whoever has asked for it is not to blame.
+    """
+
+    def __init__(self, what: str, has: str, setting: str) -> None:
+        """``has`` says what the store has of this kind, if anything; ``setting`` keeps it."""
+        have = f" ({has})" if has else ""
+        super().__init__(f"not kept here: {what}{have}; a node with {setting} has it")
+        self.setting = setting
+
+
 class BelowProblem(StorageProblem):
     """The base layer, which is the state of another node, is unavailable or unusable."""
 
@@ -39,6 +51,10 @@ class NotBelow(InputError):
 
 class WrongStore(InputError):
     """The directory holds another network, or a layout that this version cannot read."""
+
+
+class WrongMode(InputError):
+    """The settings ask for records that the store has deleted."""
 
 
 class StoreInUse(StorageProblem):

@@ -18,6 +18,7 @@ from soliton.ledger.state import ALIASES, ASSET_BALANCES, ASSETS, LEASE_INFO, Ch
 from soliton.storage import layout
 from soliton.storage.blocks import NewBlock
 from soliton.storage.damage import readable
+from soliton.storage.keeping import Kept
 from soliton.storage.layout import height_key
 
 K = TypeVar("K")
@@ -37,6 +38,10 @@ _PLACE: Final = struct.Struct(">IH")
 class Records(Protocol):
     """Read access to a store; scans see flushed records only."""
 
+    @property
+    def kept(self) -> Kept:
+        """What the store keeps."""
+
     def get(self, table: Table[K, V], key: K) -> V:
         """Return the value of a key of a state table."""
 
@@ -50,14 +55,21 @@ class Records(Protocol):
 class Histories(Protocol):
     """Read access to the histories of balances."""
 
+    @property
+    def kept(self) -> Kept:
+        """What the store keeps."""
+
     def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
         """Yield height, own balance and effective balance at every change up to ``top``, newest
         first.
         """
 
 
-def index_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the index records of a block; ``state`` is that before the block.
+def index_records(
+    block: NewBlock, state: Records, *, by_lease: bool = True
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the index records of a block, with leases by account or not; ``state`` is that before
+    the block.
 
     They are numbered by transaction, so they do not depend on how a block is split into
     microblocks.
@@ -74,7 +86,7 @@ def index_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, byte
             changes.get(LEASE_INFO, {}).items(), index * MAX_LEASES
         ):
             owner = from_public_key(info.sender, info.recipient[1])
-            for account in (owner, info.recipient):
+            for account in (owner, info.recipient) if by_lease else ():
                 place = height_key(account, height) + (_MAX_U32 - number).to_bytes(4, "big")
                 yield layout.ADDRESS_LEASE + place, lease_id
     yield from _asset_records(block, state)
@@ -117,8 +129,9 @@ def leases_of(
     store: Records, address: Address, after: bytes | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield position and id of the leases from and to an account, those of newer blocks first,
-    starting behind the position ``after``.
+    starting behind the position ``after``. Raises ``NotKept``.
     """
+    store.kept.need_by_lease()
     prefix = layout.ADDRESS_LEASE + address
     for key, lease_id in store.scan_back(prefix, b"" if after is None else after):
         yield key[len(prefix) :], lease_id
@@ -147,8 +160,9 @@ def address_transactions(
     oldest_first: bool = False,
 ) -> Iterator[tuple[int, int, bytes]]:
     """Yield height, index in the block and id of the account's transactions, newest first, starting
-    behind the position ``after`` (height, index).
+    behind the position ``after`` (height, index). Raises ``NotKept``.
     """
+    store.kept.need_by_address()
     prefix = layout.ADDRESS_TRANSACTION + address
     place = b"" if after is None else _PLACE.pack(*after)
     if oldest_first:
@@ -195,8 +209,9 @@ def asset_distribution(
     store: Records, asset_id: AssetId, height: int, after: Address | None = None
 ) -> Iterator[tuple[Address, int]]:
     """Yield the positive balances of an asset after the block at ``height``, by address, starting
-    behind the account ``after``.
+    behind the account ``after``. Raises ``NotKept``.
     """
+    store.kept.need_balances(height)
     prefix = layout.ASSET_HISTORY + asset_id
     for address, raw in _last_values(store, prefix, height, after):
         balance = int.from_bytes(raw, "big", signed=True)
@@ -209,8 +224,9 @@ def distribution(
     store: Records, height: int, after: Address | None = None
 ) -> Iterator[tuple[Address, int]]:
     """Yield the positive balances in wavelets after the block at ``height``, by address, starting
-    behind the account ``after``.
+    behind the account ``after``. Raises ``NotKept``.
     """
+    store.kept.need_balances(height)
     for address, raw in _last_values(store, layout.HISTORY, height, after):
         balance = layout.decode_history(raw)[0]
         if balance > 0:
@@ -218,7 +234,8 @@ def distribution(
 
 
 def asset_balance_at(store: Records, address: Address, asset_id: AssetId, height: int) -> int:
-    """Return an account's balance of an asset after the block at a height."""
+    """Return an account's balance of an asset after the block at a height; raises ``NotKept``."""
+    store.kept.need_balances(height)
     prefix = layout.ASSET_HISTORY + asset_id + address
     end = prefix + (height + 1).to_bytes(4, "big")
     for _, raw in store.scan_back(prefix, end[len(prefix) :]):
@@ -228,16 +245,18 @@ def asset_balance_at(store: Records, address: Address, asset_id: AssetId, height
 
 def minimum_effective_balance(store: Histories, address: Address, bottom: int, top: int) -> int:
     """Return the smallest effective balance of an account, in wavelets, after the blocks ``bottom``
-    to ``top``.
+    to ``top``. Raises ``NotKept``.
     """
+    store.kept.need_balances(bottom)
     history = store.balance_history(address, top)
     return _smallest(((height, effective) for height, _, effective in history), bottom)
 
 
 def minimum_balance(store: Histories, address: Address, bottom: int, top: int) -> int:
     """Return the smallest own balance of an account, in wavelets, after the blocks ``bottom`` to
-    ``top``.
+    ``top``. Raises ``NotKept``.
     """
+    store.kept.need_balances(bottom)
     history = store.balance_history(address, top)
     return _smallest(((height, balance) for height, balance, _ in history), bottom)
 

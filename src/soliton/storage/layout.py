@@ -25,6 +25,8 @@
 | ``G`` | address | i64 wavelets that are a deposit of commitments |
 | ``h`` | address, u32 height | i64 balance, leased in, leased out, deposit if any |
 | ``b`` | u32 height | the block's bytes |
+| ``q`` | u32 height | the header of a block whose transactions were deleted (``headers``) |
+| ``o`` | first 8 bytes of a block id | the u32 heights of such blocks, in place of ``i`` |
 | ``m`` | u32 height | ``BlockMeta`` (MessagePack) |
 | ``i`` | block id | u32 height |
 | ``t`` | transaction id | u32 height, u16 index, u32 offset and length, u8 status, u32 complexity |
@@ -95,6 +97,8 @@ from soliton.ledger.state import (
 LAYOUT_VERSION: Final = 3
 
 BLOCK: Final = b"b"
+HEADER: Final = b"q"
+SHORT_ID: Final = b"o"
 META: Final = b"m"
 BLOCK_HEIGHT: Final = b"i"
 TRANSACTION: Final = b"t"
@@ -112,6 +116,7 @@ UNDO: Final = b"u"
 TIP: Final = b"!tip"
 NETWORK: Final = b"!network"
 VERSION: Final = b"!layout"
+KEPT: Final = b"!kept"
 
 KINDS: Final = {
     b"W": "a balance",
@@ -137,6 +142,8 @@ KINDS: Final = {
     b"G": "a deposit of commitments",
     b"h": "the history of a balance",
     b"b": "the bytes of a block",
+    b"q": "the header of a block",
+    b"o": "the heights of blocks by the beginning of their ids",
     b"m": "what is known about a block",
     b"i": "the height of a block",
     b"t": "the place of a transaction",
@@ -179,6 +186,18 @@ class Row(msgspec.Struct, frozen=True):
 def height_key(prefix: bytes, height: int) -> bytes:
     """Return the key of a record that belongs to a height."""
     return prefix + height.to_bytes(4, "big")
+
+
+def short_id_key(block_id: bytes) -> bytes:
+    """Return the key of the heights of blocks whose ids begin as this one."""
+    return SHORT_ID + block_id[:8]
+
+
+def decode_heights(raw: bytes) -> tuple[int, ...]:
+    """Decode some heights; raises ``ValueError`` for another length."""
+    if not raw or len(raw) % HEIGHT_BYTES:
+        raise ValueError(f"heights of {len(raw)} bytes")
+    return _decode_heights(raw)
 
 
 def history_key(address: Address, height: int) -> bytes:

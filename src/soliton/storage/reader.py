@@ -18,6 +18,8 @@ from soliton.storage.below import Below, scan_both, scan_both_back
 from soliton.storage.damage import UNREADABLE, kind_of, readable, unreadable
 from soliton.storage.database import Database
 from soliton.storage.errors import DamagedStore
+from soliton.storage.headers import decode_header
+from soliton.storage.keeping import EVERYTHING, Kept, KeptNow, decode_kept
 from soliton.storage.layout import TransactionLocation, height_key, history_key, place_key
 
 K = TypeVar("K")
@@ -36,7 +38,18 @@ class StoreReader:
         self._pending: dict[bytes, bytes | None] = {}
         self._pending_history: dict[Address, list[int]] = {}
         self._last_block: tuple[int, bytes, bytes | None] = 0, b"", None
+        self._kept = KeptNow(EVERYTHING)
+        self._read_kept()
         self.height = self._tip()
+
+    def _read_kept(self) -> None:
+        raw = self._db.get(layout.KEPT)
+        self._kept.value = EVERYTHING if raw is None else _decoded(layout.KEPT, raw, decode_kept)
+
+    @property
+    def kept(self) -> Kept:
+        """What the store keeps."""
+        return self._kept.value
 
     def follow(self) -> bool:
         """Read what the writing process has flushed meanwhile; return whether anything is new.
@@ -44,6 +57,8 @@ class StoreReader:
         For a store that was opened without ``exclusive``, not for a snapshot.
         """
         changed = self._db.follow()
+        if changed:
+            self._read_kept()
         self.height = self._tip()
         return changed
 
@@ -158,14 +173,17 @@ class StoreReader:
         return found
 
     def block_data(self, height: int) -> bytes | None:
-        """Return the bytes of the block at a height."""
+        """Return the bytes of the block at a height; raises ``NotKept``."""
+        self.kept.need_block(height)
         return self._needed(layout.BLOCK, height)
 
     def block_piece(self, height: int, offset: int, length: int) -> tuple[int, bytes] | None:
-        """Return the first byte of the block at a height, and ``length`` bytes from ``offset`` on.
+        """Return the first byte of the block at a height, and ``length`` bytes from ``offset`` on;
+        raises ``NotKept``.
 
         The block that was read last is kept: clients ask for several transactions of one.
         """
+        self.kept.need_block(height)
         key = height_key(layout.BLOCK, height)
         if key in self._pending:
             data = self._pending[key]
@@ -182,6 +200,17 @@ class StoreReader:
             raise DamagedStore(f"{kind_of(key)} at height {height} ends before {offset}")
         return data[0], piece
 
+    def lone_header(self, height: int) -> bytes | None:
+        """Return the bytes of a block without its transactions, if these were deleted."""
+        if not 1 < height < self.kept.blocks_from:
+            return None
+        meta, parent = self.meta(height), self.meta(height - 1)
+        raw = self._needed(layout.HEADER, height)
+        if raw is None or meta is None or parent is None:
+            return None
+        key = height_key(layout.HEADER, height)
+        return _decoded(key, raw, lambda data: decode_header(data, meta, parent))
+
     def meta(self, height: int) -> BlockMeta | None:
         """Return the metadata of the block at a height."""
         raw = self._needed(layout.META, height)
@@ -196,8 +225,19 @@ class StoreReader:
         key = layout.BLOCK_HEIGHT + block_id
         raw = self._raw(key)
         if raw is None:
-            return None
+            return self._height_of_lone(block_id)
         return self._checked_height(key, _decoded(key, raw, layout.decode_height))
+
+    def _height_of_lone(self, block_id: bytes) -> int | None:
+        """Return the height of a block of which only the header is kept."""
+        if self.kept.blocks_from == 1:
+            return None
+        key = layout.short_id_key(block_id)
+        for height in self._decoded(key, layout.decode_heights) or ():
+            meta = self.meta(self._checked_height(key, height))
+            if meta is not None and meta.id == block_id:
+                return height
+        return None
 
     def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
         """Yield height, own balance and effective balance at every change up to ``top``, newest
@@ -227,27 +267,33 @@ class StoreReader:
                 yield layout.decode_data_key(raw_key)[1], value
 
     def is_listed(self, address: Address, height: int, index: int) -> bool:
-        """Whether the transaction at a position is listed under the account."""
+        """Whether the transaction at a position is listed under the account; raises ``NotKept``."""
+        self.kept.need_by_address()
         return (
             self._raw(layout.ADDRESS_TRANSACTION + address + place_key(height, index)) is not None
         )
 
     def transaction_changes(self, location: TransactionLocation) -> Changes | None:
-        """Return the state changes of a transaction."""
+        """Return the state changes of a transaction; raises ``NotKept``."""
+        self.kept.need_changes(location.height)
         return self._decoded(
             layout.SNAPSHOT + place_key(location.height, location.index), layout.decode_changes
         )
 
     def changes_and_call(self, height: int, index: int) -> tuple[Changes, dict[str, object] | None]:
-        """Return the state changes and the call record of the transaction at a position."""
+        """Return the state changes and the call record of the transaction at a position; raises
+        ``NotKept``.
+        """
+        self.kept.need_changes(height)
         place = place_key(height, index)
         changes = self._decoded(layout.SNAPSHOT + place, layout.decode_changes)
         return changes or {}, self._decoded(layout.CALL + place, layout.decode_call)
 
     def replaced(self, height: int) -> layout.Replaced | None:
         """Return the ``Replaced`` record of the block at a height; ``None`` for blocks that earlier
-        versions of the program have stored.
+        versions of the program have stored. Raises ``NotKept``.
         """
+        self.kept.need_replaced(height)
         return self._decoded(height_key(layout.REPLACED, height), layout.decode_replaced)
 
     def call_record(self, location: TransactionLocation) -> dict[str, object] | None:

@@ -45,11 +45,22 @@ from soliton.storage.directories import (
 )
 from soliton.storage.errors import DamagedStore, RollbackTooDeep, StorageProblem
 from soliton.storage.indexes import index_records
+from soliton.storage.keeping import (
+    ARCHIVE,
+    AS_IT_IS,
+    EVERYTHING,
+    NETWORK_ROLLBACK,
+    Keeping,
+    encode_kept,
+)
 from soliton.storage.layout import height_key
+from soliton.storage.pruning import Progress, Pruner
 from soliton.storage.reader import StoreReader
 
 UNDO_DEPTH: Final = 10_000
-"""Blocks that can be removed again; the network itself never rolls back more than 100."""
+"""Blocks that can be removed again from a store that keeps everything; the network itself never
+rolls back more than 100.
+"""
 ROLLBACK_STEP: Final = 200
 """Blocks removed in one atomic step."""
 
@@ -120,17 +131,21 @@ class Store(StoreReader):
         undo_depth: int = UNDO_DEPTH,
         exclusive: bool = True,
         below: Below | None = None,
+        keeping: Keeping = AS_IT_IS,
     ) -> None:
         """Open the store of a network in ``directory``, creating it if necessary.
 
         ``durable`` waits for the disk at each flush. ``exclusive`` makes this process the only
         writer; readers open it without, which needs a chain. ``below`` is the base layer of a
-        fork. Raises ``WrongStore``, ``StoreInUse``, ``DamagedStore`` or another ``StorageProblem``.
+        fork. ``keeping`` says what the writer keeps, and then ``undo_depth`` holds for a store that
+        keeps everything. Raises ``WrongStore``, ``WrongMode``, ``StoreInUse``, ``DamagedStore`` or
+        another ``StorageProblem``.
         """
         self._undo_depth = undo_depth
         self._steps: list[_Step] = []
         self._steps_height = 0
         self._moment = 0
+        self._pruned = 0
         if (directory / LMDB_NAME).exists():
             raise earlier_version(directory)
         if exclusive:
@@ -139,6 +154,8 @@ class Store(StoreReader):
         try:
             super().__init__(database, below)
             self._check_identity(directory, network, exclusive=exclusive)
+            if exclusive:
+                self._keep(keeping)
         except BaseException:
             database.close()
             raise
@@ -152,6 +169,50 @@ class Store(StoreReader):
             self._pending[layout.VERSION] = bytes((layout.LAYOUT_VERSION,))
             return
         check_identity(directory, stored, self._raw(layout.VERSION), network)
+
+    def _keep(self, keeping: Keeping) -> None:
+        """Keep from now on what is wanted, and delete at once the lists that are not."""
+        before, kept = self.kept, self.kept.changed_to(keeping)
+        if kept.mode != ARCHIVE:
+            self._undo_depth = max(keeping.rollback_depth, NETWORK_ROLLBACK)
+        self._pruner = Pruner(self._db, keeping, self._undo_depth)
+        if kept == before:
+            return
+        dropped = (
+            (layout.ADDRESS_TRANSACTION, before.by_address, kept.by_address),
+            (layout.ADDRESS_LEASE, before.by_lease, kept.by_lease),
+            (layout.CALL, before.calls, kept.calls),
+        )
+        ranges = tuple(
+            (prefix, bytes((prefix[0] + 1,))) for prefix, was, stays in dropped if was and not stays
+        )
+        self._db.write({layout.KEPT: encode_kept(kept)}, ranges)
+        self._kept.value = kept
+
+    def prune(self) -> bool:
+        """Delete a little of what the store does not keep; return whether there was any.
+
+        That takes some milliseconds. Raises ``StorageProblem``.
+        """
+        if self._pending:
+            return False
+        before = self._db.moment
+        now = self._pruner.step(self.kept, self.height)
+        if now is None:
+            return False
+        self._kept.value = now
+        self._pruned += self._db.moment - before
+        return True
+
+    @property
+    def is_prune_due(self) -> bool:
+        """Whether enough has gathered that the store does not keep."""
+        return self._pruner.is_due(self.kept, self.height)
+
+    @property
+    def prune_progress(self) -> Progress:
+        """How far the deletion of what the store does not keep is."""
+        return self._pruner.progress(self.kept, self.height)
 
     def append(self, block: NewBlock) -> None:
         """Add a block on top; it is on disk after the next ``flush``."""
@@ -221,8 +282,8 @@ class Store(StoreReader):
         self._steps_height = height
 
     def _present(self) -> tuple[int, int]:
-        """Return what changes with every record."""
-        return self._db.moment, len(self._pending)
+        """Return what changes with every record, apart from those that are pruned."""
+        return self.written, len(self._pending)
 
     def _step(self, block: NewBlock, items: Items, id_key: bytes, undone: int) -> Steps[_Step]:
         """Return how to take back the batch that extends a block; see ``_Step``."""
@@ -264,7 +325,9 @@ class Store(StoreReader):
         previous value of each key. Changes nothing: reads of the base layer may fail.
         """
         items: Items = {}
-        for number, (key, value) in enumerate(index_records(block, self), 1):
+        for number, (key, value) in enumerate(
+            index_records(block, self, by_lease=self.kept.by_lease), 1
+        ):
             undo.setdefault(key, self._raw(key))
             items[key] = value
             if step_ends(number):
@@ -287,7 +350,7 @@ class Store(StoreReader):
         accounts = yield from put_history(block, self, items, undo)
         yield from put_replaced(block, self._raw, items, undo)
         if block.transactions or block.moved:
-            yield from put_transactions(block, self._raw, items, undo)
+            yield from put_transactions(block, self._raw, items, undo, self.kept)
         undo[layout.BLOCK_HEIGHT + block.meta.id] = None
         items[layout.BLOCK_HEIGHT + block.meta.id] = at
         items[layout.BLOCK + at] = block.data
@@ -297,8 +360,8 @@ class Store(StoreReader):
 
     @property
     def written(self) -> int:
-        """A number that changes with each write."""
-        return self._db.moment
+        """A number that changes with each write, apart from those of ``prune``."""
+        return self._db.moment - self._pruned
 
     def flush(self) -> None:
         """Write everything appended so far in one atomic transaction.
@@ -355,7 +418,7 @@ class Store(StoreReader):
         for top in range(self.height, height, -1):
             branch._undo_block(top, branch._pending)
         branch._pending[layout.TIP] = height.to_bytes(4, "big")
-        branch.height, branch._moment = height, self._db.moment
+        branch.height, branch._moment = height, self.written
         return branch
 
     def adopt(self, branch: Store) -> None:
@@ -364,7 +427,7 @@ class Store(StoreReader):
         This store must not have been written since the branch was made. On ``StorageProblem`` it is
         unchanged.
         """
-        if self._pending or branch._moment != self._db.moment:
+        if self._pending or branch._moment != self.written:
             raise InvariantBroken("the store has gone on since the branch was made")
         branch.flush()
         self._steps.clear()
@@ -391,7 +454,7 @@ class Store(StoreReader):
         if items:
             self._db.write(items)
         timeline.moved_to(moment)
-        self.height = self._tip()
+        self._changed_all()
         changed = (
             int.from_bytes(key[len(layout.META) :], "big")
             for key in items
@@ -408,9 +471,14 @@ class Store(StoreReader):
         self.discard_pending()
         self._steps.clear()
         self._db.timeline.forget_all()
-        kept = (layout.NETWORK, layout.VERSION)
-        self._db.write({key: None for key, _ in self._db.scan(b"", b"") if key not in kept})
-        self.height = self._tip()
+        identity = (layout.NETWORK, layout.VERSION)
+        items: dict[bytes, bytes | None] = {
+            key: None for key, _ in self._db.scan(b"", b"") if key not in identity
+        }
+        kept = EVERYTHING.changed_to(self.kept.wanted)
+        items[layout.KEPT] = encode_kept(kept)
+        self._db.write(items)
+        self._changed_all()
 
     def become(self, other: Store) -> None:
         """Copy the content of another store of the same network, in one atomic step.
@@ -427,6 +495,12 @@ class Store(StoreReader):
             else:
                 items.setdefault(key, None)
         self._db.write(items)
+        self._changed_all()
+
+    def _changed_all(self) -> None:
+        """The content is another one."""
+        self._pruner.forget()
+        self._read_kept()
         self.height = self._tip()
 
     def has_moment(self, moment: int) -> bool:
@@ -438,7 +512,8 @@ class Store(StoreReader):
         of the chain, because removed blocks have taken their undo records with them.
         """
         for key, _ in self.scan(layout.UNDO, layout.UNDO):
-            return max(1, int.from_bytes(key[len(layout.UNDO) :], "big") - 1)
+            lowest = int.from_bytes(key[len(layout.UNDO) :], "big") - 1
+            return max(lowest, self.kept.lowest_rollback)
         return self.height
 
     def _undo_block(self, height: int, items: dict[bytes, bytes | None]) -> bytes:

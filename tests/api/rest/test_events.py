@@ -331,7 +331,6 @@ async def test_too_old(chain: PrivateChain, monkeypatch: pytest.MonkeyPatch) -> 
     for _ in range(4):
         chain.mine()
     monkeypatch.setattr("soliton.api.event_ids.MAX_HISTORY_BLOCKS", 2)
-    monkeypatch.setattr("soliton.api.rest.events.MAX_HISTORY_BLOCKS", 2)
     answer = await chain.get("/events", **{"last-event-id": old})
     assert answer.status == 410
     assert b"too old: events go back to height 3" in answer.body

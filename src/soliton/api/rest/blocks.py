@@ -251,7 +251,7 @@ def height_by_timestamp(request: Request) -> Height:
 def sequence(request: Request) -> Stream:
     """The blocks from one height to another."""
     node = node_of(request)
-    return json_stream(request, _blocks(request, _range(request, node)))
+    return json_stream(request, _blocks(request, _kept(node, _range(request, node))))
 
 
 def header_sequence(request: Request) -> Stream:
@@ -265,7 +265,7 @@ def by_generator(request: Request) -> Stream:
     node = node_of(request)
     chain = node.chain
     generator = address_argument(request)
-    heights = _range(request, node)
+    heights = _kept(node, _range(request, node))
 
     def own(candidate: int) -> bool:
         if not _GENESIS <= candidate <= chain.height:
@@ -285,6 +285,13 @@ def _range(request: Request, node: Node) -> range:
         # The reference counts heights that are not positive from the end.
         return range(top, (top if end == 0 else end) + 1)
     return range(max(_GENESIS, start), min(top, end) + 1)
+
+
+def _kept(node: Node, heights: range) -> range:
+    """Return heights whose blocks are kept; raises ``NotKept`` before an answer begins."""
+    for height in heights:
+        node.chain.store.kept.need_block(height)
+    return heights
 
 
 async def _blocks(request: Request, heights: Iterable[int]) -> AsyncIterator[object]:

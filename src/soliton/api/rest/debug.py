@@ -179,6 +179,7 @@ def state_changes(request: Request) -> Members:
         raise errors.TRANSACTION_DOES_NOT_EXIST.error()
     if found.transaction.type_id != invoke_script.TYPE.type_id:
         raise errors.UNSUPPORTED_TRANSACTION_TYPE.error()
+    node.chain.store.kept.need_calls()
     return confirmed_json(found, node.chain)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from soliton.api import errors
-from soliton.api.event_ids import MAX_HISTORY_BLOCKS, Found, Place, UnknownPlace, find_place
+from soliton.api.event_ids import Found, Place, UnknownPlace, find_place, oldest_events
 from soliton.api.event_stream import EventFilter, EventStream
 from soliton.api.http import Request
 from soliton.api.lookup import address_of_text, node_of
@@ -71,7 +71,7 @@ def _start(request: Request, node: Node) -> Found:
     if first is None:
         count = len(chain.last_block.transactions)
         return Found(Place(chain.height, count), count, False)
-    oldest = max(1, chain.height - MAX_HISTORY_BLOCKS)
+    oldest = oldest_events(chain)
     if not oldest <= first <= chain.height + 1:
         raise errors.EVENTS_GONE.error(reason=f"from can be {oldest} to {chain.height + 1} now")
     below = first - 1

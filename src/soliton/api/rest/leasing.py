@@ -46,6 +46,7 @@ def active(request: Request) -> Stream:
 
 
 async def _active(node: Node, address: Address) -> AsyncIterator[object]:
+    node.chain.store.kept.need_by_lease()
     records = partial(indexes.leases_of, node.chain.store, address)
     async for page in in_pages(records, itemgetter(0), _PAGE):
         for _, lease_id in page:
