@@ -9,6 +9,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+import pytest
+
+from soliton.cli import process
 from tests.e2e.programs import call, devnet
 
 FEW = 128
@@ -35,3 +38,12 @@ def test_clients_that_rest_leave_files_to_open() -> None:
             stack.enter_context(socket.create_connection((host, int(port)), 10))
         source = "{-# STDLIB_VERSION 6 #-}\ntrue"
         assert call(f"{program.node_url}/utils/script/compileCode", source).status == 200
+
+
+def test_a_low_limit_is_reported(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (64, 64))
+    process._raise_file_limit()
+    (line,) = caplog.messages
+    assert "may open 64 files only" in line and "ulimit -n" in line
