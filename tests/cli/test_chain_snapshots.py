@@ -26,6 +26,7 @@ from soliton.cli.snapshot_checks import check_chain, read_trusted
 from soliton.crypto import base58
 from soliton.errors import InputError
 from soliton.node.chain_writer import ChainWriter
+from soliton.storage.keeping import Keeping
 from soliton.storage.parts import MAX_MANIFEST_BYTES, SnapshotProblem, decode_manifest
 from tests.e2e.programs import PROGRAM, run
 from tests.node.chains import DEVNET, RICH, data, mine, open_chain, person, transfer
@@ -150,6 +151,21 @@ def test_a_chain_that_grows_is_taken_at_a_block_boundary(tmp_path: Path) -> None
         manifest = decode_manifest((target / "manifest.json").read_bytes())
         assert manifest.block == base58.encode(expected[manifest.height])
         snapshot_files.check_files_elsewhere(target, manifest, DEVNET, None)
+
+
+@pytest.mark.parametrize("mode", ["full", "pruned"])
+def test_a_chain_of_another_mode_is_taken_and_restored(tmp_path: Path, mode: str) -> None:
+    chain = open_chain(tmp_path / "data", DEVNET, keeping=Keeping(mode))
+    grow(chain, 3)
+    chain.store.close()
+    target = tmp_path / "snapshot"
+    made = snapshot_files.create_snapshot(tmp_path / "data", target, DEVNET, links=False)
+    assert made.mode == mode
+    restore_here(target, tmp_path / "new")
+    assert read_rows(tmp_path / "new") == read_rows(target)
+    change_manifest(target, _set("mode", "archive"))
+    with pytest.raises(SnapshotProblem, match=f"mode of the snapshot is {mode}"):
+        restore_here(target, tmp_path / "other")
 
 
 def change_manifest(snapshot: Path, change: Callable[[dict[str, Any]], None]) -> None:

@@ -156,7 +156,7 @@ def _described(files: Path, network: Network, parts: tuple[Part, ...]) -> Snapsh
             chain_id=network.chain_id,
             genesis=base58.encode(chain.meta(1).id),
             layout=layout.LAYOUT_VERSION,
-            mode="archive",
+            mode=store.kept.mode,
             height=chain.height,
             block=base58.encode(meta.id),
             timestamp=meta.timestamp,
