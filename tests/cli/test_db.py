@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from soliton.node.pruning import prune_all
+from soliton.storage import keeping
 from soliton.storage.store import Store
 from tests.cli.test_damage import HEIGHT
 from tests.e2e.programs import run
@@ -58,3 +60,21 @@ def test_what_is_no_store(tmp_path: Path) -> None:
         assert ended.returncode in (1, 2)
         assert "Traceback" not in ended.stderr
         assert "none" in ended.stderr
+
+
+def test_commands_know_the_mode_of_a_store(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "LEAST_BLOCKS", 2)
+    store._keep(keeping.Keeping("pruned", blocks=4, rollback_depth=2))
+    prune_all(store)
+    kept = store.kept
+    assert kept.blocks_from > 2
+    store.close()
+    node = ("--network", "devnet", "--data-dir", tmp_path / "node")
+    assert run("db", "stats", tmp_path / "node" / "data").stdout.startswith(f"{kept.text}\n")
+    verified = run("verify", *node)
+    assert (verified.returncode, f"{HEIGHT} blocks" in verified.stdout) == (0, True)
+    refused = run("export", tmp_path / "blocks.bin", *node)
+    assert refused.returncode == 1 and "db.mode = full" in refused.stderr
+    assert not [each for each in tmp_path.iterdir() if each.name.startswith("blocks.bin")]

@@ -104,6 +104,9 @@ def run_export(
                 f"the chain was changed by hand from height {first} on: no node would accept its "
                 f"blocks. --to-height {first - 1} leaves them out, --changed-by-hand writes them"
             )
+        if last > 1:
+            # Before the file is begun.
+            chain.store.kept.need_block(2)
         try:
             with progress("export", last, "blocks") as report:
                 replace_file(path, _exported(chain, last, report))

@@ -31,7 +31,7 @@ def db() -> None:
 @db.command()
 @click.argument("directory", type=_DIRECTORY)
 def stats(directory: Path) -> None:
-    """Count the records of a chain by kind.
+    """Count the records of a chain by kind, and say what its mode keeps.
 
     DIRECTORY is the folder data of a node, which may be running. Bytes are those of keys and values
     before compression.
@@ -39,6 +39,8 @@ def stats(directory: Path) -> None:
     from soliton.cli.progress import progress
     from soliton.storage.damage import kind_of
     from soliton.storage.database import Database
+    from soliton.storage.keeping import decode_kept
+    from soliton.storage.layout import KEPT
 
     database = Database(directory, durable=False, exclusive=False)
     counts: dict[bytes, list[int]] = {}
@@ -51,6 +53,9 @@ def stats(directory: Path) -> None:
                 if done % REPORT_EVERY == 0:
                     report(done)
         used = database.used_bytes()
+        raw = database.get(KEPT)
+        if raw is not None:
+            click.echo(decode_kept(raw).text)
     finally:
         database.close()
     for prefix, (number, size) in sorted(counts.items(), key=lambda item: -item[1][1]):

@@ -83,6 +83,14 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
     calls: bool = True
 
     @property
+    def text(self) -> str:
+        """A line for the operator."""
+        return (
+            f"mode {self.mode}: transactions from height {self.blocks_from} on, balances from "
+            f"height {self.balances_from} on"
+        )
+
+    @property
     def wanted(self) -> Keeping:
         """The settings of a new store that keeps the same."""
         return Keeping(
