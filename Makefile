@@ -84,7 +84,7 @@ deb: $(RUNTIME)  ## build a package for Debian and Ubuntu into dist; FOR=3.13 na
 wheels: | .venv/bin/.made  ## fetch what an installation without a network needs into WHEELS
 	@test -n "$(WHEELS)" || { echo "name the folder: make wheels WHEELS=DIR"; exit 1; }
 	env -u PIP_NO_INDEX $(PIP) download --dest $(WHEELS) $(LOCKED) requirements-dev.lock
-	env -u PIP_NO_INDEX $(PIP) download --dest $(WHEELS) --only-binary :all: pip \
+	env -u PIP_NO_INDEX $(PIP) download --dest $(WHEELS) --only-binary :all: pip editables \
 		$$(sed -n 's/^requires = \[\(.*\)\]/\1/p' pyproject.toml | tr -d '",')
 
 lock:  ## make the lock files anew, with the newest versions that pyproject.toml allows
