@@ -10,11 +10,13 @@ import msgspec
 import pytest
 
 from soliton.chain.networks.sections import InvalidSetting
+from soliton.chain.transactions import set_script
 from soliton.crypto import base58
 from soliton.node.pruning import prune_all
 from soliton.node.settings import SettingsError, load_settings
 from soliton.p2p.history import NodeHistory
-from soliton.storage import keeping
+from soliton.ride.compiler import compile_source
+from soliton.storage import keeping, layout
 from soliton.storage.errors import NotKept
 from soliton.storage.keeping import Keeping
 from soliton.wire import messages
@@ -24,6 +26,7 @@ from tests.blocks import all_blocks
 
 PAGE = "docs/how-to/choose-a-mode.md"
 HEIGHT, FROM = 40, 31
+DAPP = "{-# STDLIB_VERSION 5 #-}\n{-# CONTENT_TYPE DAPP #-}\n{-# SCRIPT_TYPE ACCOUNT #-}\n"
 
 
 @pytest.fixture
@@ -35,8 +38,11 @@ def pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateC
         tmp_path, functionality={"generation_balance_depth_from_50_to_1000_after_height": 10**6}
     )
     chain.node.store._keep(Keeping("pruned", blocks=10, rollback_depth=100))
+    script = compile_source(DAPP).script.source
+    chain.send(chain.sign(set_script.TYPE, set_script.SetScript(script), 2, fee=10**7))
+    chain.mine()
     while chain.node.chain.height < HEIGHT:
-        chain.send(chain.transfer())
+        chain.send(chain.transfer(fee=500_000))
         chain.mine()
     chain.node.store._keep(Keeping("pruned", blocks=10, rollback_depth=5))
     prune_all(chain.node.store)
@@ -119,3 +125,24 @@ def test_settings_that_contradict_each_other_are_refused(
     path.write_text(f"soliton {{ blockchain.type = devnet, db {{ {line} }} }}")
     with pytest.raises((SettingsError, InvalidSetting), match=reason):
         load_settings(path, data_dir=tmp_path)
+
+
+async def test_a_script_that_asks_for_a_transaction_that_is_gone_gets_no_wrong_answer(
+    pruned: PrivateChain,
+) -> None:
+    for name, gone in ((_id_at(pruned, 6), True), (_id_at(pruned, FROM), False)):
+        expression = f"isDefined(transferTransactionById(base58'{base58.encode(name)}'))"
+        path = f"/utils/script/evaluate/{RICH_ADDRESS}"
+        answer = await pruned.post(path, {"expr": expression})
+        found: Any = answer.json()
+        assert "db.mode = full" in str(found) if gone else found["result"]["value"] is True
+
+
+def _id_at(pruned: PrivateChain, height: int) -> bytes:
+    """The id of the transaction of the block at a height, also where the block is gone."""
+    store = pruned.node.chain.store
+    prefix = layout.TRANSACTION
+    for key, raw in store.scan(prefix, prefix):
+        if layout.decode_location(raw).height == height:
+            return key[len(prefix) :]
+    raise KeyError(height)
