@@ -87,8 +87,10 @@ def test_peers_are_asked_for_what_follows_the_final_block(pair: tuple[Peer, Peer
     ids = [chain.meta(height).id for height in range(chain.height, final - 1, -1)]
     assert history.last_ids(101) == ids
     assert history.last_ids(2) == ids[:2]
+    assert history.ends_at_a_vote()
     # Without finality it is as many as may be replaced, and that one below.
     grow(other.node.chain, 130, OWNERS[1])
     plain = other.service.jobs._history
     assert other.node.chain.finalized_height == 30
     assert len(plain.last_ids(101)) == 101
+    assert not plain.ends_at_a_vote()

@@ -18,6 +18,7 @@ class Ids:
     def __init__(self, count: int) -> None:
         self.ids = [block_id(number) for number in range(1, count + 1)]
         self.extra = 0
+        self.is_final_by_votes = False
         self.maker = key_pair("miner").public_key
 
     def score(self) -> int:
@@ -25,6 +26,9 @@ class Ids:
 
     def last_ids(self, count: int) -> Sequence[bytes]:
         return self.ids[::-1][:count]
+
+    def ends_at_a_vote(self) -> bool:
+        return self.is_final_by_votes
 
     def knows(self, block_id: bytes) -> bool:
         return block_id in self.ids

@@ -113,6 +113,16 @@ def test_what_follows_a_refused_extension_is_thrown_away() -> None:
     assert world.loader.handle(Applied(failed=True), 0) == [Send(PEER, GetBlockIds(own(3)))]
 
 
+def test_a_peer_that_lacks_our_final_block_is_not_blacklisted() -> None:
+    """It may come to our chain, once it has heard of a better one from us."""
+    world = World()
+    world.history.is_final_by_votes = True
+    world.best()
+    (blame,) = world.ids()
+    assert isinstance(blame, Blame)
+    assert (blame.verdict, blame.reason) == (Verdict.SUSPEND, extensions.ON_ANOTHER_FORK)
+
+
 @pytest.mark.parametrize(
     ("ids", "verdict", "words"),
     [

@@ -18,6 +18,7 @@ from soliton.chain.blocks import Block
 from soliton.chain.snapshots import BlockSnapshot, BlockSnapshotEncoder
 from soliton.chain.transactions import codec
 from soliton.ledger.apply import Outcome
+from soliton.ledger.finality import GENESIS_HEIGHT
 from soliton.ledger.snapshots import snapshot_of
 from soliton.ledger.state import Status
 from soliton.node.chain_writer import ChainWriter
@@ -69,6 +70,10 @@ class NodeHistory:
         top, final = self._chain.height, self._chain.finalized_height
         lowest = max(final, top - count + 1)
         return [self._chain.meta(each).id for each in range(top, lowest - 1, -1)]
+
+    def ends_at_a_vote(self) -> bool:
+        """Whether ``last_ids`` ends at a block that votes have made final."""
+        return self._chain.voted_height >= self._chain.finalized_height > GENESIS_HEIGHT
 
     def knows(self, block_id: bytes) -> bool:
         """Whether a block is in the chain, also for earlier ids of the last block."""

@@ -18,7 +18,6 @@ from soliton.simulation.links import Links
 from soliton.simulation.loop import Loop
 from soliton.simulation.plan import Plan
 from soliton.storage.store import Store
-from soliton.sync.extensions import ON_ANOTHER_FORK
 
 UNSETTLED: Final = 3
 """The last blocks, about which honest hosts may still differ."""
@@ -84,12 +83,10 @@ def faults_of(world: FinishedWorld, agreed: float | None) -> Iterator[str]:
 
 
 def _bans(world: FinishedWorld, host: Host) -> Iterator[str]:
-    """No honest host may be blacklisted by another at the end, except one that was on a fork below
-    a final block: the reference blacklists it as well.
-    """
+    """No honest host may be blacklisted by another at the end."""
     others = {each.address.ip: each.name for each in world.honest if each is not host}
     for ip, why in host.core.book.blacklisted(world.loop.now).items():
-        if ip in others and not (world.plan.generation_period and why.reason == ON_ANOTHER_FORK):
+        if ip in others:
             yield f"{host.name} refuses honest {others[ip]}: {why.reason}"
 
 

@@ -60,7 +60,10 @@ FAST: Final = 256
 ASKED_AGAIN: Final = 2_000
 """After this time (ms) without an item a peer is asked again for its ids, then after twice that."""
 ON_ANOTHER_FORK: Final = "it knows none of our last blocks: it is on another fork"
-"""The reason to blacklist a peer whose chain lacks our final block, as in the reference."""
+"""The reason to blacklist a peer whose chain cannot replace ours, as in the reference. One that
+lacks a block which votes have made final is suspended: it may be an honest node from the smaller
+side of a partition, which can come to our side only while it is connected to us.
+"""
 MAX_REQUESTS_KEPT: Final = 4
 """Earlier requests for ids whose answers are recognized."""
 MAX_BUFFERED_BYTES: Final = 128 * 1024 * 1024
@@ -322,7 +325,8 @@ class ExtensionLoader:
         self._state = None
         reason = self._flaw(ids)
         if reason:
-            return [Blame(peer, reason)]
+            is_parted = not ids and self._history.ends_at_a_vote()
+            return [Blame(peer, reason, Verdict.SUSPEND if is_parted else Verdict.BLACKLIST)]
         first = next((place for place, each in enumerate(ids) if not self._has(each)), len(ids))
         if first == len(ids):
             claims = self._best.peer == peer and self._best.score > self._history.score()

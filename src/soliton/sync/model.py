@@ -106,6 +106,11 @@ class History(Protocol):
     def last_ids(self, count: int) -> Sequence[bytes]:
         """Return the ids of the last blocks, newest first, as ``last_id`` does for the last one."""
 
+    def ends_at_a_vote(self) -> bool:
+        """Whether ``last_ids`` ends at a block that votes have made final, and not as far below as
+        the network may roll back.
+        """
+
     def knows(self, block_id: bytes) -> bool:
         """Whether a block is in the chain; earlier ids of the last block count as well."""
 
