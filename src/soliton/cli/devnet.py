@@ -96,7 +96,7 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--features",
     metavar="LIST",
-    help="The features that are active, such as 1-14,16 (default: all that this version has, or "
+    help="The features that are active, such as 1-14,16 (default: 1-25, or "
     "those of the chain that is kept).",
 )
 @click.option(

@@ -31,6 +31,10 @@ UNTIL: Final[dict[str, tuple[int, ...]]] = {
 """The features of each version of the reference node: those of 1.5 and 1.6 are what its
 private-node images have (wavesplatform/Waves ``docker/private/waves.custom.conf``).
 """
+DEFAULT: Final = tuple(range(1, 26))
+"""The features without options, those of the network ``devnet``. Feature 26 is by option: it sets
+a reward of 20 coins, which clients of private chains do not expect.
+"""
 DEFAULT_PERIOD: Final = 100
 """Blocks of a generation period of one node: the first ones, without a commitment, are many enough
 for most tests, and few enough to be mined at once.
@@ -83,7 +87,7 @@ class Wanted(NamedTuple):
 
     def begun(self, period: int = DEFAULT_PERIOD) -> Chosen:
         """Return what a chain that begins now has, with the default length of a period."""
-        features = tuple(sorted(IMPLEMENTED)) if self.features is None else self.features
+        features = DEFAULT if self.features is None else self.features
         return Chosen(features, self.generation_period or period)
 
     def kept(self, found: Chosen, place: object) -> Chosen:

@@ -73,7 +73,7 @@ def _with_later_features(body: Any) -> Any:
             "nodeStatus": "IMPLEMENTED",
             "supportingBlocks": 0,
         }
-        for feature in (24, 25)
+        for feature in (24, 25, 26)
     ]
     return body | {"features": body["features"] + later}
 
