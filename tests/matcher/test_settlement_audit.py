@@ -59,9 +59,12 @@ async def traded(settings: MatcherSettings) -> FakeNode:
 async def audited(
     settings: MatcherSettings, node: FakeNode | None, final: int = 0
 ) -> tuple[SettlementCounts, list[Fault]]:
+    async def find_final() -> int:
+        return final
+
     database = database_of(settings)
     try:
-        settlement = SettlementAudit(database, node, final)
+        settlement = SettlementAudit(database, node, find_final)
         engine = Engine(settings.trading.matching(lambda _: 8))
         audit = Audit(engine, MATCHER.public_key)
         async with reading(settings) as (_, batches):

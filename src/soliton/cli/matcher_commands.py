@@ -14,6 +14,7 @@ import os
 import secrets
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -175,6 +176,10 @@ def run_verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -> N
     asyncio.run(_verify(settings, chain=chain, signatures=signatures))
 
 
+async def _final_height(node: HttpNodeClient) -> int:
+    return final_height((await node.status()).height, await node.finalized_height())
+
+
 async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -> None:
     from soliton.matcher.orders_db import OrdersDatabase
     from soliton.matcher.settlement_audit import SettlementAudit
@@ -190,8 +195,7 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
                 *(settings.network.chain_id, settings.max_finalized_orders),
                 durable=True,
             )
-            height, voted = (await node.status()).height, await node.finalized_height()
-            settlement = SettlementAudit(database, node, final_height(height, voted))
+            settlement = SettlementAudit(database, node, partial(_final_height, node))
         async with reading(settings) as (first, batches):
             engine = await _engine_at(settings, first, node)
             audit = Audit(engine, settings.account.public_key, signatures=signatures)

@@ -7,7 +7,7 @@ executions are correct (``audit``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -65,13 +65,13 @@ class _Lookup(msgspec.Struct):
 
 class SettlementAudit(msgspec.Struct):
     """``take`` each command's executions and ``correct`` its corrections, in order, then
-    ``finish``. Without a node, only the existence of the transactions is checked. ``final_height``
-    is that of the last block which no fork replaces.
+    ``finish``. Without a node, only the existence of the transactions is checked. ``find_final``
+    asks the node for the height of the last block that no fork replaces.
     """
 
     database: OrdersDatabase
     node: NodeClient | None
-    final_height: int = 0
+    find_final: Callable[[], Awaitable[int]] | None = None
     counts: SettlementCounts = msgspec.field(default_factory=SettlementCounts)
     faults: list[Fault] = []
     """All unsettled executions, in the order of the journal."""
@@ -147,6 +147,7 @@ class SettlementAudit(msgspec.Struct):
         if self.node is None or not lookups:
             return
         found = await self.node.inclusions([each.transaction_id for each in lookups])
+        final = 0 if self.find_final is None else await self.find_final()
         pending = self.database.pending()
         for each in lookups:
             inclusion = found.get(each.transaction_id)
@@ -163,7 +164,7 @@ class SettlementAudit(msgspec.Struct):
                 why = f"is in block {inclusion.height}, but was taken back"
             elif inclusion.height:
                 self.counts.confirmed += 1
-                self.counts.final += inclusion.height <= self.final_height
+                self.counts.final += inclusion.height <= final
                 continue
             else:
                 self.counts.waiting += 1
