@@ -476,7 +476,7 @@ class Store(StoreReader):
             key: None for key, _ in self._db.scan(b"", b"") if key not in identity
         }
         kept = EVERYTHING.changed_to(self.kept.wanted)
-        items[layout.KEPT] = encode_kept(kept)
+        items[layout.KEPT] = None if kept == EVERYTHING else encode_kept(kept)
         self._db.write(items)
         self._changed_all()
 
