@@ -219,7 +219,6 @@ SPECIALISTS = {
     "ride/functions/chain_data.py": "ethereum invoke_script transfer",
     "signer": "data",
     "simulation": "transfer",
-    "workshop": "invoke_script set_script",
 }
 """Who names types outside of their own modules: those that make one (the library's accounts with a
 method for each, a matcher exchanges, a miner its commitments, a signer data, the genesis block its

@@ -23,13 +23,14 @@ from ccxt.base.exchange import Exchange
 from soliton.chain.addresses import PUBLIC_KEY_LENGTH
 from soliton.chain.layouts import DIGEST_LENGTH
 from soliton.chain.orders import Order, PriceMode, Side
-from soliton.chain.transactions.issue import MAX_DECIMALS
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.ccxt.description import AnswerChanged, MatcherFeeTooHigh
 from soliton.matcher.ccxt.signing import keys_of, public_key_of, signature, signed_order
 from soliton.matching.pairs import NATIVE_TEXT, parse_asset
 
+MAX_DECIMALS: Final = 8
+"""Of any asset."""
 Params = dict[str, Any] | None
 Result = TypeVar("Result")
 Unified = dict[str, Any]
