@@ -140,7 +140,7 @@ class _Server:
             await pauses.wait(self._refused(MANIFEST_NAME, answer.status))
 
     async def pieces(self, part: Part, offset: int) -> AsyncIterator[tuple[int, bytes]]:
-        pauses = _Pauses()
+        pauses, furthest = _Pauses(), offset
         while True:
             try:
                 headers = [(b"range", b"bytes=%d-" % offset)] if offset else []
@@ -151,7 +151,9 @@ class _Server:
                         async for data in _in_time(response.chunks()):
                             yield offset, data
                             offset += len(data)
-                            pauses.count(len(data))
+                            # The same bytes again are no progress.
+                            pauses.count(max(0, offset - furthest))
+                            furthest = max(furthest, offset)
                         return
                     if response.status == _NOT_SATISFIABLE:
                         offset = 0
