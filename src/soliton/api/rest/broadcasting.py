@@ -20,7 +20,7 @@ from soliton.api.json_traces import short_changes, trace_json
 from soliton.api.json_transactions import Members
 from soliton.api.lookup import node_of
 from soliton.api.rest.faults import explained, explained_at_once
-from soliton.api.rest.signing import SHORT_BYTES, read_claimed
+from soliton.api.rest.signing import SHORT_BYTES, in_turns, read_claimed
 from soliton.api.translate import refusal, state_refusal
 from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.model import AnyTransaction
@@ -139,14 +139,7 @@ def claimed_transaction(obj: dict[str, object], node: Node) -> AnyTransaction:
 
 async def claimed_in_turns(request: Request, obj: dict[str, object]) -> AnyTransaction:
     """``claimed_transaction`` for a body that may be long."""
-    node = node_of(request)
-    turn = node.turns.begin(partial(claimed_transaction, obj, node))
-    await turn.wait()
-    request.charge(turn.later_seconds)
-    try:
-        return turn.result()
-    except TooBusy as error:
-        raise TOO_MANY_LONG_ANSWERS.error() from error
+    return await in_turns(request, partial(claimed_transaction, obj, node_of(request)))
 
 
 def submit(

@@ -12,9 +12,9 @@ package.scala`` (``createTransaction``).
 from __future__ import annotations
 
 import re
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -55,6 +55,8 @@ SHORT_BYTES: Final = 16_384
 check.
 """
 _TRANSACTION: Final = "Transaction"
+
+T = TypeVar("T")
 
 JsonObject = dict[str, object]
 
@@ -226,8 +228,14 @@ def serialize(request: Request) -> object:
 
 
 async def _serialize_long(request: Request) -> SignedBytes:
-    node, obj = node_of(request), request.json()
-    turn = node.turns.begin(partial(_serialized, node, obj))
+    return await in_turns(request, partial(_serialized, node_of(request), request.json()))
+
+
+async def in_turns(request: Request, work: Callable[[], T]) -> T:
+    """Return the result of work on a body that may be long: other requests are answered meanwhile.
+    Raises ``ApiError``.
+    """
+    turn = node_of(request).turns.begin(work)
     await turn.wait()
     request.charge(turn.later_seconds)
     try:
