@@ -32,6 +32,7 @@ from soliton.cli.snapshot_files import (
     UNFINISHED,
     TargetInUse,
     check_empty,
+    hash_parts,
     move_into_place,
     workplace,
 )
@@ -52,7 +53,6 @@ from soliton.storage.parts import (
     SnapshotProblem,
     check_file,
     check_parts,
-    part_of,
     read_pieces,
 )
 
@@ -158,10 +158,7 @@ def back_up(places: Sequence[Place], target: Path, network: str) -> BackupManife
         names = sorted(_names_in(files))
         if all(name.startswith(_CONFIG) for name in names):
             raise SnapshotProblem("there is nothing to back up: no place of these settings exists")
-        total = sum((files / name).stat().st_size for name in names)
-        with progress("hash", total, BYTES) as report:
-            add = adding(report)
-            parts = tuple(part_of(files / name, name, add) for name in names)
+        parts = hash_parts(files, names, "hash the files")
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         manifest = BackupManifest(FORMAT, _KIND, network, created, soliton.__version__, parts)
         encoded = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"

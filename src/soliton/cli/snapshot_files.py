@@ -106,12 +106,9 @@ def move_into_place(source: Path, target: Path) -> None:
     sync_directory(target.parent)
 
 
-def hash_parts(
-    directory: Path, names: Sequence[str], label: str, total: int | None = None
-) -> tuple[Part, ...]:
+def hash_parts(directory: Path, names: Sequence[str], label: str) -> tuple[Part, ...]:
     """Return the parts for files, with progress."""
-    if total is None:
-        total = sum((directory / name).stat().st_size for name in names)
+    total = sum((directory / name).stat().st_size for name in names)
     with progress(label, total, BYTES) as report, ThreadPoolExecutor(HASHING_THREADS) as pool:
         add = adding(report)
         found = pool.map(lambda name: part_of(directory / name, name, add), names)
