@@ -20,20 +20,17 @@ if TYPE_CHECKING:
     from soliton.signer.key_service import KeyService
 
 
-def unlocked(keys: KeyService) -> int:
-    """The number of keys that can sign now."""
+def count_keys(keys: KeyService) -> tuple[int, int]:
+    """The number of keys that can sign now, and of those that cannot."""
     now = boot_ms()
-    return sum(not each.is_locked(now) for each in keys.pipeline.keyring.accounts())
-
-
-def _total(keys: KeyService) -> int:
-    return sum(1 for _ in keys.pipeline.keyring.accounts())
+    locked = [each.is_locked(now) for each in keys.pipeline.keyring.accounts()]
+    return locked.count(False), locked.count(True)
 
 
 def _keys(keys: KeyService) -> Iterator[Sample]:
-    usable = unlocked(keys)
-    yield Sample(usable, {"state": "unlocked"})
-    yield Sample(_total(keys) - usable, {"state": "locked"})
+    unlocked, locked = count_keys(keys)
+    yield Sample(unlocked, {"state": "unlocked"})
+    yield Sample(locked, {"state": "locked"})
 
 
 def _lines(keys: KeyService) -> Iterator[Sample]:
@@ -61,14 +58,14 @@ METRICS: Final[tuple[Metric[KeyService], ...]] = (
 async def health_of_keys(keys: KeyService) -> Health:
     """Not ready: no key is unlocked, or the audit log cannot be written."""
     reasons = []
-    usable, total = unlocked(keys), _total(keys)
-    if not total:
+    unlocked, locked = count_keys(keys)
+    if not unlocked and not locked:
         reasons.append("there are no keys: add one with soliton keys create")
-    elif not usable:
+    elif not unlocked:
         reasons.append("all keys are locked: unlock them with soliton signer unlock")
     if keys.journal.is_broken:
         reasons.append("the audit log cannot be written: nothing is signed until it can")
-    return Health(reasons, {"keys": total, "unlocked": usable})
+    return Health(reasons, {"keys": unlocked + locked, "unlocked": unlocked})
 
 
 async def health_of_node(node: NodeClient) -> Health:
