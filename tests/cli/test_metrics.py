@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 import threading
@@ -165,6 +166,17 @@ async def test_data_service(monkeypatch: pytest.MonkeyPatch) -> None:
     text = (await call(app, "GET /metrics")).body.decode()
     check(text, COMMON, OF_DATA_SERVICE)
     assert "soliton_data_service_height 7" in text and 'route="/assets/{id}"' in text
+
+
+async def test_metrics_are_of_now_where_nobody_asks_for_readiness() -> None:
+    pool = AwayPool()
+    pool.rows = [{"height": 7, "at": 4e9}]
+    app = DataService(pool, DataServiceSettings())
+    await call(app, "GET /metrics")
+    await asyncio.sleep(0)
+    text = (await call(app, "GET /metrics")).body.decode()
+    assert "soliton_data_service_database_up 1" in text
+    assert "soliton_data_service_height 7" in text
 
 
 class _Source:

@@ -185,7 +185,10 @@ class Monitor:
     alive: Final = Whole(b'{"status":"alive"}', APPLICATION_JSON)
 
     def metrics(self) -> Whole:
-        """All metrics of the service."""
+        """All metrics of the service. Some are what the check of readiness finds, which begins anew
+        if it is old, whether anybody asks for readiness or not.
+        """
+        self._checked()
         return Whole(text_form(self.all_figures()), CONTENT_TYPE)
 
     def all_figures(self) -> Iterator[Figure]:
@@ -197,13 +200,16 @@ class Monitor:
 
     async def readiness(self) -> Whole:
         """Whether the service is ready, as of at most ``FRESH_SECONDS`` ago."""
-        found = self._found
-        is_old = time.monotonic() - self._checked_at > FRESH_SECONDS
-        if found is None or (found.done() and is_old):
-            found = self._found = asyncio.create_task(self._look())
-        reasons, facts = await asyncio.shield(found)
+        reasons, facts = await asyncio.shield(self._checked())
         body = {"status": UNREADY if reasons else READY, "reasons": reasons, **facts}
         return Whole(msgspec.json.encode(body), APPLICATION_JSON, UNAVAILABLE if reasons else 200)
+
+    def _checked(self) -> asyncio.Task[Health]:
+        """The last check, or a new one if that is old."""
+        is_old = time.monotonic() - self._checked_at > FRESH_SECONDS
+        if self._found is None or (self._found.done() and is_old):
+            self._found = asyncio.create_task(self._look())
+        return self._found
 
     async def _look(self) -> Health:
         try:
